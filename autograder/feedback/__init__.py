@@ -1,0 +1,1 @@
+"""Grades turned into pages for people."""

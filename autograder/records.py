@@ -1,0 +1,107 @@
+"""The small typed records that travel between the rooms: results, grades, submissions.
+
+They know nobody; every other module may import them. `Grade` is one line of the journal.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+SCHEMA = 1
+
+Outcome = Literal["passed", "failed", "skipped", "timeout", "crashed"]
+Status = Literal["graded", "refused"]
+
+
+class Refused(Exception):
+    """A submission that cannot be graded; its `str` is the sentence that says why."""
+
+
+class InfrastructureError(Exception):
+    """The machine, not a student, failed; never turned into a score. Its `str` says what to do."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """The text of one file that a student handed in: `name` ends in `.py` or `.ipynb`."""
+
+    name: str
+    text: str
+
+    @property
+    def is_notebook(self) -> bool:
+        return self.name.endswith(".ipynb")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's work for one assignment: its files' texts, or the `problem` that made it refused.
+
+    Usually there is one file; a `.py` and an `.ipynb` of the same assignment may both be there,
+    and the grader decides which of the two counts (or refuses when they differ).
+    """
+
+    student: str
+    assignment: str
+    files: tuple[SourceFile, ...] = ()
+    problem: str | None = None
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What one test of the suite said about one submission."""
+
+    name: str
+    part: str
+    title: str
+    outcome: Outcome
+    score: float
+    max_score: float
+    message: str | None = None
+    hint: str | None = None
+    mistake: str | None = None
+
+
+@dataclass(frozen=True)
+class Grade:
+    """One line of the journal: all that is known of one submission after grading."""
+
+    student: str
+    assignment: str
+    status: Status
+    score: float
+    max_score: float
+    tests: tuple[TestResult, ...] = ()
+    problem: str | None = None
+    seed: int = 0
+    isolation: str = "none"
+    seconds: float = 0.0
+    submission_sha256: str = ""
+    suite_sha256: str = ""
+    autograder: str = ""
+    schema: int = field(default=SCHEMA)
+
+    def to_json(self) -> str:
+        record = asdict(self)
+        record = {"schema": record.pop("schema"), **record}
+        return json.dumps(record, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Grade:
+        """The grade that one journal line holds; raises ValueError when the line is not one."""
+        try:
+            record: dict[str, Any] = json.loads(line)
+            tests = tuple(TestResult(**_known(TestResult, test)) for test in record.pop("tests"))
+            return cls(tests=tests, **_known(cls, record))
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"not a line of a journal: {error}") from None
+
+
+def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
+    """Only the fields this version knows: a journal written by a newer one can still be read."""
+    names = {f.name for f in fields(kind)}
+    return {key: value for key, value in record.items() if key in names}
