@@ -1,0 +1,265 @@
+"""YAML files of authors, read into pydantic records with the line number of everything that is wrong.
+
+`MarkedYaml` collects all problems of a file as sentences; nothing here raises for wrong input.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+Record = TypeVar("Record", bound=BaseModel)
+Place = tuple[Any, ...]  # the way from the top of a file to a value: ("assignments", 2, "title")
+
+_KINDS = {
+    "int_type": "a whole number", "int_from_float": "a whole number",
+    "float_type": "a number", "finite_number": "an ordinary number",
+    "string_type": "text", "bool_type": "true or false",
+    "tuple_type": "a list (lines that begin with `- `)", "list_type": "a list (lines that begin with `- `)",
+    "model_type": "a block of `name: value` lines", "model_attributes_type": "a block of `name: value` lines",
+    "dict_type": "a block of `name: value` lines",
+}  # fmt: skip
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """`; did you mean `minutes`?` when a known word is close, else an empty string."""
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def one_of(words: Iterable[str]) -> str:
+    """`a`, `b` or `c`."""
+    quoted = [f"`{word}`" for word in words]
+    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+class MarkedYaml:
+    """One YAML file: its `data`, the line of every value, and the `problems` found so far.
+
+    `noun` is what the file as a whole describes ("the course"); it appears in the sentences.
+    """
+
+    def __init__(self, label: str, text: str, noun: str) -> None:
+        self.label = label
+        self.noun = noun
+        self.data: Any = None
+        self._lines: dict[Place, int] = {(): 1}
+        self._problems: list[tuple[int, str]] = []
+        self._loader = yaml.SafeLoader("")
+        self._parse(text)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Each problem as `course.yml, line 7: …`, from the top of the file to its end."""
+        ordered = sorted(dict.fromkeys(self._problems), key=lambda problem: problem[0])
+        return tuple(f"{self.label}, line {line}: {sentence}" for line, sentence in ordered)
+
+    def line(self, place: Place) -> int:
+        """The line of a value, or of the nearest thing around it that is in the file."""
+        while place not in self._lines:
+            place = place[:-1]
+        return self._lines[place]
+
+    def add(self, place: Place, sentence: str) -> None:
+        self._problems.append((self.line(place), sentence))
+
+    def read(self, kind: type[Record]) -> Record | None:
+        """The record this file describes, or None when there are problems."""
+        if self._problems and self.data is None:
+            return None
+        try:
+            return kind.model_validate(self.data)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                if detail["type"] == "too_short" and detail["input"]:
+                    continue  # the list is long enough; its entries are wrong, and said so one by one
+                self.add(detail["loc"], self._sentence(kind, detail))
+            return None
+
+    def check_unique(self, place: Place, key: str, noun: str) -> None:
+        """Adds a problem for each item of the list at `place` whose `key` an earlier item has."""
+        first: dict[Hashable, int] = {}
+        for index, item in enumerate(self.items(place)):
+            value = item.get(key) if isinstance(item, dict) else None
+            if not isinstance(value, str):
+                continue
+            here = (*place, index, key)
+            if value in first:
+                self.add(here, f"the {noun} `{value}` is there already, in line {first[value]}.")
+            first.setdefault(value, self.line(here))
+
+    def items(self, place: Place) -> list[Any]:
+        """The list at `place`; an empty one when something else stands there."""
+        value = self._value(place)
+        return value if isinstance(value, list) else []
+
+    def _value(self, place: Place) -> Any:
+        value = self.data
+        for step in place:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    # -- YAML to data -----------------------------------------------------------------------------
+
+    def _parse(self, text: str) -> None:
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            self._problems.append((mark.line + 1 if mark else 1, f"this is not valid YAML: {error.problem}."))
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1
+            self._problems.append((line, "this is not valid YAML: there is a control character."))
+        except RecursionError:
+            self._problems.append((1, "the lines are nested too deeply to be read."))
+        else:
+            if node is None:
+                self._problems.append((1, f"the file is empty; it should describe {self.noun}."))
+            else:
+                self.data = self._convert(node, (), ())
+
+    def _convert(self, node: yaml.Node, place: Place, around: tuple[int, ...]) -> Any:
+        self._lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in around:
+            self.add(place, "this block contains itself (an alias inside its own anchor).")
+            return None
+        around = (*around, id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self._convert_mapping(node, place, around)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._convert(item, (*place, index), around) for index, item in enumerate(node.value)]
+        return self._scalar(node, place)
+
+    def _convert_mapping(
+        self, node: yaml.MappingNode, place: Place, around: tuple[int, ...]
+    ) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key, line = str(key_node.value), key_node.start_mark.line + 1
+            if key in data:
+                earlier = self._lines[(*place, key)]
+                self._problems.append((line, f"`{key}` is there twice, first in line {earlier}."))
+                continue
+            self._lines[(*place, key)] = line
+            data[key] = self._convert(value_node, (*place, key), around)
+        return data
+
+    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+        try:
+            return self._loader.construct_object(node)
+        except (yaml.YAMLError, ValueError):
+            self.add(place, f"`{node.value}` cannot be read as YAML's `{node.tag}`; put it in quotes.")
+            return node.value
+
+    # -- problems to sentences --------------------------------------------------------------------
+
+    def _sentence(self, kind: type[BaseModel], detail: Any) -> str:
+        place, error = detail["loc"], detail["type"]
+        owner, name = self.name_of(place[:-1]), place[-1] if place else ""
+        if error == "missing":
+            return f"{owner} has no `{name}`."
+        if error == "extra_forbidden":
+            known = _field_names(_model_at(kind, place[:-1]))
+            return f"`{name}` is not a setting of {owner}" + (
+                did_you_mean(name, known) or f"; it can have {one_of(known)}."
+            )
+        what = self.name_of(place) if not place or isinstance(name, int) else f"`{name}` of {owner}"
+        return f"{what} {_demand(kind, detail)}"
+
+    def name_of(self, place: Place) -> str:
+        """How a sentence calls the thing at `place`: the part `mask` of `03_masked_heads`."""
+        if not place:
+            return self.noun
+        *around, key = place
+        while around and isinstance(around[-1], str) and isinstance(key, str):
+            return f"`{key}` of {self.name_of(tuple(around))}"
+        if isinstance(key, str):
+            return f"`{key}`" if not around else f"`{key}` of {self.name_of(tuple(around))}"
+        noun = str(around[-1]).removesuffix("s") if around else "entry"
+        outer = tuple(around[:-1])
+        own = self._own_name(place)
+        called = f"the {noun} `{own}`" if own else f"{noun} {key + 1}"
+        owner = self._own_name(outer) if outer else None
+        return f"{called} of `{owner}`" if owner else called
+
+    def _own_name(self, place: Place) -> str | None:
+        value = self._value(place)
+        name = (value.get("name") or value.get("id")) if isinstance(value, dict) else None
+        return name if isinstance(name, str) else None
+
+
+def _demand(kind: type[BaseModel], detail: Any) -> str:
+    """`must be a whole number, not the text "ten".`"""
+    error, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if given is None:
+        return "is empty."
+    if error in _KINDS:
+        quotable = error == "string_type" and not isinstance(given, dict | list)
+        advice = " (put it in quotes)" if quotable else ""
+        return f"must be {_KINDS[error]}, not {_shown(given)}{advice}."
+    if error == "greater_than":
+        return f"must be greater than {context['gt']:g}, not {_shown(given)}."
+    if error == "string_too_short":
+        return "is empty."
+    if error == "too_short":
+        return f"must have at least {context['min_length']} of them."
+    if error == "string_pattern_mismatch":
+        field = _model_at(kind, detail["loc"][:-1]).model_fields[detail["loc"][-1]]
+        return f"must be {field.description}, not {_shown(given)}."
+    if error == "literal_error":
+        known = _literal_words(kind, detail["loc"])
+        return f"must be {one_of(known)}, not {_shown(given)}" + (did_you_mean(given, known) or ".")
+    if error == "value_error":
+        return f"{context['error']}"
+    return f"is wrong: {detail['msg']}."
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'the text "{value}"'
+    if isinstance(value, int | float):
+        return f"{value}"
+    if isinstance(value, dict):
+        return "a block of `name: value` lines"
+    return "a list" if isinstance(value, list) else f"{value}"
+
+
+def _field_names(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _annotation(model: type[BaseModel], key: str) -> Any:
+    for name, field in model.model_fields.items():
+        if key in (name, field.alias):
+            return field.annotation
+    raise KeyError(key)
+
+
+def _literal_words(kind: type[BaseModel], place: Place) -> list[str]:
+    return [str(word) for word in typing.get_args(_annotation(_model_at(kind, place[:-1]), place[-1]))]
+
+
+def _model_at(kind: type[BaseModel], place: Place) -> type[BaseModel]:
+    """The record that describes what stands at `place`."""
+    for step in place:
+        if isinstance(step, str):
+            kind = _inner_model(_annotation(kind, step))
+    return kind
+
+
+def _inner_model(annotation: Any) -> type[BaseModel]:
+    """`Part` for `Part`, `tuple[Part, ...]` and `Part | None`."""
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return annotation
+    return next(_inner_model(a) for a in typing.get_args(annotation) if a not in (Ellipsis, type(None)))
