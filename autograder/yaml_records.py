@@ -145,12 +145,13 @@ class MarkedYaml:
         data: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key, line = str(key_node.value), key_node.start_mark.line + 1
+            here = (*place, key)
             if key in data:
-                earlier = self._lines[(*place, key)]
+                earlier = self._lines[here]
                 self._problems.append((line, f"`{key}` is there twice, first in line {earlier}."))
                 continue
-            self._lines[(*place, key)] = line
-            data[key] = self._convert(value_node, (*place, key), around)
+            self._lines[here] = line
+            data[key] = self._convert(value_node, here, around)
         return data
 
     def _scalar(self, node: yaml.Node, place: Place) -> Any:
