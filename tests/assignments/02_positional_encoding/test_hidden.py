@@ -1,0 +1,261 @@
+"""The tests that students do not see: fresh sizes and numbers, far positions, wrong arguments, gradients."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+
+def between(low, high):
+    """A fresh whole number, low <= n <= high."""
+    return int(torch.randint(low, high + 1, ()))
+
+
+def even_between(low, high):
+    """A fresh even number between two even numbers."""
+    return 2 * between(low // 2, high // 2)
+
+
+def embeddings(student, reference, **sizes):
+    """Both learned modules with the same random weights."""
+    ours = checks.randomize(reference.TokenAndPositionEmbedding(**sizes))
+    theirs = student.TokenAndPositionEmbedding(**sizes)
+    checks.copy_parameters(ours, theirs)
+    return theirs, ours
+
+
+# Part 1: the table
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_table_has_a_row_for_each_position")
+def test_table_follows_the_formula(student, reference):
+    """Every entry of the table is the sine or cosine that the formula names."""
+    sizes = [(50, 16), (between(41, 67), even_between(20, 40)), (between(2, 9), even_between(10, 18))]
+    for max_len, d_model in sizes:
+        checks.close(
+            student.positional_encoding(max_len, d_model),
+            reference.positional_encoding(max_len, d_model),
+            f"positional_encoding({max_len}, {d_model})",
+            axes=("position", "column"),
+            atol=1e-4,
+        )
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(0.5)
+def test_every_row_has_the_same_length(student):
+    """Each hand of the clock has length 1, so every row has the squared length d_model / 2."""
+    max_len, d_model = between(23, 37), even_between(12, 20)
+    lengths = student.positional_encoding(max_len, d_model).square().sum(dim=-1)
+    expected = torch.full((max_len,), d_model / 2)
+    checks.close(lengths, expected, "the squared length of each row", axes=("position",), atol=1e-3)
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(0.5)
+def test_rows_compare_by_distance_alone(student):
+    """The product of two rows depends on how far apart they are, not on where; and no two rows are equal."""
+    table = student.positional_encoding(between(24, 32), even_between(12, 20)).double()
+    products = table @ table.T
+    for distance in (1, 2, 5, 11):
+        diagonal = products.diagonal(distance)
+        what = f"PE[p] · PE[p + {distance}], for every p,"
+        checks.close(diagonal, diagonal[:1].expand_as(diagonal), what, axes=("position",), atol=1e-3)
+    gaps = torch.cdist(table, table) + torch.eye(len(table), dtype=torch.float64)
+    checks.true(bool(gaps.min() > 1e-3), "Two positions have (almost) the same row, so no model can tell them apart.")
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(0.5)
+def test_odd_width_ends_with_a_sine(student, reference):
+    """When d_model is odd, the last sine has no cosine beside it, and everything else stays as it was."""
+    for max_len, d_model in [(5, 7), (3, 1), (between(11, 19), 2 * between(4, 8) + 1)]:
+        checks.close(
+            student.positional_encoding(max_len, d_model),
+            reference.positional_encoding(max_len, d_model),
+            f"positional_encoding({max_len}, {d_model})",
+            axes=("position", "column"),
+            atol=1e-4,
+        )
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(0.5)
+def test_sizes_below_one_are_refused(student):
+    """A table without rows or columns is refused with a ValueError that names the argument."""
+    bad = -between(1, 9)
+    checks.raises(ValueError, student.positional_encoding, 0, 6, naming="max_len")
+    checks.raises(ValueError, student.positional_encoding, bad, 6, naming=("max_len", bad))
+    checks.raises(ValueError, student.positional_encoding, 5, 0, naming="d_model")
+    checks.raises(ValueError, student.positional_encoding, 5, bad, naming=("d_model", bad))
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(0.5)
+def test_far_positions_are_accurate(student, reference):
+    """Even at position 4999, the table of ordinary float32 numbers is right to 0.002."""
+    table = student.positional_encoding(5000, 512)
+    checks.dtype(table, torch.float32, "positional_encoding(5000, 512)")
+    truth = reference.positional_encoding(5000, 512)
+    checks.close(table, truth, "positional_encoding(5000, 512)", axes=("position", "column"), atol=2e-3)
+
+
+@pytest.mark.part("table")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_first_row_alternates_zero_and_one")
+def test_a_longer_table_begins_like_a_shorter_one(student):
+    """The row of a position does not depend on how many rows the table has."""
+    short, d_model = between(13, 23), even_between(10, 18)
+    longer = student.positional_encoding(short + between(10, 30), d_model)
+    checks.close(
+        longer[:short],
+        student.positional_encoding(short, d_model),
+        f"the first {short} rows of a longer table",
+        axes=("position", "column"),
+        atol=1e-4,
+    )
+
+
+# Part 2: the module. Its truth is the student's own table: what is wrong there has been counted already.
+
+
+@pytest.mark.part("module")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_module_keeps_the_shape")
+def test_module_adds_the_first_rows(student, reference):
+    """Word t leaves as x[t] + PE[t], and what flows back through the addition is not cut off."""
+    d_model, max_len, T = even_between(8, 20), between(29, 41), between(5, 23)
+    sizes = {"d_model": d_model, "max_len": max_len}
+    module = student.SinusoidalPositionalEncoding(**sizes)
+    x = torch.randn(3, T, d_model)
+    rows = student.positional_encoding(max_len, d_model)[:T]
+    checks.close(module(x.clone()), x + rows, "the output", atol=1e-5)
+    checks.gradients_close(module, reference.SinusoidalPositionalEncoding(**sizes), x)
+
+
+@pytest.mark.part("module")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_every_sentence_gets_the_same_positions")
+def test_module_follows_to_float64(student):
+    """The table follows the module to float64, and a float32 sentence stays float32."""
+    module = student.SinusoidalPositionalEncoding(d_model=6, max_len=17)
+    x = torch.randn(2, 5, 6)
+    checks.dtype(module(x.clone()), torch.float32, "the output for a float32 sentence")
+    rows = student.positional_encoding(17, 6)[:5].double()
+    module, x = module.double(), x.double()
+    checks.buffers_follow(module)
+    checks.dtype(module(x.clone()), torch.float64, "the output after module.double()")
+    checks.close(module(x.clone()), x + rows, "the output after module.double()", atol=1e-5)
+
+
+@pytest.mark.part("module")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_module_keeps_the_shape")
+def test_sentence_longer_than_the_table_is_refused(student):
+    """A sentence with exactly max_len words is welcome; one more word is a ValueError."""
+    max_len = between(5, 9)
+    module = student.SinusoidalPositionalEncoding(d_model=6, max_len=max_len)
+    checks.shape(module(torch.randn(2, max_len, 6)), (2, max_len, 6), f"the output for T = max_len = {max_len}")
+    too_long = torch.randn(2, max_len + 1, 6)
+    checks.raises(ValueError, module, too_long, naming=("max_len", max_len, max_len + 1))
+    single = student.SinusoidalPositionalEncoding(d_model=6, max_len=1)
+    checks.raises(ValueError, single, torch.randn(3, 2, 6), naming=("max_len", 1, 2))
+
+
+@pytest.mark.part("module")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_every_sentence_gets_the_same_positions")
+def test_the_sentence_itself_is_not_changed(student):
+    """The caller's x has the same numbers before and after the call."""
+    module = student.SinusoidalPositionalEncoding(d_model=6, max_len=11)
+    checks.input_untouched(module, torch.randn(3, 7, 6))
+
+
+@pytest.mark.part("module")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_every_sentence_gets_the_same_positions")
+def test_dropout_rests_in_eval(student):
+    """Dropout never acts in evaluation, and with dropout=0 not in training either."""
+    noisy = student.SinusoidalPositionalEncoding(d_model=6, max_len=11, dropout=0.5).eval()
+    quiet = student.SinusoidalPositionalEncoding(d_model=6, max_len=11).train()
+    x = torch.randn(3, 7, 6)
+    checks.deterministic_in_eval(noisy, x)
+    checks.close(noisy(x.clone()), quiet(x.clone()), "the output in evaluation with dropout=0.5")
+
+
+@pytest.mark.part("module")
+@pytest.mark.points(0.5)
+def test_dropout_acts_on_the_sum_in_training(student):
+    """In training, dropout acts on word plus position: every number is either zero or scaled up."""
+    module = student.SinusoidalPositionalEncoding(d_model=20, max_len=31, dropout=0.5)
+    x = torch.randn(5, 29, 20)
+    total = module.eval()(x.clone())
+    noisy = module.train()(x.clone())
+    dropped = noisy == 0
+    share = float(dropped.float().mean())
+    checks.true(
+        0.4 < share < 0.6, f"With dropout=0.5, about half of the numbers should be zero; {share:.0%} of them are."
+    )
+    checks.close(noisy, torch.where(dropped, 0.0, 2 * total), "the output in training with dropout=0.5", atol=1e-5)
+
+
+# Part 3: learned positions
+
+
+@pytest.mark.part("learned")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+def test_word_plus_seat(student, reference):
+    """Each output is the vector of the word plus the vector of its seat, in float32 and float64."""
+    vocab_size, block_size = between(5, 9), between(13, 19)
+    theirs, ours = embeddings(student, reference, vocab_size=vocab_size, block_size=block_size, embed_size=6)
+    ids = torch.randint(vocab_size, (3, between(4, 11)))
+    checks.close(theirs(ids), ours(ids), "the output", atol=1e-5)
+    checks.close(theirs.double()(ids), ours.double()(ids), "the output after module.double()")
+
+
+@pytest.mark.part("learned")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+def test_learning_reaches_the_words_and_seats_in_use(student, reference):
+    """Every word and every seat that was used gets its gradient; all others get none."""
+    theirs, ours = embeddings(student, reference, vocab_size=13, block_size=11, embed_size=6)
+    ids = torch.tensor([[0, 1, 0, 2, 0], [0, 7, 12, 12, 1], [3, 0, 2, 1, 7]])
+    checks.parameter_gradients_close(theirs.double(), ours.double(), ids)
+
+
+@pytest.mark.part("learned")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+def test_no_seat_for_one_more_word(student, reference):
+    """A sentence with exactly block_size words is welcome; one more word is a ValueError."""
+    block_size = between(5, 9)
+    theirs, ours = embeddings(student, reference, vocab_size=11, block_size=block_size, embed_size=3)
+    ids = torch.randint(11, (2, block_size))
+    checks.close(theirs(ids), ours(ids), f"the output for T = block_size = {block_size}", atol=1e-5)
+    too_long = torch.randint(11, (2, block_size + 1))
+    checks.raises(ValueError, theirs, too_long, naming=("block_size", block_size, block_size + 1))
+
+
+@pytest.mark.part("learned")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+def test_the_same_word_on_another_seat(student):
+    """The same word on two seats gives two vectors, and their difference is the difference of the seats."""
+    module = checks.randomize(student.TokenAndPositionEmbedding(vocab_size=11, block_size=7, embed_size=6))
+    word = between(0, 10)
+    output = module(torch.full((2, 5), word))
+    seats = module.position_embedding.weight.detach()
+    steps = (seats[1:5] - seats[:4]).expand(2, 4, 6)
+    checks.close(output[:, 1:] - output[:, :-1], steps, "the step from each seat to the next", atol=1e-5)
+
+
+@pytest.mark.part("learned")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+def test_a_sentence_gets_the_same_vectors_alone(student):
+    """The vectors of a sentence do not depend on the other sentences of its batch."""
+    module = checks.randomize(student.TokenAndPositionEmbedding(vocab_size=11, block_size=7, embed_size=6))
+    checks.batch_invariant(module, torch.randint(11, (3, 5)))
