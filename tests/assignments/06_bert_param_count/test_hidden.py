@@ -1,0 +1,201 @@
+"""Counting BERT by hand: models of other sizes, and sizes that cannot be."""
+
+import random
+
+import pytest
+
+from autograder import checks
+
+pytestmark = pytest.mark.forbids("torch", "transformers")
+
+BERT_LIST = (
+    "word_embeddings",
+    "position_embeddings",
+    "token_type_embeddings",
+    "embedding_layer_norm",
+    "attention",
+    "feed_forward",
+    "encoder",
+    "total",
+)
+GPT2_LIST = (
+    "token_embeddings",
+    "position_embeddings",
+    "attention",
+    "feed_forward",
+    "blocks",
+    "final_layer_norm",
+    "total",
+)
+
+
+def bert_sizes(seed: int) -> dict:
+    """Sizes of a BERT that nobody has trained; all different, none a small multiple of another."""
+    draw = random.Random(seed)
+    heads = draw.choice([3, 5, 7])
+    return {
+        "vocab_size": draw.choice([401, 557, 701, 907]),
+        "hidden_size": heads * draw.choice([11, 13, 17]),
+        "num_hidden_layers": draw.choice([2, 4, 6, 9]),
+        "num_attention_heads": heads,
+        "intermediate_size": draw.choice([131, 173, 227, 281]),
+        "max_position_embeddings": draw.choice([29, 31, 37, 43]),
+        "type_vocab_size": draw.choice([3, 5, 8]),
+    }
+
+
+def gpt2_sizes(seed: int) -> dict:
+    """Sizes of a GPT-2 that nobody has trained."""
+    draw = random.Random(seed)
+    heads = draw.choice([3, 5, 7])
+    return {
+        "vocab_size": draw.choice([401, 557, 701, 907]),
+        "n_positions": draw.choice([29, 31, 37, 43]),
+        "n_embd": heads * draw.choice([11, 13, 17]),
+        "n_layer": draw.choice([2, 4, 6, 9]),
+        "n_head": heads,
+    }
+
+
+def call(function: str, config: str, sizes: dict) -> str:
+    """The call as a reader would type it: `count_layer(BertConfig(hidden_size=6, …))`."""
+    listed = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    return f"{function}({config}({listed}))"
+
+
+def check_count(student, reference, function: str, sizes: dict) -> None:
+    """The student's count of this BERT is the reference's."""
+    actual = getattr(student, function)(student.BertConfig(**sizes))
+    expected = getattr(reference, function)(reference.BertConfig(**sizes))
+    checks.equal(actual, expected, call(function, "BertConfig", sizes))
+
+
+def check_list(counts, expected: dict, keys: tuple, what: str) -> None:
+    """Every one of `keys` is in the dict that the student returned, with the right number."""
+    checks.true(isinstance(counts, dict), f"{what} should return a dict, but it returned {counts!r}.")
+    for key in keys:
+        checks.true(key in counts, f"{what} has no entry '{key}'.")
+        checks.equal(counts[key], expected[key], f"'{key}' in {what}")
+
+
+def check_refused(student, function: str, config: str, sizes: dict, naming: tuple) -> None:
+    """These sizes are refused, at the latest when they are counted."""
+
+    def counting():
+        return getattr(student, function)(getattr(student, config)(**sizes))
+
+    counting.__name__ = call(function, config, sizes)
+    checks.raises(ValueError, counting, naming=naming)
+
+
+@pytest.mark.part("embeddings")
+@pytest.mark.points(1)
+def test_tables_of_other_models(student, reference, seed):
+    """The tables and their LayerNorm are counted right for models of any size."""
+    for step in range(3):
+        check_count(student, reference, "count_embeddings", bert_sizes(seed + step))
+
+
+@pytest.mark.part("embeddings")
+@pytest.mark.points(1)
+def test_price_of_one_more_row(student, seed):
+    """One more word, position or segment costs exactly one vector."""
+    sizes = bert_sizes(seed)
+    before = student.count_embeddings(student.BertConfig(**sizes))
+    for field in ("vocab_size", "max_position_embeddings", "type_vocab_size"):
+        larger = {**sizes, field: sizes[field] + 1}
+        price = student.count_embeddings(student.BertConfig(**larger)) - before
+        checks.equal(price, sizes["hidden_size"], f"the price of raising {field} from {sizes[field]} by one")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(1)
+def test_attention_of_other_models(student, reference, seed):
+    """Attention is counted right for models of any size."""
+    for step in range(3):
+        check_count(student, reference, "count_attention", bert_sizes(seed + step))
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(1)
+def test_heads_must_share_evenly(student, seed):
+    """A width that the heads cannot share evenly is refused with a sentence that names it."""
+    sizes = bert_sizes(seed)
+    sizes["hidden_size"] += 1
+    naming = ("hidden_size", sizes["hidden_size"], "num_attention_heads")
+    check_refused(student, "count_attention", "BertConfig", sizes, naming)
+    sizes = {**sizes, "hidden_size": -7 * sizes["num_attention_heads"]}
+    check_refused(student, "count_attention", "BertConfig", sizes, ("hidden_size", sizes["hidden_size"]))
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(1)
+def test_feed_forward_of_other_models(student, reference, seed):
+    """The feed-forward part is counted right for models of any size."""
+    for step in range(3):
+        check_count(student, reference, "count_feed_forward", bert_sizes(seed + step))
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(1)
+def test_layer_is_the_sum_of_its_parts(student, seed):
+    """A layer is attention and feed-forward together, nothing more and nothing less."""
+    sizes = bert_sizes(seed)
+    config = student.BertConfig(**sizes)
+    attention = student.count_attention(config)
+    feed_forward = student.count_feed_forward(config)
+    layer = student.count_layer(config)
+    checks.true(layer != 0, f"{call('count_layer', 'BertConfig', sizes)} is 0, but a layer has parameters.")
+    checks.equal(layer, attention + feed_forward, call("count_layer", "BertConfig", sizes))
+
+
+@pytest.mark.part("bert")
+@pytest.mark.points(1)
+def test_lists_of_other_berts(student, reference, seed):
+    """The whole list is right for models of any size, with the pooler and without it."""
+    for step in range(3):
+        sizes = bert_sizes(seed + step)
+        check_count(student, reference, "count_pooler", sizes)
+        config, expected = student.BertConfig(**sizes), reference.BertConfig(**sizes)
+        what = call("count_bert", "BertConfig", sizes)
+        check_list(
+            student.count_bert(config), reference.count_bert(expected), (*BERT_LIST, "pooler"), what
+        )
+        without = student.count_bert(config, pooler=False)
+        what = f"{what[:-1]}, pooler=False)"
+        check_list(without, reference.count_bert(expected, pooler=False), BERT_LIST, what)
+        checks.equal(without.get("pooler", 0), 0, f"'pooler' in {what}")
+
+
+@pytest.mark.part("bert")
+@pytest.mark.points(1)
+def test_berts_that_cannot_be(student, seed):
+    """A BERT with a negative size, or with a width that the heads cannot share, is refused."""
+    sizes = bert_sizes(seed)
+    for field, size in sizes.items():
+        check_refused(student, "count_bert", "BertConfig", {**sizes, field: -size}, (field, -size))
+    wide = {**sizes, "hidden_size": sizes["hidden_size"] + 1}
+    naming = ("hidden_size", wide["hidden_size"], "num_attention_heads")
+    check_refused(student, "count_bert", "BertConfig", wide, naming)
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(1)
+def test_lists_of_other_gpts(student, reference, seed):
+    """The whole list of GPT-2 is right for models of any size."""
+    for step in range(3):
+        sizes = gpt2_sizes(seed + step)
+        counts = student.count_gpt2(student.GPT2Config(**sizes))
+        expected = reference.count_gpt2(reference.GPT2Config(**sizes))
+        check_list(counts, expected, GPT2_LIST, call("count_gpt2", "GPT2Config", sizes))
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(1)
+def test_gpts_that_cannot_be(student, seed):
+    """A GPT-2 with a negative size, or with a width that the heads cannot share, is refused."""
+    sizes = gpt2_sizes(seed)
+    for field, size in sizes.items():
+        check_refused(student, "count_gpt2", "GPT2Config", {**sizes, field: -size}, (field, -size))
+    wide = {**sizes, "n_embd": sizes["n_embd"] + 1}
+    check_refused(student, "count_gpt2", "GPT2Config", wide, ("n_embd", wide["n_embd"], "n_head"))
