@@ -1,0 +1,274 @@
+"""The encoder block against PyTorch's own layers and the reference, on fresh numbers."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder import checks
+
+no_ready_made_norm = pytest.mark.forbids(
+    "torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"
+)
+no_ready_made_block = pytest.mark.forbids("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
+
+B, T, C, H, FF, V = 3, 7, 20, 4, 13, 17
+
+
+def filled(module, seed):
+    """The module in float64 and eval mode, with fresh numbers in every parameter."""
+    module.double()
+    module.eval()
+    torch.manual_seed(seed)
+    checks.randomize(module)
+    return module
+
+
+def tail(lengths, width):
+    """True where a sentence is over: (B, width)."""
+    return torch.arange(width) >= torch.tensor(lengths).unsqueeze(1)
+
+
+def no_looking_ahead(length):
+    """PyTorch's causal mask: True where listening is forbidden, (length, length)."""
+    return torch.ones(length, length, dtype=torch.bool).triu(1)
+
+
+def torch_layer(block, activation, norm_first):
+    """PyTorch's own encoder layer with the weights of the student's block."""
+    layer = nn.TransformerEncoderLayer(
+        C, H, FF, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
+    ).double()
+    weights = {}
+    for name, parameter in block.named_parameters():
+        name = name.removeprefix("ff.").replace("attention.", "self_attn.", 1)
+        weights[name.replace("gamma", "weight").replace("beta", "bias")] = parameter.detach().clone()
+    layer.load_state_dict(weights)
+    return layer
+
+
+def compare_with_pytorch(make_block, norm_first, seed):
+    """Same outputs and same input gradients as PyTorch's layer, with both activations and both masks."""
+    x = torch.randn(B, T, C, dtype=torch.float64)
+    direction = torch.randn(B, T, C, dtype=torch.float64)
+    padding = tail([T, 4, 2], T)                                                  # (B, T)
+    one_blocked = torch.zeros(T, T, dtype=torch.bool)
+    one_blocked[2, 0] = one_blocked[5, 1] = True
+    for activation in ("relu", "gelu"):
+        block = filled(make_block(C, H, FF, 0.1, activation), seed)
+        layer = torch_layer(block, activation, norm_first)
+        for pad, blocked in ((None, None), (padding, None), (None, no_looking_ahead(T)), (padding, one_blocked)):
+            real = torch.ones(B, T, 1).double() if pad is None else (~pad).unsqueeze(-1).double()
+            mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+            actual = block(mine, padding_mask=pad, attn_mask=blocked)
+            expected = layer(theirs, src_mask=blocked, src_key_padding_mask=pad)
+            what = f"the block ({activation}{', padding' * (pad is not None)}{', attn_mask' * (blocked is not None)})"
+            checks.shape(actual, (B, T, C), what)
+            checks.close((actual * real).detach(), (expected * real).detach(), what)
+            (actual_gradient,) = torch.autograd.grad((actual * real * direction).sum(), mine)
+            (expected_gradient,) = torch.autograd.grad((expected * real * direction).sum(), theirs)
+            checks.close(actual_gradient, expected_gradient, f"the gradient of x through {what}")
+
+
+def check_dropout(block, x, when_all_is_dropped):
+    """At p = 1 only the road is left in training; in eval nothing is random."""
+    checks.deterministic_in_eval(block, x)
+    block.train()
+    checks.close(block(x), when_all_is_dropped, "in training with dropout=1.0 the block")
+    block.eval()
+
+
+@no_ready_made_norm
+@pytest.mark.part("layer_norm")
+@pytest.mark.points(1)
+def test_layer_norm_equals_pytorch(student):
+    """layer_norm gives the numbers of PyTorch's layer norm, for one token, a sentence and a batch."""
+    for shape in ((7,), (5, 7), (7, 7), (2, 3, 5, 7)):
+        x = 3 * torch.randn(shape, dtype=torch.float64) + 2
+        gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
+        actual = student.layer_norm(x, gamma, beta)
+        checks.close(actual, F.layer_norm(x, (7,), gamma, beta), f"layer_norm of x with shape {shape}")
+
+
+@no_ready_made_norm
+@pytest.mark.part("layer_norm")
+@pytest.mark.points(1)
+def test_eps_sits_inside_the_root(student):
+    """Tokens with tiny numbers, tokens with equal numbers and a large eps come out right."""
+    gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
+    x = torch.randn(3, 5, 7, dtype=torch.float64)
+    tiny = student.layer_norm(1e-3 * x, gamma, beta)
+    checks.close(tiny, F.layer_norm(1e-3 * x, (7,), gamma, beta), "layer_norm of numbers near 0.001")
+    flat = torch.full((2, 7), 7.0).double()
+    checks.close(student.layer_norm(flat, gamma, beta), beta.expand(2, 7), "layer_norm of 7, 7, 7, 7, 7, 7, 7")
+    large = student.layer_norm(x, gamma, beta, 0.7)
+    checks.close(large, F.layer_norm(x, (7,), gamma, beta, 0.7), "layer_norm with eps=0.7")
+
+
+@no_ready_made_norm
+@pytest.mark.part("layer_norm")
+@pytest.mark.points(1)
+def test_gradients_through_layer_norm(student):
+    """The gradients of x, gamma and beta are those of PyTorch's layer norm."""
+    x = torch.randn(3, 5, 7, dtype=torch.float64)
+    gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
+
+    def expected(x, gamma, beta):
+        return F.layer_norm(x, (7,), gamma, beta)
+
+    checks.gradients_close(student.layer_norm, expected, x, gamma, beta, what="layer_norm")
+
+
+@no_ready_made_norm
+@pytest.mark.part("layer_norm")
+@pytest.mark.points(1)
+def test_tokens_do_not_meet_in_layer_norm(student):
+    """What layer_norm does to a token depends on this token alone, and x itself stays as it was."""
+    x = torch.randn(3, 5, 7, dtype=torch.float64)
+    gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
+    checks.input_untouched(lambda x: student.layer_norm(x, gamma, beta), x)
+    together = student.layer_norm(x, gamma, beta)
+    checks.shape(together, (3, 5, 7), "layer_norm of a batch")
+    for t in range(5):
+        alone = student.layer_norm(x[1:2, t : t + 1], gamma, beta)
+        checks.close(together[1:2, t : t + 1], alone, f"token {t} of sentence 1, compared with the same token alone,")
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_feed_forward_parameters")
+def test_gelu_is_the_exact_one(student, reference, seed):
+    """With activation="gelu", FeedForward uses the exact GELU, on fresh weights, and nothing else happens inside."""
+    x = torch.randn(3, 7, 5, dtype=torch.float64)
+    model = filled(reference.FeedForward(5, 13, "gelu"), seed)
+    layer = student.FeedForward(5, 13, "gelu").double()
+    checks.copy_parameters(model, layer)
+    checks.close(layer(x), model(x), "FeedForward with gelu")
+    checks.gradients_close(layer, model, x, what="FeedForward with gelu")
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(1)
+def test_unknown_activation_is_refused(student):
+    """Another activation than relu and gelu is a ValueError that names it, in FeedForward and in the block."""
+    checks.raises(ValueError, student.FeedForward, 5, 13, "swish", naming=("activation", "swish"))
+    checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming=("activation", "tanh"))
+
+
+@no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(1)
+def test_post_norm_wiring(student, seed):
+    """The block's own parts, wired in post-norm order, give the block's output."""
+    x = torch.randn(B, T, C, dtype=torch.float64)
+    block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
+    checks.input_untouched(block, x)
+    actual = block(x)
+    checks.shape(actual, (B, T, C), "the post-norm block's output")
+    h = block.norm1(x + block.attention(x, x, x, need_weights=False)[0])
+    checks.close(actual, block.norm2(h + block.ff(h)), "the post-norm block, compared with its own parts in order,")
+
+
+@no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_post_norm_parameters")
+def test_post_norm_equals_pytorch(student, seed):
+    """With the same weights, the block and PyTorch's encoder layer agree: both activations, both masks, gradients."""
+    compare_with_pytorch(student.TransformerEncoderBlock, norm_first=False, seed=seed)
+
+
+@no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(1)
+def test_nobody_listens_to_padding_or_to_blocked_tokens(student, seed):
+    """What stands on a padded seat changes no real token, and with a causal attn_mask no token hears a later one."""
+    x = torch.randn(B, T, C, dtype=torch.float64)
+    block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
+    checks.padding_invariant(lambda x, padding: block(x, padding_mask=padding), x, [T, 4, 2])
+    checks.prefix_invariant(lambda x: block(x, attn_mask=no_looking_ahead(x.shape[1])), x)
+
+
+@no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(1)
+def test_post_norm_dropout(student, seed):
+    """Dropout acts on the sublayers' answers in training, never on the shortcut and never in eval."""
+    x = torch.randn(B, T, C, dtype=torch.float64)
+    block = filled(student.TransformerEncoderBlock(C, H, FF, dropout=1.0), seed)
+    check_dropout(block, x, block.norm2(block.norm1(x)))
+
+
+@no_ready_made_block
+@pytest.mark.part("pre_norm")
+@pytest.mark.points(1)
+def test_pre_norm_wiring(student, seed):
+    """The block's own parts, wired in pre-norm order, give the block's output."""
+    x = torch.randn(B, T, C, dtype=torch.float64)
+    block = filled(student.PreNormBlock(C, H, FF), seed)
+    checks.input_untouched(block, x)
+    actual = block(x)
+    checks.shape(actual, (B, T, C), "the pre-norm block's output")
+    calm = block.norm1(x)
+    h = x + block.attention(calm, calm, calm, need_weights=False)[0]
+    checks.close(actual, h + block.ff(block.norm2(h)), "the pre-norm block, compared with its own parts in order,")
+
+
+@no_ready_made_block
+@pytest.mark.part("pre_norm")
+@pytest.mark.points(1)
+def test_pre_norm_equals_pytorch(student, seed):
+    """With the same weights, the block and PyTorch's layer with norm_first agree: activations, masks, gradients."""
+    compare_with_pytorch(student.PreNormBlock, norm_first=True, seed=seed)
+
+
+@no_ready_made_block
+@pytest.mark.part("pre_norm")
+@pytest.mark.points(1)
+def test_pre_norm_dropout(student, seed):
+    """With everything dropped a pre-norm block in training returns x; in eval nothing is dropped."""
+    x = torch.randn(B, T, C, dtype=torch.float64)
+    block = filled(student.PreNormBlock(C, H, FF, dropout=1.0), seed)
+    check_dropout(block, x, x)
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_encoder_owns_its_layers")
+def test_encoder_numbers(student, reference, seed):
+    """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
+    ids = torch.randint(0, V, (B, T))
+    sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
+    model = filled(reference.TransformerEncoder(V, **sizes), seed)
+    encoder = student.TransformerEncoder(V, **sizes)
+    encoder.double()
+    encoder.eval()
+    checks.copy_parameters(model, encoder)
+    checks.close(encoder(ids), model(ids), "the encoder's output", atol=1e-5)
+    padding = tail([T, 4, 2], T)
+    real = (~padding).unsqueeze(-1).double()
+    checks.close(encoder(ids, padding) * real, model(ids, padding) * real, "the encoder with padding", atol=1e-5)
+    checks.parameter_gradients_close(encoder, model, ids)
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(1)
+def test_padding_changes_nothing(student, seed):
+    """A padded sentence gives its real tokens what the bare sentence gives them, whatever the padding says."""
+    ids = torch.randint(0, V, (B, T))
+    encoder = filled(student.TransformerEncoder(V, C, H, n_layers=2, d_ff=FF, max_len=11), seed)
+    checks.padding_invariant(lambda ids, padding: encoder(ids, padding_mask=padding), ids, [T, 4, 2])
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(1)
+def test_encoder_dropout(student, seed):
+    """In eval the encoder repeats itself; in training it drops out the embeddings and the sublayers' answers."""
+    ids, others = torch.randint(0, V, (B, T)), torch.randint(0, V, (B, T))
+    encoder = filled(student.TransformerEncoder(V, C, H, n_layers=2, d_ff=FF, max_len=11, dropout=1.0), seed)
+    checks.deterministic_in_eval(encoder, ids)
+    encoder.train()
+    checks.close(encoder(ids), encoder(others), "with dropout=1.0 no word is left, so the answer to other words", atol=1e-5)
