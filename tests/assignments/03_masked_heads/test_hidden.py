@@ -1,0 +1,238 @@
+"""Masked heads: the tests that only graders see."""
+
+import random
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from autograder import checks
+
+pytestmark = pytest.mark.forbids(
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+)
+
+
+def notes(*leading, T=5, S=7, D=4, E=3, dtype=torch.float64):
+    """Fresh questions, keys and values: (..., T, D), (..., S, D), (..., S, E)."""
+    sizes = ((T, D), (S, D), (S, E))
+    return tuple(torch.randn(*leading, *size, dtype=dtype) for size in sizes)
+
+
+def somebody_to_hear(*shape):
+    """A random boolean mask in which every listener (row) may hear somebody, and some may not hear all."""
+    mask = torch.rand(*shape) < 0.6
+    speaker = torch.randint(shape[-1], shape[:-1])
+    return mask.scatter(-1, speaker[..., None], True)
+
+
+def twins(student, reference, C, D, block_size):
+    """The student's head and the solution's, with the same random weights, in float64."""
+    expected = checks.randomize(reference.Head(C, D, block_size).double()).eval()
+    head = student.Head(C, D, block_size).double()
+    head.eval()
+    checks.copy_parameters(expected, head)
+    return head, expected
+
+
+# Part 1: the causal mask
+
+
+@pytest.mark.part("mask")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_mask_is_a_table_of_booleans")
+def test_mask_of_any_length(student, reference):
+    """The mask is right for one word, for a few and for many."""
+    for T in (1, random.randint(4, 9), random.randint(30, 60)):
+        checks.equal(student.causal_mask(T), reference.causal_mask(T), f"causal_mask({T})")
+
+
+@pytest.mark.part("mask")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_mask_is_a_table_of_booleans")
+def test_mask_makes_pytorch_causal(student):
+    """In PyTorch's own attention, the mask lets nobody hear the future and all hear their whole past."""
+    T = 7
+    q, k, v = notes(2, T=T, S=T)
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    actual = F.scaled_dot_product_attention(q, k, v, attn_mask=student.causal_mask(T))
+    checks.close(actual, expected, "PyTorch's output under your mask")
+
+
+# Part 2: scaled dot-product attention
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_attention_without_a_mask(student, reference):
+    """Without a mask all hear all: weights and output are those of the formula."""
+    q, k, v = notes(3)
+    expected_output, expected_weights = reference.attention(q, k, v)
+    output, weights = student.attention(q, k, v)
+    checks.close(weights, expected_weights, "the weights")
+    checks.close(output, expected_output, "the output")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_attention_shapes")
+def test_attention_with_a_mask(student, reference):
+    """Under a mask, forbidden speakers have no share and the others share the whole."""
+    q, k, v = notes(3, D=11, E=2)
+    mask = somebody_to_hear(5, 7)
+    expected_output, expected_weights = reference.attention(q, k, v, mask)
+    output, weights = student.attention(q, k, v, mask)
+    checks.close(weights, expected_weights, "the weights")
+    checks.close(output, expected_output, "the output")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_attention_equals_pytorch(student, reference):
+    """The output is the same as that of PyTorch's finished attention, with a mask and without."""
+    for mask in (None, somebody_to_hear(2, 3, 7, 5)):
+        q, k, v = notes(2, 3, T=7, S=5, D=11, E=13)
+        expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        assert torch.allclose(reference.attention(q, k, v, mask)[0], expected, atol=1e-9)
+        output, _ = student.attention(q, k, v, mask)
+        checks.close(output, expected, "the output")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_one_mask_serves_many(student, reference):
+    """A smaller mask (one for all sentences, all heads or all listeners) is spread over the rest."""
+    for shape in ((5, 7), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
+        q, k, v = notes(3, 2)
+        mask = somebody_to_hear(*shape)
+        expected_output, expected_weights = reference.attention(q, k, v, mask)
+        output, weights = student.attention(q, k, v, mask)
+        checks.close(weights, expected_weights, f"the weights under a mask of shape {shape}")
+        checks.close(output, expected_output, f"the output under a mask of shape {shape}")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_huge_scores_stay_finite(student, reference):
+    """Scores of plus and minus ten thousand give shares, not NaN, and a forbidden speaker stays unheard."""
+    all_may_speak = None
+    only_low_scores = torch.tensor([False, True, False, True, False])
+    only_the_lowest = torch.tensor([False, True, False, False, False])
+    for mask in (all_may_speak, only_low_scores, only_the_lowest):
+        q, k, v = notes(T=3, S=5, D=4, dtype=torch.float32)
+        q[:, 0] = torch.tensor([200.0, -200.0, 0.0])
+        k[:, 0] = torch.tensor([100.0, -100.0, 50.0, -30.0, 0.0])  # scores from -10,000 to 10,000
+        expected_output, expected_weights = reference.attention(q, k, v, mask)
+        output, weights = student.attention(q, k, v, mask)
+        checks.finite(weights, "the weights")
+        checks.close(weights, expected_weights, "the weights", atol=1e-5)
+        checks.close(output, expected_output, "the output", atol=1e-5)
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_nobody_to_hear_is_silence")
+def test_silence_does_not_spread(student, reference):
+    """Listeners who may hear nobody get zeros; everybody else is served as if they were not there."""
+    q, k, v = notes(2, 3)
+    mask = somebody_to_hear(2, 1, 5, 7)
+    mask[0, 0, random.randrange(5)] = False
+    mask[1] = False
+    expected_output, expected_weights = reference.attention(q, k, v, mask)
+    output, weights = student.attention(q, k, v, mask)
+    checks.close(weights, expected_weights, "the weights")
+    checks.close(output, expected_output, "the output")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_attention_leaves_its_inputs_alone(student):
+    """Attention reads its inputs and changes none of them, and answers in their number type."""
+    mask = somebody_to_hear(5, 7)
+    for dtype in (torch.float32, torch.float64):
+        q, k, v = notes(2, dtype=dtype)
+        checks.input_untouched(student.attention, q, k, v, mask)
+        output, weights = student.attention(q, k, v, mask)
+        checks.dtype(output, dtype, "the output")
+        checks.dtype(weights, dtype, "the weights")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_attention_can_be_learnt_from(student, reference):
+    """Questions, keys and values all receive the gradients that the formula gives them."""
+    mask = somebody_to_hear(5, 7)
+
+    def output_of(module):
+        return lambda q, k, v: module.attention(q, k, v, mask)[0]
+
+    checks.gradients_close(output_of(student), output_of(reference), *notes(3), what="the gradient")
+
+
+# Part 3: one masked head
+
+
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+def test_head_learns_three_matrices(student):
+    """A head learns three matrices, key, query and value, and nothing else."""
+    C, D = random.choice((11, 13)), random.choice((3, 5))
+    head = student.Head(C, D, 7)
+    checks.parameters(head, {"key.weight": (D, C), "query.weight": (D, C), "value.weight": (D, C)})
+
+
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+def test_head_keeps_its_mask_as_a_buffer(student):
+    """The mask moves with the head, and the optimiser never sees it."""
+    checks.buffers_follow(student.Head(11, 3, 7))
+
+
+@pytest.mark.part("head")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_head_shapes")
+def test_head_with_the_same_weights(student, reference):
+    """With the solution's weights, the head gives the solution's output, in long and short sentences."""
+    B, C, D, block_size = 3, 20, 5, 7
+    head, expected = twins(student, reference, C, D, block_size)
+    for T in (block_size, 4, 1):
+        x = torch.randn(B, T, C, dtype=torch.float64)
+        checks.close(head(x), expected(x), f"the output for {T} words")
+
+
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_head_shapes")
+def test_future_words_change_nothing(student, reference):
+    """Cutting off the end of a sentence changes nothing for the words before the cut."""
+    head, _ = twins(student, reference, 11, 3, 7)
+    checks.prefix_invariant(head, torch.randn(2, 7, 11, dtype=torch.float64))
+
+
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_head_shapes")
+def test_every_word_reacts_to_its_whole_past(student, reference):
+    """Each word's output reacts to itself and to every earlier word, and to no later one."""
+    head, _ = twins(student, reference, 13, 5, 7)
+    checks.causal_by_gradient(head, 0.5 * torch.randn(2, 7, 13, dtype=torch.float64))
+
+
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_head_shapes")
+def test_head_is_steady_and_learns(student, reference):
+    """Asked twice, the head answers the same, keeps its input as it was, and all three matrices can learn."""
+    head, expected = twins(student, reference, 13, 3, 5)
+    x = torch.randn(2, 5, 13, dtype=torch.float64)
+    checks.deterministic_in_eval(head, x)
+    checks.input_untouched(head, x)
+    checks.parameter_gradients_close(head, expected, x)
