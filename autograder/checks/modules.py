@@ -1,0 +1,109 @@
+"""Checks of a module's parameters and buffers, and the two helpers that put equal weights into two modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from autograder.checks.sentences import CheckFailed, kind, returned, some, subject, without_inputs
+
+
+def parameters(
+    module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module"
+) -> None:
+    """Exactly these parameters, by name and shape: {"key.weight": (5, 20)}."""
+    _compare_shapes(module, {name: tuple(size) for name, size in expected.items()}, what)
+
+
+def parameter_count(module: Any, n: int, what: str = "the module") -> None:
+    """Exactly `n` trainable numbers in all; a parameter shared by two layers counts once."""
+    count = sum(p.numel() for p in _module(module, what).parameters())
+    if count != n:
+        word = "many" if count > n else "few"
+        raise CheckFailed(
+            f"{subject(what)} has {count} parameters; {n} were expected ({abs(count - n)} too {word}).",
+            f"{subject(without_inputs(what))} has {count} parameters, which is too {word}.",
+        )
+
+
+def no_parameters(module: Any, what: str = "the module") -> None:
+    """Nothing in the module is trainable."""
+    names = [name for name, _ in _module(module, what).named_parameters()]
+    if names:
+        end = f"should have no trainable parameters, but has {some(names)}."
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+
+
+def buffers_follow(
+    module: Any, names: Sequence[str] = (), what: str = "the module", *, holding: Tensor | None = None
+) -> None:
+    """The module keeps its constants as buffers, so that they follow `.to(...)`.
+
+    There is at least one buffer; those in `names` are among them; with `holding`, one of them has exactly
+    these values in this order (any shape). Turns the module into float64 to see the buffers follow.
+    """
+    buffers = dict(_module(module, what).named_buffers())
+    missing = [name for name in names if name not in buffers]
+    end = None
+    if missing:
+        end = f"has no buffer called {some(missing)}."
+    elif not buffers:
+        end = "keeps no buffer: a constant tensor follows the module only when it is registered as one."
+    elif holding is not None and not any(_holds(b, holding) for b in buffers.values()):
+        end = f"has no buffer that holds the expected table; its buffers are {some(list(buffers))}."
+    else:
+        stuck = [n for n, b in module.double().named_buffers() if b.is_floating_point() and b.dtype != torch.float64]
+        end = f"was turned into float64, but its buffer {some(stuck)} stayed behind." if stuck else None
+    if end:
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+
+
+def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
+    """Fills every parameter (gamma and beta, too) with fresh normal numbers, in place; returns the module."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, dtype=torch.float64) * scale)
+    return module
+
+
+def copy_parameters(source: nn.Module, target: Any, what: str = "the module") -> Any:
+    """Copies all parameters from source to target by name, in place; returns target.
+
+    A name that target lacks or has too many, or another shape, is a failure that names it.
+    """
+    weights = dict(source.named_parameters())
+    _compare_shapes(target, {name: tuple(p.shape) for name, p in weights.items()}, what)
+    with torch.no_grad():
+        for name, parameter in target.named_parameters():
+            parameter.copy_(weights[name])
+    return target
+
+
+def _module(value: Any, what: str) -> nn.Module:
+    if isinstance(value, nn.Module):
+        return value
+    end = "; a module (an nn.Module) was expected."
+    raise CheckFailed(returned(what, kind(value)) + end, returned(without_inputs(what), kind(value)) + end)
+
+
+def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str) -> None:
+    actual = {name: tuple(p.shape) for name, p in _module(module, what).named_parameters()}
+    missing = [name for name in expected if name not in actual]
+    extra = [name for name in actual if name not in expected]
+    faults = [f"lacks the parameter {some(missing)}"] if missing else []
+    faults += [f"has the parameter {some(extra)}, which was not expected"] if extra else []
+    wrong = [name for name in expected if name in actual and actual[name] != expected[name]]
+    if not faults and wrong:
+        name = wrong[0]
+        faults = [f"has a parameter {name} of shape {actual[name]}; {expected[name]} was expected"]
+    if faults:
+        end = f"{' and '.join(faults)}."
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+
+
+def _holds(buffer: Tensor, table: Tensor) -> bool:
+    mine, theirs = buffer.detach().reshape(-1).double(), table.detach().reshape(-1).double()
+    return mine.shape == theirs.shape and torch.allclose(mine, theirs, atol=1e-5)

@@ -1,0 +1,210 @@
+"""Words for failures: what a value is called, how a number is printed, and what may be told in public.
+
+Knows nothing of checks. Values may come from a student's code, so a value's type is looked at before
+anything of it is used, and everything that is shown is cut to a fixed length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor, nn
+
+LONGEST = 200
+MOST_ITEMS = 8
+AXES: dict[int, tuple[str, ...]] = {
+    1: ("index",),
+    2: ("row", "column"),
+    3: ("batch", "position", "feature"),
+    4: ("batch", "head", "position", "feature"),
+}
+_CALL = re.compile(r"^\S*\w\(.*\)$", re.DOTALL)
+_LITERAL = re.compile(
+    r"""\[[^\[\]]*\d[^\[\]]*\]                                      # [1, 2, 3]
+      | "[^"]*" | (?<!\w)'[^']*'(?!\w)                              # "abc", 'abc'
+      | (?<![\w-])[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])     # 12, -0.5, 1e-6; not norm2, GPT-2
+    """,
+    re.VERBOSE,
+)
+_TAIL = re.compile(r" (?:of|for|at|in|after|with|without|from|to|when|on|by|under|before)\b.*$", re.DOTALL)
+
+
+class CheckFailed(AssertionError):
+    """A check said no. `str(error)` is the sentence for the student.
+
+    `error.public` is the sentence for tests that stay hidden: it holds neither inputs nor expected
+    values. Left out, it is the sentence with every literal (number, quoted text, list) blanked.
+    """
+
+    def __init__(self, sentence: str, public: str | None = None) -> None:
+        super().__init__(sentence)
+        self.public = without_literals(sentence) if public is None else public
+
+
+def without_literals(sentence: str) -> str:
+    """The sentence with its numbers, quoted texts and lists blanked: 'T = 9 is long' -> 'T = … is long'."""
+    return _LITERAL.sub("…", sentence)
+
+
+def without_inputs(what: str) -> str:
+    """A description without the literals between its parentheses: 'causal_mask(5)' -> 'causal_mask(…)'."""
+    start = what.find("(")
+    while start >= 0:
+        end = _closing(what, start)
+        inside = what[start + 1 : end]
+        if _LITERAL.search(inside):
+            what = what[: start + 1] + "…" + what[end:]
+            end = start + 2
+        start = what.find("(", end)
+    return what
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 0
+    for at in range(start, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return at
+    return len(text)
+
+
+def is_call(what: str) -> bool:
+    return bool(_CALL.match(what))
+
+
+def subject(what: str) -> str:
+    """How a sentence about a value begins: 'The output', 'The result of causal_mask(5)', 'out.grad'."""
+    if is_call(what):
+        return f"The result of {what}"
+    first = what.split(" ", 1)[0]
+    return what[:1].upper() + what[1:] if first.isalpha() and first.islower() else what
+
+
+def verb(what: str, one: str, many: str) -> str:
+    """`many` when the description is a plural ('the weights of head 2'), otherwise `one`."""
+    head = "" if is_call(what) else _TAIL.sub("", what)
+    plural = re.search(r"[a-z]s$", head) and not re.search(r"(ss|us|is|as|'s)$", head)
+    return many if plural else one
+
+
+def returned(what: str, value: str) -> str:
+    """'f(x) returned None' for a call, 'The output is None' for anything else."""
+    return f"{what} returned {value}" if is_call(what) else f"{subject(what)} {verb(what, 'is', 'are')} {value}"
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """One printable line of at most `longest` characters."""
+    line = "".join(c if c.isprintable() else " " for c in text[: longest + 1])
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A number printed short: 0.1235, 1e-07, 109482240, True."""
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    if isinstance(value, complex):
+        return f"{value:.{digits}g}"
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 80:
+        return f"a whole number of about {value.bit_length() * 0.30103:.0f} digits"
+    return str(value)
+
+
+def two_numbers(first: Any, second: Any) -> tuple[str, str]:
+    """Both printed with as few digits as tell them apart, and at least four."""
+    for digits in (4, 6, 8, 12, 17):
+        pair = number(first, digits), number(second, digits)
+        if pair[0] != pair[1]:
+            break
+    return pair
+
+
+def show(value: Any, longest: int = LONGEST) -> str:
+    """The value itself where it is short plain data, otherwise what kind of thing it is."""
+    return cut(_show(value, 0), longest)
+
+
+def _show(value: Any, depth: int) -> str:
+    if value is None or isinstance(value, (bool, int, float, complex)):
+        return number(value)
+    if isinstance(value, (str, bytes)):
+        return repr(value[: LONGEST + 1])
+    if isinstance(value, (list, tuple)) and depth < 3:
+        return _show_items(value, "[]" if isinstance(value, list) else "()", depth)
+    if isinstance(value, dict) and depth < 3:
+        pairs = [f"{_show(k, 3)}: {_show(v, depth + 1)}" for k, v in _first(value.items())]
+        return "{" + _join(pairs, len(value)) + "}"
+    if isinstance(value, Tensor) and value.ndim <= 1 and value.numel() <= MOST_ITEMS:
+        return f"tensor({_show(value.detach().tolist(), 2)})"
+    return kind(value)
+
+
+def _show_items(value: Sequence[Any], brackets: str, depth: int) -> str:
+    items = _join([_show(item, depth + 1) for item in _first(value)], len(value))
+    comma = "," if brackets == "()" and len(value) == 1 else ""
+    return brackets[0] + items + comma + brackets[1]
+
+
+def _first(items: Iterable[Any]) -> list[Any]:
+    return [item for _, item in zip(range(MOST_ITEMS), items)]
+
+
+def _join(shown: list[str], length: int) -> str:
+    return ", ".join(shown) + (f", … ({length} in all)" if length > len(shown) else "")
+
+
+def kind(value: Any) -> str:
+    """What kind of thing it is: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
+    if value is None or isinstance(value, (bool, int, float, complex)):
+        return number(value)
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, numpy.ndarray):
+        return "a numpy array"
+    if isinstance(value, str):
+        return f"the text {cut(repr(value[:60]), 60)}"
+    if isinstance(value, (list, tuple, dict)):
+        word = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "dict"
+        return f"a {word} of {len(value)}"
+    if isinstance(value, nn.Module):
+        return f"a module ({cut(str(value._get_name()), 60)})"
+    return _strange_kind(value)
+
+
+def _strange_kind(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {cut(value.__name__, 60)}"
+    name = type(value).__name__
+    if name in ("Opaque", "Handle"):
+        text = repr(value)
+        match = re.match(r"<?([\w.]+)", text)
+        name = match.group(1) if match else text
+    name = cut(name, 60)
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def place(index: Sequence[int], axes: Sequence[str] | None = None) -> str:
+    """Words for an index: (1, 3, 0) -> 'batch 1, position 3, feature 0'."""
+    names = axes if axes is not None and len(axes) == len(index) else AXES.get(len(index))
+    if names is None:
+        return f"index {tuple(index)}"
+    return ", ".join(f"{name} {i}" for name, i in zip(names, index))
+
+
+def some(names: Sequence[Any], most: int = 4) -> str:
+    """'a', 'a and b', 'a, b, c, d and 3 more'; each name cut short."""
+    shown = [cut(str(name), 60) for name in names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+def dtype_kind(dtype: torch.dtype) -> str:
+    if dtype is torch.bool:
+        return "True and False"
+    if dtype.is_complex:
+        return "complex numbers"
+    return "floating-point numbers" if dtype.is_floating_point else "whole numbers"

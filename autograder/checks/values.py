@@ -1,0 +1,380 @@
+"""Checks of one value that came back: its type, its shape, its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+
+from autograder.checks.sentences import (
+    CheckFailed,
+    dtype_kind,
+    is_call,
+    kind,
+    number,
+    place,
+    returned,
+    show,
+    some,
+    subject,
+    two_numbers,
+    verb,
+    without_inputs,
+    without_literals,
+)
+
+
+def close(
+    actual: Any,
+    expected: Any,
+    what: str = "the output",
+    *,
+    axes: Sequence[str] | None = None,
+    atol: float = 1e-6,
+    rtol: float = 1e-5,
+) -> None:
+    """A tensor or number near the expected one: |actual - expected| <= atol + rtol * |expected|.
+
+    Looks at the type first, then the shape, the kind of numbers, NaN and infinity, and the values last.
+    Nothing is broadcast. A Python number and a tensor of shape () are comparable; whole numbers and
+    booleans in tensors are compared exactly. A tuple or list of expected values is compared item by item.
+    `axes` names the dimensions in the sentence: ("batch", "position", "feature").
+    """
+    if isinstance(expected, (tuple, list)):
+        for i, (item, wanted_item) in enumerate(zip(unpack(actual, len(expected), what), expected)):
+            close(item, wanted_item, f"item {i} of {what}", axes=axes, atol=atol, rtol=rtol)
+        return
+    wanted = _as_tensor(expected)
+    got = _comparable(actual, expected, wanted, what)
+    shape(got, tuple(wanted.shape), what, axes=axes)
+    _same_kind(got, wanted, what)
+    _no_surprising(got, wanted, what, axes)
+    difference = first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes)
+    if difference is not None:
+        raise difference.failure(what)
+
+
+def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None) -> None:
+    """Exactly the expected value: numbers, text, None, lists, tuples and dicts of them, tensors.
+
+    Types count: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data the sentence names
+    the first place that differs.
+    """
+    if isinstance(expected, Tensor):
+        got = tensor(actual, what, expected)
+        shape(got, tuple(expected.shape), what, axes=axes)
+        _same_kind(got, expected, what)
+        _no_surprising(got, expected, what, axes)
+        difference = first_difference(got, expected, atol=0.0, rtol=0.0, axes=axes)
+        if difference is not None:
+            raise difference.failure(what)
+    elif isinstance(expected, (list, tuple)):
+        _equal_items(actual, expected, what)
+    elif isinstance(expected, dict):
+        _equal_entries(actual, expected, what)
+    elif type(actual) is not type(expected) or not _same_plain(actual, expected):
+        raise _unequal(actual, expected, what)
+
+
+def shape(
+    actual: Any,
+    expected_shape: Sequence[int],
+    what: str = "the output",
+    *,
+    axes: Sequence[str] | None = None,
+) -> None:
+    """A tensor of exactly that shape; `axes` names its dimensions in the sentence."""
+    wanted = tuple(expected_shape)
+    got = tuple(tensor(actual, what).shape)
+    if got == wanted:
+        return
+    named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
+    end = f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected."
+    raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+
+
+def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
+    """A tensor of exactly that number type."""
+    got = tensor(actual, what).dtype
+    if got is not expected_dtype:
+        end = f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected."
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+
+
+def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None = None) -> None:
+    """A tensor or a number without NaN and infinity."""
+    got = _as_tensor(actual) if isinstance(actual, (int, float)) else tensor(actual, what)
+    _no_surprising(got, torch.zeros_like(got), what, axes)
+
+
+def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None) -> Tensor:
+    """The value as a plain tensor without history; fails when it is anything else."""
+    if isinstance(actual, Tensor):
+        return actual.detach().cpu()
+    wanted = "a tensor" if expected is None else kind(expected)
+    raise _wrong_type(actual, wanted, what)
+
+
+def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
+    """The items of a tuple or list of known length: `output, weights = unpack(a, ("output", "weights"))`."""
+    length = names if isinstance(names, int) else len(names)
+    wanted = f"a tuple of {length}" if isinstance(names, int) else f"a tuple of {length} ({', '.join(names)})"
+    if not isinstance(actual, (tuple, list)) or len(actual) != length:
+        raise _wrong_type(actual, wanted, what)
+    return tuple(actual)
+
+
+def between(actual: Any, low: float, high: float, what: str = "the result") -> None:
+    """A number (or a tensor of shape ()) with low <= actual <= high; for shares and statistics."""
+    value = actual.item() if isinstance(actual, Tensor) and actual.numel() == 1 else actual
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong_type(actual, "a number", what)
+    if not low <= value <= high:
+        side = "NaN" if value != value else "too small" if value < low else "too large"
+        end = f"{number(low)} to {number(high)} was expected."
+        raise CheckFailed(
+            f"{returned(what, number(value))}; {end}",
+            f"{returned(without_inputs(what), number(value))}, which is {side}.",
+        )
+
+
+def rows_sum_to_one(
+    actual: Any,
+    what: str = "the weights",
+    *,
+    axes: Sequence[str] | None = None,
+    atol: float = 1e-6,
+) -> None:
+    """Every row (along the last axis) is a set of shares: none negative, together one."""
+    got = tensor(actual, what)
+    _no_surprising(got, torch.zeros_like(got), what, axes)
+    if got.ndim == 0:
+        raise _wrong_type(got, "a tensor with at least one axis", what)
+    if bool((got < 0).any()):
+        end = f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}."
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+    sums = got.double().sum(-1)
+    wrong = (sums - 1).abs() > max(atol, 4 * torch.finfo(got.dtype).eps) if got.is_floating_point() else sums != 1
+    if bool(wrong.any()):
+        at = first_index(wrong)
+        named = (axes or _row_axes(got.ndim))[: got.ndim - 1]
+        where = f"the row at {place(at, named)}" if at else "the row"
+        end = f"each row of {what} should sum to 1."
+        raise CheckFailed(
+            f"In {what}, {where} sums to {number(float(sums[at]))}; each row should sum to 1.",
+            f"In {without_inputs(what)}, {where} does not sum to one; {without_inputs(end)}",
+        )
+
+
+def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
+    """The condition holds; otherwise `sentence` is the message.
+
+    `public` is the message for hidden tests; left out, the sentence's numbers, quoted texts and lists
+    are blanked.
+    """
+    if isinstance(condition, Tensor) and condition.numel() == 1:
+        condition = bool(condition.item())
+    if not (isinstance(condition, (bool, numpy.bool_)) and condition):
+        raise CheckFailed(sentence, without_literals(sentence) if public is None else public)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two tensors of one shape first differ, in words, and how much they differ in all."""
+
+    where: str
+    came: str
+    expected: str
+    count: int
+    total: int
+    largest: str
+
+    @property
+    def extent(self) -> str:
+        if self.total == 1:
+            return f"off by {self.largest}"
+        return f"{self.count} of {self.total} numbers differ, by at most {self.largest}"
+
+    def failure(self, what: str) -> CheckFailed:
+        hidden = without_inputs(what)
+        if not self.where:
+            verb_ = "returned" if is_call(what) else verb(what, "is", "are")
+            name = what if is_call(what) else subject(what)
+            return CheckFailed(
+                f"{name} {verb_} {self.came}; {self.expected} was expected ({self.extent}).",
+                f"{subject(hidden)} {verb(hidden, 'is', 'are')} not as expected ({self.extent}).",
+            )
+        start = f"{verb(what, 'differs', 'differ')} first at {self.where}"
+        return CheckFailed(
+            f"{subject(what)} {start}: {self.came} came back, {self.expected} was expected. {self.extent}.",
+            f"{subject(hidden)} {start}. {self.extent}.",
+        )
+
+
+def first_difference(
+    actual: Tensor,
+    expected: Tensor,
+    *,
+    atol: float = 1e-6,
+    rtol: float = 1e-5,
+    axes: Sequence[str] | None = None,
+) -> Difference | None:
+    """The first place where two tensors of one shape differ by more than the tolerance, or None."""
+    actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    if _exact(actual) and _exact(expected):
+        wrong = actual != expected
+    else:
+        wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
+        a, e = actual.to(wide), expected.to(wide)
+        near = (a - e).abs() <= atol + rtol * e.abs().nan_to_num(posinf=0.0)
+        wrong = ~(near | (a == e) | (a.isnan() & e.isnan()))
+    if not bool(wrong.any()):
+        return None
+    at = first_index(wrong)
+    came, wanted = two_numbers(actual[at].item(), expected[at].item())
+    apart = _largest(actual, expected, wrong)
+    return Difference(place(at, axes), came, wanted, int(wrong.sum()), wrong.numel(), apart)
+
+
+def first_index(wrong: Tensor) -> tuple[int, ...]:
+    """The index of the first True in reading order."""
+    flat = int(wrong.reshape(-1).to(torch.uint8).argmax())
+    index: list[int] = []
+    for size in reversed(wrong.shape):
+        flat, here = divmod(flat, size)
+        index.insert(0, here)
+    return tuple(index)
+
+
+def _exact(t: Tensor) -> bool:
+    return not t.is_floating_point() and not t.is_complex()
+
+
+def _largest(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
+    if _exact(actual) and _exact(expected):
+        apart = (actual[wrong].double() - expected[wrong].double()).abs().max().item()
+        return number(int(apart)) if apart < 2**53 else number(apart)
+    wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
+    apart = (actual[wrong].to(wide) - expected[wrong].to(wide)).abs().nan_to_num(nan=math.inf).max().item()
+    return number(apart, 2)
+
+
+def _as_tensor(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    if isinstance(value, bool):
+        return torch.tensor(value)
+    try:
+        return torch.tensor(float(value), dtype=torch.float64)
+    except OverflowError:
+        return torch.tensor(math.inf if value > 0 else -math.inf, dtype=torch.float64)
+
+
+def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor:
+    """The actual value as a tensor of the expected one's kind where Python numbers make no difference."""
+    plain = not isinstance(expected, Tensor)
+    if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
+        got = _as_tensor(actual)
+        return got if isinstance(actual, bool) or wanted.dtype is torch.bool else got.to(_number_type(wanted))
+    if not isinstance(actual, Tensor):
+        raise _wrong_type(actual, "a number" if plain else kind(wanted), what)
+    got = actual.detach().cpu()
+    keep = got.ndim > 0 or not plain or got.dtype is torch.bool or wanted.dtype is torch.bool
+    return got if keep or got.is_complex() else got.double()
+
+
+def _number_type(wanted: Tensor) -> torch.dtype:
+    return wanted.dtype if wanted.is_floating_point() or wanted.is_complex() else torch.float64
+
+
+def _same_kind(got: Tensor, wanted: Tensor, what: str) -> None:
+    if dtype_kind(got.dtype) == dtype_kind(wanted.dtype):
+        return
+    end = f"{verb(what, 'holds', 'hold')} {dtype_kind(got.dtype)} ({got.dtype}); "
+    end += f"{dtype_kind(wanted.dtype)} were expected."
+    raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+
+
+def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None) -> None:
+    """No NaN and no infinity where the expected tensor has none."""
+    if _exact(got):
+        return
+    for word, odd in (("NaN", got.isnan() & ~wanted.isnan()), ("infinite", got.isinf() & wanted.isfinite())):
+        if not bool(odd.any()):
+            continue
+        end = f"{verb(what, 'is', 'are')} {word}"
+        if odd.ndim:
+            end += f" at {place(first_index(odd), axes)} ({int(odd.sum())} of {odd.numel()} numbers are)"
+        raise CheckFailed(f"{subject(what)} {end}.", f"{subject(without_inputs(what))} {end}.")
+
+
+def _wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
+    end = f"; {wanted} was expected."
+    return CheckFailed(returned(what, kind(actual)) + end, returned(without_inputs(what), kind(actual)) + end)
+
+
+def _row_axes(rank: int) -> tuple[str, ...]:
+    return {2: ("row",), 3: ("batch", "position"), 4: ("batch", "head", "position")}.get(rank, ())
+
+
+def _same_plain(actual: Any, expected: Any) -> bool:
+    return bool(actual == expected or (isinstance(actual, float) and actual != actual and expected != expected))
+
+
+def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
+    mine, theirs = two_numbers(actual, expected) if _both_floats(actual, expected) else (show(actual), show(expected))
+    if type(actual) is not type(expected):
+        mine, theirs = _typed(actual, mine), _typed(expected, theirs)
+    hidden = returned(without_inputs(what), mine)
+    if type(actual) is not type(expected) and expected is not None:
+        return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", f"{hidden}; {_a(expected)} was expected.")
+    return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", f"{hidden}, which is not as expected.")
+
+
+def _both_floats(actual: Any, expected: Any) -> bool:
+    return isinstance(actual, float) and isinstance(expected, float)
+
+
+_PLAIN = {bool: "a bool", int: "an int", float: "a float", str: "a text"}
+
+
+def _typed(value: Any, shown: str) -> str:
+    return f"{shown} ({_PLAIN[type(value)]})" if type(value) in _PLAIN else shown
+
+
+def _a(expected: Any) -> str:
+    return _PLAIN.get(type(expected), f"a {type(expected).__name__}")
+
+
+def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
+    word = list if isinstance(expected, list) else tuple
+    if not isinstance(actual, word):
+        raise _wrong_type(actual, f"a {word.__name__}", what)
+    for i, (item, wanted) in enumerate(zip(actual, expected)):
+        equal(item, wanted, f"item {i} of {what}")
+    if len(actual) != len(expected):
+        many = "few" if len(actual) < len(expected) else "many"
+        start = f"{verb(what, 'has', 'have')} {len(actual)} items"
+        raise CheckFailed(
+            f"{subject(what)} {start}; {len(expected)} were expected.",
+            f"{subject(without_inputs(what))} {start}, which is too {many}.",
+        )
+
+
+def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
+    if not isinstance(actual, dict):
+        raise _wrong_type(actual, "a dict", what)
+    missing = [show(key, 60) for key in expected if key not in actual]
+    extra = [show(key, 60) for key in actual if key not in expected]
+    if missing or extra:
+        lacks = f"{verb(what, 'lacks', 'lack')} the key {some(missing)}" if missing else ""
+        has = f"{verb(what, 'has', 'have')} the key {some(extra)}, which was not expected" if extra else ""
+        end = " and ".join(part for part in (lacks, has) if part) + "."
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+    for key, wanted in expected.items():
+        equal(actual[key], wanted, f"entry {show(key, 60)} of {what}")
