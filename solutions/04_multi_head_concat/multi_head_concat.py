@@ -1,0 +1,304 @@
+# %% [markdown]
+# # Many heads, side by side
+#
+# One head asks one question per word. Its weights for a word add up to one, so whatever attention it gives
+# to one neighbour it takes away from all the others. In *"the suitcase was too small for the trophy, so it
+# stayed at home"*, the word *it* would like to hear the noun that it stands for **and** the verb that it
+# belongs to. One head has to choose, or blend the two into something that is neither.
+#
+# The remedy is simple: let several heads listen at the same time, each with its own question, its own keys
+# and its own values. Today you build that twice. First the readable way, heads side by side in a list. Then
+# the fast way, all heads inside one large matrix. At the end you prove, with numbers, that the two are the
+# same function.
+#
+# Letters for sizes, the same in the whole course:
+#
+# | letter | meaning |
+# |---|---|
+# | `B` | sentences in a batch |
+# | `T` | words in a sentence |
+# | `C` | numbers in a word's vector (`embed_size`, `d_model`) |
+# | `H` | heads (`num_heads`, `n_heads`) |
+# | `D` | numbers that one head works with, `C / H` |
+#
+# About 75 minutes. Write where it says `TODO`. `nn.MultiheadAttention` is what you are building, so it
+# stays on the shelf today; `F.scaled_dot_product_attention` is yours to use.
+
+# %%
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# %% [markdown]
+# ## Given · One causal head
+#
+# This is the head of the previous assignment, built on PyTorch's own attention. It reads `C` numbers per
+# word and answers with `D`. Word `t` hears the words up to and including itself. Use it as it is.
+
+
+# %%
+class Head(nn.Module):
+    """One causal attention head: (B, T, C) -> (B, T, D). A sentence longer than `block_size` is refused."""
+
+    def __init__(self, embed_size: int, head_size: int, block_size: int):
+        super().__init__()
+        self.key = nn.Linear(embed_size, head_size, bias=False)
+        self.query = nn.Linear(embed_size, head_size, bias=False)
+        self.value = nn.Linear(embed_size, head_size, bias=False)
+        self.block_size = block_size
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] > self.block_size:
+            raise ValueError(f"the sentence has T={x.shape[1]} words, but block_size={self.block_size}")
+        queries, keys, values = self.query(x), self.key(x), self.value(x)              # 3 times (B, T, D)
+        return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)   # (B, T, D)
+
+
+# %% [markdown]
+# ## Part 1 · Heads side by side
+#
+# Think of four reporters who attend the same meeting. Each listens for something else: one for names, one
+# for numbers, one for what was decided, one for who disagreed. Each hands in a short note. Nobody averages
+# the notes; they are **stapled together**, and an editor reads the whole bundle and writes the report.
+#
+# $$\text{MultiHead}(x) = \big[\,\text{head}_0(x)\;\|\;\dots\;\|\;\text{head}_{H-1}(x)\,\big]\,W^\top + b$$
+#
+# The bars staple vectors end to end. For the bundle to be as wide as the word was, every note has `D = C /
+# H` numbers. If that division leaves a remainder there is no honest way to share, and the module should say
+# so at once. The editor is one linear layer, `proj`. Without it, what head 0 found could never meet what
+# head 3 found.
+#
+# **In numbers.** With `C = 20` and `H = 4`, a head is `D = 5` wide and owns 3 · 20 · 5 = 300 weights. Four
+# heads own 1200 = 3 · 20², and the editor owns 20² + 20. Together 4 · 20² + 20 = 1620. With two heads, or
+# with one: 1620 again.
+#
+# **To think about.** More heads cost nothing in weights. What do they cost instead?
+
+
+# %%
+class MultiHeadAttention(nn.Module):
+    """H causal heads side by side, then one projection: (B, T, C) -> (B, T, C).
+
+    Attributes:
+        heads  the `Head`s, in a container through which `parameters()` finds their weights
+        proj   the linear layer from C to C that reads the stapled notes; it has a bias if `bias` is true
+
+    The notes are stapled along the features in the order of the heads: head 0 fills the first D columns.
+    Example: `MultiHeadAttention(20, 4, block_size=11)` owns 1620 parameters.
+    Raises ValueError, naming both numbers, if `embed_size` cannot be shared evenly by `num_heads`.
+    """
+
+    def __init__(self, embed_size: int, num_heads: int, block_size: int, bias: bool = True):
+        super().__init__()
+        # TODO: refuse a width that does not divide evenly, then make `heads` (H heads of width D) and `proj`
+        ### BEGIN SOLUTION
+        if num_heads < 1 or embed_size % num_heads != 0:
+            raise ValueError(f"embed_size={embed_size} cannot be shared evenly by num_heads={num_heads}")
+        head_size = embed_size // num_heads
+        self.heads = nn.ModuleList([Head(embed_size, head_size, block_size) for _ in range(num_heads)])
+        self.proj = nn.Linear(embed_size, embed_size, bias=bias)
+        ### END SOLUTION
+
+    def forward(self, x: Tensor) -> Tensor:
+        # TODO: let every head read x, staple the H notes of (B, T, D), hand them to `proj`     # (B, T, C)
+        ### BEGIN SOLUTION
+        notes = [head(x) for head in self.heads]                                       # H times (B, T, D)
+        bundle = torch.cat(notes, dim=-1)                                              # (B, T, C)
+        return self.proj(bundle)                                                       # (B, T, C)
+        ### END SOLUTION
+
+
+# %% part="heads"
+
+# %% picture="heads"
+
+# %% [markdown]
+# ## Part 2 · Cutting vectors into heads, and gluing them back
+#
+# A list of heads reads well, but the machine works through it one head after the other. If one tensor held
+# all heads, with the heads as an axis of their own, a single call could serve them all. So we need a way to
+# cut a word's `C` numbers into `H` strips of `D`, and a way to glue the strips together again:
+#
+# $$\text{split}: (B, T, C) \to (B, H, T, D) \qquad\qquad \text{merge}: (B, H, T, D) \to (B, T, C)$$
+#
+# Picture a sheet of paper with one word per line. Splitting cuts the sheet **from top to bottom** into `H`
+# narrow columns: every column still has all the words, one per line. Cutting it **from left to right**
+# gives pieces of the very same size, only now each piece holds other words and some words are missing from
+# it.
+#
+# **In numbers.** Two words, `C = 6`, `H = 3`, so `D = 2`. The tens count the word, the ones count the
+# feature:
+#
+# ```
+# x[0]  =  10 11 12 13 14 15        split(x)[0]  =  head 0:  10 11    head 1:  12 13    head 2:  14 15
+#          20 21 22 23 24 25                                 20 21             22 23             24 25
+# ```
+#
+# **To think about.** PyTorch gives `x.view(B, H, T, D)` a shape that looks right and says nothing. For the
+# sheet above, which word's numbers would then stand in head 1's first line?
+
+
+# %%
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """Cut every word's vector into one strip per head: (B, T, C) -> (B, H, T, D).
+
+    Head h receives the features h·D up to (h+1)·D - 1 of every word, words in their old order.
+    Example: with two heads, the word [10, 11, 12, 13] gives [10, 11] to head 0 and [12, 13] to head 1.
+    Raises ValueError if C cannot be shared evenly by `num_heads`.
+    """
+    # TODO: first part the features into (head, strip), then bring the heads to the front       # (B, H, T, D)
+    ### BEGIN SOLUTION
+    B, T, C = x.shape
+    if num_heads < 1 or C % num_heads != 0:
+        raise ValueError(f"C={C} features cannot be shared evenly by num_heads={num_heads}")
+    strips = x.reshape(B, T, num_heads, C // num_heads)                                # (B, T, H, D)
+    return strips.transpose(1, 2)                                                      # (B, H, T, D)
+    ### END SOLUTION
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """Glue the strips of every word back together: (B, H, T, D) -> (B, T, C). Undoes `split_heads`.
+
+    Example: the strips [10, 11] of head 0 and [12, 13] of head 1 become the word [10, 11, 12, 13].
+    """
+    # TODO: bring each word's strips next to one another before you join them                    # (B, T, C)
+    ### BEGIN SOLUTION
+    B, H, T, D = x.shape
+    strips = x.transpose(1, 2)                                                         # (B, T, H, D)
+    return strips.reshape(B, T, H * D)                                                 # (B, T, C)
+    ### END SOLUTION
+
+
+# %% part="reshape"
+
+# %% picture="reshape"
+
+# %% [markdown]
+# ## Part 3 · All heads in one matrix
+#
+# A linear layer without bias is a table with one row per output number. Rows never talk to one another, so
+# the rows of many small tables may just as well be written on one large sheet. Queries, keys and values of
+# all heads fit into a single layer `W_qkv`, and one multiplication fills them all:
+#
+# ```
+#                   head 0    head 1    …    head H-1
+# rows of W_qkv     └ D rows ┘└ D rows ┘     └ D rows ┘
+#    0 …  C-1       queries
+#    C … 2C-1       keys
+#   2C … 3C-1       values
+# ```
+#
+# Then split, let all heads attend at once, merge, and let the editor `W_out` read the bundle:
+#
+# $$\text{Fused}(x) = \text{merge}\Big(\text{softmax}\Big(\frac{QK^\top}{\sqrt{D}}\Big)V\Big)\,W_{out}^\top$$
+#
+# `F.scaled_dot_product_attention` treats everything in front of the last two axes as a batch. An axis of
+# heads is welcome there.
+#
+# **In numbers.** With `C = 20` and `H = 4`, `W_qkv` has 60 rows. Head 2's values are the rows 50 to 54.
+#
+# This module is not causal by itself. It takes a `mask` of booleans that is **True where listening is
+# allowed**, of any shape that spreads over `(B, H, T, T)`: `(T, T)` for a causal mask, `(B, 1, 1, T)` to
+# silence padding.
+#
+# **To think about.** Without a mask, shuffle the words of a sentence. What happens to the answers?
+
+
+# %%
+class FusedMultiHeadAttention(nn.Module):
+    """All heads in one matrix: (B, T, C) -> (B, T, C).
+
+    Attributes:
+        W_qkv  linear from C to 3·C without bias; its rows are first all queries, then all keys, then all
+               values, and inside each third head by head
+        W_out  linear from C to C without bias
+
+    `mask` holds booleans that spread over (B, H, T, T), True where listening is allowed; None allows all.
+    Example: `FusedMultiHeadAttention(20, 4)` owns 4 · 20² = 1600 parameters.
+    Raises ValueError, naming both numbers, if `d_model` cannot be shared evenly by `n_heads`.
+    """
+
+    def __init__(self, d_model: int, n_heads: int):
+        super().__init__()
+        # TODO: refuse a width that does not divide evenly, make `W_qkv` and `W_out`, remember the heads
+        ### BEGIN SOLUTION
+        if n_heads < 1 or d_model % n_heads != 0:
+            raise ValueError(f"d_model={d_model} cannot be shared evenly by n_heads={n_heads}")
+        self.n_heads = n_heads
+        self.W_qkv = nn.Linear(d_model, 3 * d_model, bias=False)
+        self.W_out = nn.Linear(d_model, d_model, bias=False)
+        ### END SOLUTION
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        # TODO: one multiplication for all; split; attend under the mask; merge; `W_out`        # (B, T, C)
+        ### BEGIN SOLUTION
+        q, k, v = self.W_qkv(x).chunk(3, dim=-1)                                       # 3 times (B, T, C)
+        q = split_heads(q, self.n_heads)                                               # (B, H, T, D)
+        k = split_heads(k, self.n_heads)                                               # (B, H, T, D)
+        v = split_heads(v, self.n_heads)                                               # (B, H, T, D)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)                # (B, H, T, D)
+        return self.W_out(merge_heads(mixed))                                          # (B, T, C)
+        ### END SOLUTION
+
+
+# %% part="fused"
+
+# %% picture="fused"
+
+# %% [markdown]
+# ## Part 4 · The proof
+#
+# Are the list of heads and the large matrix really the same function? An argument on paper is good;
+# carrying the weights over and getting the same numbers is better. If you can move every weight of one
+# model to its place in the other, and the answers agree for *any* sentence, the two can differ in speed
+# only.
+#
+# It is like moving house: every piece of furniture has a place in the new flat, nothing is left over, and
+# the old flat looks as it did before. It has to be a real move of *copies*, too. If both flats shared one
+# sofa, somebody sitting down here would be felt over there.
+#
+# **In numbers.** For `C = 20` and `H = 4`, twelve small tables of 5 × 20 find their place on the 60 × 20
+# sheet. 1200 numbers in, 1200 numbers out.
+#
+# **To think about.** Which of the two would you show to a friend who wants to understand attention, and
+# which would you train for a week?
+
+
+# %%
+def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
+    """Copy every weight of `per_head` to its place in `fused`, in place; `per_head` stays as it is.
+
+    Afterwards, if `per_head` was made with `bias=False`, `fused(x, causal_mask)` equals `per_head(x)`.
+    (A bias of `proj` has no place in `fused` and is not copied.) Later changes of one do not reach the other.
+    Raises ValueError if the two differ in width or in the number of heads.
+    """
+    # TODO: refuse different sizes; then give each head's three tables their rows in W_qkv, and fill W_out
+    ### BEGIN SOLUTION
+    old = (per_head.proj.in_features, len(per_head.heads))
+    new = (fused.W_out.in_features, fused.n_heads)
+    if old != new:
+        raise ValueError(f"(width, number of heads) is {old} in per_head, but {new} in fused")
+    queries = [head.query.weight for head in per_head.heads]                           # H times (D, C)
+    keys = [head.key.weight for head in per_head.heads]                                # H times (D, C)
+    values = [head.value.weight for head in per_head.heads]                            # H times (D, C)
+    with torch.no_grad():
+        fused.W_qkv.weight.copy_(torch.cat(queries + keys + values))                   # (3C, C)
+        fused.W_out.weight.copy_(per_head.proj.weight)                                 # (C, C)
+    ### END SOLUTION
+
+
+# %% part="proof"
+
+# %% picture="proof"
+
+# %% [markdown]
+# ## What you have now
+#
+# The attention layer of every Transformer, in both of its spellings: the one that explains itself, and the
+# one that runs on the machines. Three ideas to keep:
+#
+# - Heads are narrow, so many of them cost as many weights as one.
+# - A right shape proves little. Follow one word through a reshape and see where its numbers land.
+# - Two programs are equal when the weights of one give the answers of the other.
+#
+# Next, this layer gets neighbours: a normalisation, a small network for thinking, and two shortcuts.

@@ -1,0 +1,275 @@
+"""Many heads: the tests that decide. Every one of them meets fresh numbers."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids(
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+B, T, C, H, D = 3, 7, 20, 4, 5
+BLOCK = 11
+
+
+def sentence():
+    return torch.randn(B, T, C).double()                                               # (B, T, C)
+
+
+def causal_mask():
+    return torch.ones(T, T, dtype=torch.bool).tril()                                   # (T, T)
+
+
+def two_multi_heads(student, reference, num_heads=H, bias=True):
+    """The student's module and ours, with the same fresh weights."""
+    ours = checks.randomize(reference.MultiHeadAttention(C, num_heads, BLOCK, bias=bias).double(), scale=0.3)
+    theirs = student.MultiHeadAttention(C, num_heads, BLOCK, bias=bias).double()
+    checks.copy_parameters(ours, theirs)
+    return theirs, ours
+
+
+def two_fused(student, reference, num_heads=H, loudness=1.0):
+    """The student's fused module and ours, with the same fresh weights; `loudness` enlarges the scores."""
+    ours = checks.randomize(reference.FusedMultiHeadAttention(C, num_heads).double(), scale=0.3)
+    with torch.no_grad():
+        ours.W_qkv.weight *= loudness
+    theirs = student.FusedMultiHeadAttention(C, num_heads).double()
+    checks.copy_parameters(ours, theirs)
+    return theirs, ours
+
+
+def pytorch_layer(num_heads, queries_keys_values, projection):
+    """PyTorch's own layer with these tables: (3C, C) and (C, C)."""
+    layer = nn.MultiheadAttention(C, num_heads, bias=False, batch_first=True).double()
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(queries_keys_values)
+        layer.out_proj.weight.copy_(projection)
+    return layer
+
+
+def change(parameter, rows=slice(None)):
+    """Fresh numbers for some rows of a parameter, in place."""
+    with torch.no_grad():
+        parameter[rows] = torch.randn_like(parameter[rows])
+
+
+# Part 1: heads side by side
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_heads_start_different(student):
+    """Before any training the heads already differ: each starts with random weights of its own."""
+    mha = student.MultiHeadAttention(C, H, BLOCK, bias=False).double()
+    # The projection answers with the difference between each head's note and the next head's.
+    difference = torch.zeros(C, C)
+    own, following = torch.arange(C - D), torch.arange(D, C)
+    difference[own, own] = 1.0
+    difference[own, following] = -1.0
+    with torch.no_grad():
+        mha.proj.weight.copy_(difference)
+    notes = mha(sentence())                                                            # (B, T, C)
+    for h in range(H - 1):
+        apart = notes[..., h * D : (h + 1) * D].abs().max().item()
+        sentence_about_twins = f"Head {h} and head {h + 1} give the same note in a module that was just made."
+        checks.true(apart > 0, sentence_about_twins, public=sentence_about_twins)
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_heads_equal_pytorch(student, reference):
+    """With one head and with four, the output is that of PyTorch's own layer with the same weights."""
+    for num_heads in (1, 4):
+        theirs, ours = two_multi_heads(student, reference, num_heads, bias=False)
+        queries = [head.query.weight for head in ours.heads]
+        keys = [head.key.weight for head in ours.heads]
+        values = [head.value.weight for head in ours.heads]
+        layer = pytorch_layer(num_heads, torch.cat(queries + keys + values), ours.proj.weight)
+        x = sentence()
+        expected, _ = layer(x, x, x, attn_mask=~causal_mask(), need_weights=False)
+        checks.close(theirs(x), expected, f"the output with num_heads={num_heads} and bias=False")
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_heads_learn(student, reference):
+    """With a bias in the projection, output and gradients are right and the input keeps its numbers."""
+    theirs, ours = two_multi_heads(student, reference)
+    x = sentence()
+    checks.input_untouched(theirs, x)
+    checks.close(theirs(x), ours(x), "the output with bias=True")
+    checks.gradients_close(theirs, ours, x)
+    checks.parameter_gradients_close(theirs, ours, x)
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_each_note_keeps_its_place(student, reference):
+    """Change the values or the questions of one head, and only this head's columns of the bundle move."""
+    for name in ("value", "query"):
+        theirs, _ = two_multi_heads(student, reference, bias=False)
+        with torch.no_grad():
+            theirs.proj.weight.copy_(torch.eye(C))
+
+        def touch(h, mha=theirs, name=name):
+            change(getattr(mha.heads[h], name).weight)
+
+        checks.heads_local(theirs, sentence(), H, touch)
+
+
+# Part 2: cutting and gluing
+
+
+@pytest.mark.part("reshape")
+@pytest.mark.points(1)
+def test_split_of_any_size(student, reference):
+    """split_heads puts every number in its place, for any number of heads and any layout in memory."""
+    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 2, 3, 4)]:
+        x = torch.randn(batch, heads * strip, words).transpose(1, 2)                   # (B, T, C)
+        checks.close(
+            student.split_heads(x, heads), reference.split_heads(x, heads),
+            f"split_heads(x, {heads}) for x of shape {tuple(x.shape)}",
+            axes=("sentence", "head", "word", "feature"),
+        )
+        checks.input_untouched(lambda t, heads=heads: student.split_heads(t, heads), x)
+
+
+@pytest.mark.part("reshape")
+@pytest.mark.points(1)
+def test_merge_of_any_size(student, reference):
+    """merge_heads gives every word its own strips in the order of the heads, for any layout in memory."""
+    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 2, 3, 4)]:
+        fresh = torch.randn(batch, heads, words, strip)                                # (B, H, T, D)
+        odd = torch.randn(batch, words, heads, strip).transpose(1, 2)                  # (B, H, T, D)
+        for x in (fresh, odd):
+            checks.close(
+                student.merge_heads(x), reference.merge_heads(x),
+                f"merge_heads(x) for x of shape {tuple(x.shape)}", axes=("sentence", "word", "feature"),
+            )
+            checks.input_untouched(student.merge_heads, x)
+
+
+# Part 3: all heads in one matrix
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_fused_owns_two_tables")
+def test_fused_equals_pytorch(student, reference):
+    """With one head and with four, output and gradients without a mask are those of PyTorch's own layer."""
+    for num_heads in (1, 4):
+        theirs, ours = two_fused(student, reference, num_heads)
+        layer = pytorch_layer(num_heads, ours.W_qkv.weight, ours.W_out.weight)
+
+        def attend(x, layer=layer):
+            return layer(x, x, x, need_weights=False)[0]
+
+        x = sentence()
+        checks.close(theirs(x), attend(x), f"the output with n_heads={num_heads} and no mask")
+        checks.gradients_close(theirs, attend, x)
+        checks.parameter_gradients_close(theirs, ours, x)
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_fused_owns_two_tables")
+def test_fused_obeys_the_mask(student, reference):
+    """Where the mask is True listening is allowed, whatever the mask's shape and however loud the scores."""
+    causal = causal_mask()                                                             # (T, T)
+    padding = torch.ones(B, 1, 1, T, dtype=torch.bool)                                 # (B, 1, 1, T)
+    padding[0, ..., -2:] = False
+    padding[2, ..., -3:] = False
+    scattered = torch.rand(B, 1, T, T) > 0.5                                           # (B, 1, T, T)
+    scattered |= torch.eye(T, dtype=torch.bool)                                        # nobody hears nobody
+    for loudness in (1.0, 30.0):
+        theirs, ours = two_fused(student, reference, loudness=loudness)
+        for name, mask in [("causal", causal), ("padding", padding), ("scattered", scattered)]:
+            x = sentence()
+            checks.input_untouched(theirs, x, mask)
+            scores = "loud" if loudness > 1 else "gentle"
+            what = f"the output under a {name} mask of shape {tuple(mask.shape)} and {scores} scores"
+            checks.close(theirs(x, mask), ours(x, mask), what)
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_fused_owns_two_tables")
+def test_fused_heads_keep_to_themselves(student, reference):
+    """Change the rows of one head in W_qkv, values or questions, and only this head's columns move."""
+    for third in (2, 0):                                                               # values, questions
+        theirs, _ = two_fused(student, reference)
+        with torch.no_grad():
+            theirs.W_out.weight.copy_(torch.eye(C))
+
+        def touch(h, fused=theirs, first=third * C):
+            change(fused.W_qkv.weight, slice(first + h * D, first + (h + 1) * D))
+
+        checks.heads_local(theirs, sentence(), H, touch)
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+def test_fused_refuses_uneven_heads(student):
+    """A width that the heads cannot share evenly is refused with a ValueError, and an even one is welcome."""
+    checks.raises(ValueError, student.FusedMultiHeadAttention, 22, 4, naming=("d_model", "n_heads", 22, 4))
+    fused = student.FusedMultiHeadAttention(22, 2)
+    checks.shape(fused(torch.randn(3, 5, 22)), (3, 5, 22), "the output of FusedMultiHeadAttention(22, 2)")
+
+
+# Part 4: the proof
+
+
+@pytest.mark.part("proof")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
+def test_fuse_refuses_different_sizes(student):
+    """Modules of different width or with a different number of heads are refused with a ValueError."""
+    per_head = student.MultiHeadAttention(C, H, BLOCK, bias=False)
+    checks.raises(ValueError, student.fuse, per_head, student.FusedMultiHeadAttention(28, H))
+    checks.raises(ValueError, student.fuse, per_head, student.FusedMultiHeadAttention(C, 2))
+
+
+@pytest.mark.part("proof")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
+def test_fuse_moves_copies(student, reference):
+    """fuse copies every table to its place, leaves the old module alone, and then each goes its own way."""
+    theirs, ours = two_multi_heads(student, reference, bias=False)
+    fused = student.FusedMultiHeadAttention(C, H).double()
+    expected = reference.FusedMultiHeadAttention(C, H).double()
+    reference.fuse(ours, expected)
+    student.fuse(theirs, fused)
+
+    checks.close(fused.W_qkv.weight, expected.W_qkv.weight, "W_qkv.weight after fuse", axes=("row", "column"))
+    checks.close(fused.W_out.weight, expected.W_out.weight, "W_out.weight after fuse", axes=("row", "column"))
+    left = dict(theirs.named_parameters())
+    for name, parameter in ours.named_parameters():
+        checks.close(left[name], parameter, f"{name} of per_head after fuse", axes=("row", "column"))
+
+    for h in range(H):
+        change(theirs.heads[h].query.weight)
+        change(theirs.heads[h].value.weight)
+    change(theirs.proj.weight)
+    checks.close(
+        fused.W_qkv.weight, expected.W_qkv.weight, "W_qkv.weight after a later change of per_head",
+        axes=("row", "column"),
+    )
+    checks.close(
+        fused.W_out.weight, expected.W_out.weight, "W_out.weight after a later change of per_head",
+        axes=("row", "column"),
+    )

@@ -1,0 +1,130 @@
+"""Many heads: what you can check yourself."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids(
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+
+def fill(parameter, numbers):
+    with torch.no_grad():
+        parameter.copy_(numbers)
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+def test_every_head_is_known_to_pytorch(student):
+    """PyTorch finds the weights of all heads and of the projection; the output is as wide as the input."""
+    with_bias = student.MultiHeadAttention(20, 4, 11)
+    tables = {f"heads.{h}.{name}.weight": (5, 20) for h in range(4) for name in ("key", "query", "value")}
+    checks.parameters(with_bias, {**tables, "proj.weight": (20, 20), "proj.bias": (20,)})
+
+    without_bias = student.MultiHeadAttention(20, 4, 11, bias=False)
+    checks.parameters(without_bias, {**tables, "proj.weight": (20, 20)})
+
+    x = torch.randn(3, 7, 20)                                                          # (B, T, C)
+    checks.shape(with_bias(x), (3, 7, 20), "the output for x of shape (3, 7, 20)")
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_notes_are_stapled_in_order(student):
+    """A lonely word hears itself: its output holds head 0's note first, then head 1's, then head 2's."""
+    mha = student.MultiHeadAttention(6, 3, 2).double()
+    factors = [1.0, 10.0, 100.0]
+    for h in range(3):                       # head h reports two features of the word, times its own factor
+        table = torch.zeros(2, 6)
+        table[0, 2 * h] = table[1, 2 * h + 1] = factors[h]
+        fill(mha.heads[h].value.weight, table)
+    fill(mha.proj.weight, 2 * torch.eye(6))  # the projection doubles everything …
+    fill(mha.proj.bias, torch.full((6,), 0.5))                                         # … and adds a half
+
+    word = torch.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]], dtype=torch.float64)       # (1, 1, 6)
+    expected = torch.tensor([[[2.5, 4.5, 60.5, 80.5, 1000.5, 1200.5]]], dtype=torch.float64)
+    checks.close(mha(word), expected, "the output for the single word [1, 2, 3, 4, 5, 6]")
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+def test_heads_refuse_what_does_not_fit(student):
+    """A width that does not divide evenly, or a sentence beyond block_size, is refused with a ValueError."""
+    checks.raises(
+        ValueError, student.MultiHeadAttention, 22, 4, 11, naming=("embed_size", "num_heads", 22, 4)
+    )
+    mha = student.MultiHeadAttention(20, 4, 7)
+    checks.shape(mha(torch.randn(2, 7, 20)), (2, 7, 20), "the output for exactly block_size words")
+    checks.raises(ValueError, mha, torch.randn(2, 8, 20))
+
+
+@pytest.mark.part("reshape")
+@pytest.mark.points(1)
+def test_split_gives_every_head_its_strip(student):
+    """split_heads gives head 0 the first strip of every word, head 1 the next; words keep their order."""
+    # Every number tells where it comes from: 100 · word + feature. Three heads share twelve features.
+    x = torch.tensor([[[100.0 * t + c for c in range(12)] for t in range(5)]])         # (1, 5, 12)
+    strips = [[[100.0 * t + 4 * h + d for d in range(4)] for t in range(5)] for h in range(3)]
+    checks.close(
+        student.split_heads(x, 3), torch.tensor([strips]), "split_heads(x, 3) for x[0, t, c] = 100·t + c",
+        axes=("sentence", "head", "word", "feature"),
+    )
+
+
+@pytest.mark.part("reshape")
+@pytest.mark.points(1)
+def test_merge_undoes_split(student):
+    """Gluing the strips back together returns every word as it was."""
+    x = torch.randn(3, 7, 20)                                                          # (B, T, C)
+    for num_heads in (1, 4, 20):
+        there_and_back = student.merge_heads(student.split_heads(x, num_heads))
+        checks.close(there_and_back, x, f"merge_heads(split_heads(x, {num_heads}))")
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+def test_fused_owns_two_tables(student):
+    """The fused form owns exactly W_qkv and W_out, and its output is as wide as its input."""
+    fused = student.FusedMultiHeadAttention(20, 4)
+    checks.parameters(fused, {"W_qkv.weight": (60, 20), "W_out.weight": (20, 20)})
+    checks.shape(fused(torch.randn(3, 7, 20)), (3, 7, 20), "the output for x of shape (3, 7, 20)")
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_fused_owns_two_tables")
+def test_shuffled_words_give_shuffled_answers(student):
+    """Without a mask the fused form knows no order: shuffle the words, and the answers are shuffled alike."""
+    fused = student.FusedMultiHeadAttention(20, 4).double()
+    fill(fused.W_qkv.weight, torch.randn(60, 20) / 3)
+    fill(fused.W_out.weight, torch.randn(20, 20))
+    checks.permutation_equivariant(fused, torch.randn(3, 7, 20).double())
+
+
+@by_hand
+@pytest.mark.part("proof")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
+def test_both_forms_give_the_same_answer(student):
+    """After fuse, the fused form with a causal mask answers exactly like the heads side by side."""
+    per_head = student.MultiHeadAttention(20, 4, 11, bias=False).double()
+    fused = student.FusedMultiHeadAttention(20, 4).double()
+    for h in range(4):
+        for table in (per_head.heads[h].query, per_head.heads[h].key, per_head.heads[h].value):
+            fill(table.weight, torch.randn(5, 20) / 3)
+    fill(per_head.proj.weight, torch.randn(20, 20))
+
+    student.fuse(per_head, fused)
+
+    x = torch.randn(3, 7, 20).double()                                                 # (B, T, C)
+    causal = torch.ones(7, 7, dtype=torch.bool).tril()                                 # (T, T)
+    checks.close(fused(x, causal), per_head(x), "the fused output after fuse")
