@@ -1,0 +1,391 @@
+"""The untrusted side: holds a student's module and answers calls about it.
+
+Everything here may be taken over by the student's code, so nothing here decides anything: the trusted side
+believes no names, flags or errors from it, only compares the values that come back.
+
+It does not isolate anything either; that is the work of `jail` before `serve` is called.
+"""
+
+from __future__ import annotations
+
+import linecache
+import random
+import socket
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils._pytree import tree_map_only
+
+from autograder.sandbox import source
+from autograder.student import wire
+
+MAX_GRAPHS = 256  # calls of one test whose graphs are kept for a backward pass
+MAX_FRAMES = 6
+MAX_ERROR_TEXT = 2000
+
+
+class Link:
+    """How the server calls a callable of the test back; replaced where both sides share a process."""
+
+    def __init__(self, server: Server, sock: socket.socket) -> None:
+        self.server, self.sock = server, sock
+
+    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
+        request = {"callback": number, "path": path, "args": args, "kwargs": kwargs, "grad": torch.is_grad_enabled()}
+        wire.send(self.sock, request, register=self.server.register)
+        while True:
+            number, operation, arguments = wire.receive(self.sock, max_text=wire.MAX_DATA)
+            if operation == "return":
+                break
+            answer_one(self.server, self.sock, number, operation, arguments)
+        if arguments.get("error"):
+            raise RuntimeError(arguments["error"])
+        return self.server.localise(arguments["value"])
+
+
+class TestCallable(nn.Module):
+    """Stands for a callable of the test, for example a fake model handed to the student's `generate`."""
+
+    def __init__(self, server: Server, number: int, description: dict) -> None:
+        super().__init__()
+        object.__setattr__(self, "_server", server)
+        object.__setattr__(self, "_number", number)
+        self.training = bool(description.get("training", True))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call([], args, kwargs)
+
+    def train(self, mode: bool = True) -> TestCallable:
+        self.training = mode
+        self._call(["train"], (mode,), {})
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self._call(["__getattr__"], (name,), {})
+        if isinstance(value, wire.Opaque):
+            return lambda *args, **kwargs: self._call([name], args, kwargs)
+        return value
+
+    def _call(self, path: list[str], args: tuple, kwargs: dict) -> Any:
+        return self._server.link.call_back(self._number, path, args, kwargs)
+
+
+class Server:
+    """The student's module and the objects it made, addressed by number."""
+
+    def __init__(self, name: str = "submission") -> None:
+        self.module = types.ModuleType(name)
+        self.objects: list[Any] = []
+        self.graphs: dict[int, tuple[list, list]] = {}
+        self.calls = 0
+        self.link: Any = None
+
+    # ------------------------------------------------------------------ loading
+
+    def load(self, text: str, filename: str) -> dict:
+        """Run the submission. A notebook goes on after a cell that fails, as it does for its author."""
+        sys.modules[self.module.__name__] = self.module
+        space = self.module.__dict__
+        space.update(__file__=filename, get_ipython=source.no_shell)
+        if filename.endswith(".ipynb"):
+            sys.modules["autograder.notebook"] = source.silent_notebook()
+        errors = []
+        for cell_name, code in source.cells(text, filename):
+            linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
+            try:
+                exec(compile(code, cell_name, "exec"), space)
+            except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
+                errors.append(self.describe_error(error))
+        return {"errors": errors[:20]}
+
+    def names_used(self, text: str, filename: str) -> dict:
+        """The dotted names that the text uses; asked only of a worker that never runs the text."""
+        return source.names_used(text, filename)
+
+    def outline(self, text: str, filename: str) -> str:
+        """A digest of the code without comments and layout; asked only of a worker that never runs the text."""
+        return source.outline(text, filename)
+
+    # ------------------------------------------------------------------ questions
+
+    def find(self, name: str) -> dict:
+        """What the module offers under a name: a `value`, or only its `kind`."""
+        if name not in self.module.__dict__:
+            return {"kind": "missing"}
+        value = self.module.__dict__[name]
+        if isinstance(value, type):
+            return {"kind": "class"}
+        if isinstance(value, nn.Module) or not callable(value):
+            return {"kind": "value", "value": value}
+        return {"kind": "function"}
+
+    def get(self, target: list) -> dict:
+        """The attribute at the end of a path; callables stay here and are called by their path."""
+        value = self.resolve(target)
+        if isinstance(value, type) or (callable(value) and not isinstance(value, nn.Module)):
+            return {"kind": "callable"}
+        return {"kind": "value", "value": value}
+
+    def set(self, target: list, value: Any) -> None:
+        *path, name = target[1]
+        setattr(self.resolve([target[0], path]), name, self.localise(value))
+
+    def seed(self, seed: int) -> None:
+        """Start a test: fixed random numbers, and no graphs of earlier tests."""
+        self.graphs.clear()
+        torch.manual_seed(seed)
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+
+    def convert(self, target: list, sync: list, options: dict) -> Any:
+        """`.to(...)` of a module, by the module itself: plain attributes are left behind, as they would be."""
+        self.apply_sync(sync)
+        self.resolve(target).to(**options)
+        return self.objects[target[0].number]
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, target: list, args: tuple, kwargs: dict, sync: list, grad: bool, wanted: list, modules: list) -> dict:
+        """Call what the path leads to. `wanted` numbers the tensors in the arguments to differentiate,
+        `modules` the modules that take part; `sync` says how their state was changed on the other side."""
+        self.apply_sync(sync)
+        function = self.resolve(target)
+        tensors: list[torch.Tensor] = []
+        generators: list[torch.Generator] = []
+        args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
+        before = [tensor.detach().clone() for tensor in tensors]
+        watched = [(number, self.objects[number], self.state(self.objects[number])) for number in modules]
+        with torch.set_grad_enabled(grad):
+            result = function(*args, **kwargs)
+        outputs = _tensors(result)
+        self.calls += 1
+        differentiable = [grad and tensor.requires_grad for tensor in outputs]
+        if any(differentiable):
+            leaves = [tensors[i] for i in wanted] + [p for _, module, _ in watched for p in module.parameters()]
+            self.graphs[self.calls] = (outputs, leaves)
+            if len(self.graphs) > MAX_GRAPHS:
+                self.graphs.pop(next(iter(self.graphs)))
+        return {
+            "call": self.calls,
+            "result": result,
+            "differentiable": differentiable,
+            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)],
+            "modules": [[number, change] for number, module, old in watched if (change := self.change(module, old))],
+            "generators": [generator.get_state() for generator in generators],
+        }
+
+    def backward(self, call: int, gradients: list) -> list:
+        """The vector-Jacobian product of an earlier call, for its wanted inputs and its modules' parameters."""
+        if call not in self.graphs:
+            raise RuntimeError("too many calls lie between a forward and its backward pass")
+        outputs, leaves = self.graphs[call]
+        pairs = [(o, g) for o, g in zip(outputs, gradients) if g is not None and o.requires_grad]
+        active = [leaf for leaf in leaves if leaf.requires_grad]
+        if not active:
+            return [None] * len(leaves)
+        found = iter(
+            torch.autograd.grad(
+                [o for o, _ in pairs], active, [g for _, g in pairs], retain_graph=True, allow_unused=True
+            )
+        )
+        return [next(found) if leaf.requires_grad else None for leaf in leaves]
+
+    def prepare(self, value: Any, tensors: list, generators: list, wanted: set[int]) -> Any:
+        """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
+
+        def own(tensor: torch.Tensor) -> torch.Tensor:
+            tensors.append(tensor)
+            return tensor.requires_grad_() if len(tensors) - 1 in wanted else tensor
+
+        def remember(generator: torch.Generator) -> torch.Generator:
+            generators.append(generator)
+            return generator
+
+        value = tree_map_only(torch.Tensor, own, value)
+        value = tree_map_only(torch.Generator, remember, value)
+        return self.localise(value)
+
+    def localise(self, value: Any) -> Any:
+        value = tree_map_only(wire.Handle, lambda handle: self.objects[handle.number], value)
+        return tree_map_only(
+            wire.CallableHandle, lambda handle: TestCallable(self, handle.number, handle.description or {}), value
+        )
+
+    def resolve(self, target: list) -> Any:
+        handle, path = target
+        value = self.module if handle is None else self.objects[handle.number]
+        for name in path:
+            value = getattr(value, name)
+        return value
+
+    # ------------------------------------------------------------------ state of modules
+
+    def state(self, module: nn.Module) -> tuple[dict, dict]:
+        """What a call might change: tensors by name, and each submodule's training mode."""
+        tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module)}
+        return tensors, {name: sub.training for name, sub in module.named_modules()}
+
+    def change(self, module: nn.Module, old: tuple[dict, dict]) -> Any:
+        """What a call did change, or None: new values, or a whole description where names came or went."""
+        tensors, modes = old
+        now = dict(_named_tensors(module))
+        if now.keys() != tensors.keys():
+            return {"description": self.describe(module)}
+        values = {name: t.detach() for name, t in now.items() if _changed(t, tensors[name])}
+        new_modes = {name: sub.training for name, sub in module.named_modules()}
+        if not values and new_modes == modes:
+            return None
+        return {"values": values, "modes": new_modes if new_modes != modes else {}}
+
+    def apply_sync(self, sync: list) -> None:
+        for handle, values, requires_grad, modes in sync:
+            module = self.objects[handle.number]
+            own = dict(_named_tensors(module))
+            for name, value in values.items():
+                _assign(own[name], value)
+            for name, flag in requires_grad.items():
+                own[name].requires_grad_(flag)
+            if len(set(modes.values())) == 1 and "" in modes:
+                module.train(modes[""])
+            else:
+                submodules = dict(module.named_modules())
+                for name, mode in modes.items():
+                    submodules[name].training = mode
+
+    # ------------------------------------------------------------------ describing objects
+
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
+        """A handle for an object that must stay here: modules, and objects of the student's own classes."""
+        if isinstance(value, TestCallable):
+            return wire.CallableHandle(value._number)
+        own = type(value).__module__ == self.module.__name__
+        function = isinstance(value, types.FunctionType)
+        if not (own or function or isinstance(value, nn.Module)):
+            return None
+        return wire.Handle(self.number(value), self.describe(value))
+
+    def number(self, value: Any) -> int:
+        for number, known in enumerate(self.objects):
+            if known is value:
+                return number
+        self.objects.append(value)
+        return len(self.objects) - 1
+
+    def describe(self, value: Any) -> dict:
+        if not isinstance(value, nn.Module):
+            return {"kind": "object", "type": type(value).__name__, "callable": callable(value)}
+        first: dict[int, str] = {}
+        parameters = []
+        for name, parameter in value.named_parameters(remove_duplicate=False):
+            known = first.setdefault(id(parameter), name)
+            tied = known != name
+            parameters.append([name, known if tied else parameter.detach(), parameter.requires_grad])
+        persistent = set(value.state_dict(keep_vars=True))
+        return {
+            "kind": "module",
+            "type": type(value).__name__,
+            "parameters": parameters,
+            "buffers": [[name, buffer, name in persistent] for name, buffer in value.named_buffers()],
+            "modules": [
+                [name, type(sub).__name__, _torch_base(sub), sub.training] for name, sub in value.named_modules()
+            ],
+        }
+
+    def describe_error(self, error: BaseException) -> dict:
+        frames = [
+            [frame.filename, frame.lineno, frame.name, frame.line or ""]
+            for frame in traceback.extract_tb(error.__traceback__)
+            if source.is_students(frame.filename)
+        ]
+        if isinstance(error, SyntaxError) and source.is_students(error.filename or ""):
+            frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip()])
+        return {
+            "type": type(error).__name__,
+            "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
+            "text": _text(error),
+            "frames": [[str(f), int(n), str(w), str(line)[:300]] for f, n, w, line in frames[-MAX_FRAMES:]],
+        }
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer requests until the other side hangs up."""
+    server = Server()
+    server.link = Link(server, sock)
+    while True:
+        try:
+            number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+        except EOFError:
+            return
+        answer_one(server, sock, number, operation, arguments)
+
+
+def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict) -> None:
+    reply = answer(server, operation, arguments)
+    _flush()
+    try:
+        wire.send(sock, {"id": number, **reply}, register=server.register)
+    except wire.WireError as error:
+        problem = {"type": "WireError", "bases": [], "text": str(error), "frames": []}
+        wire.send(sock, {"id": number, "error": problem})
+
+
+def answer(server: Server, operation: str, arguments: dict) -> dict:
+    """What came of one request: `ok` with a value, or `error` with a description."""
+    try:
+        return {"ok": getattr(server, operation)(**arguments)}
+    except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
+        return {"error": server.describe_error(error)}
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # the student closed it, or its file is full
+
+
+def _named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    found: list[torch.Tensor] = []
+    tree_map_only(torch.Tensor, lambda tensor: found.append(tensor) or tensor, value)
+    return found
+
+
+def _changed(now: torch.Tensor, old: torch.Tensor) -> bool:
+    if now.shape != old.shape or now.dtype != old.dtype or now.device != old.device:
+        return True
+    if now.is_meta or torch.equal(now, old):
+        return False
+    return not now.is_floating_point() or not torch.equal(now.nan_to_num(), old.nan_to_num())
+
+
+def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    if tensor.shape == value.shape and tensor.dtype == value.dtype:
+        tensor.data.copy_(value)
+    else:
+        tensor.data = value
+
+
+def _torch_base(module: nn.Module) -> str:
+    """The PyTorch class that a module is or comes from, such as ModuleList."""
+    return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:MAX_ERROR_TEXT]
+    except Exception:  # the student's own __str__ may fail, too
+        return ""

@@ -1,0 +1,251 @@
+"""The trusted end of a conversation with a student's module: requests, deadlines, callbacks, transcript.
+
+`WorkerConnection` speaks to a sandboxed process; `LoopbackConnection` to a module of our own in this process
+(a known mistake, for instance), through the same frames, so that both leave transcripts that can be compared.
+"""
+
+from __future__ import annotations
+
+import time
+import types
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from autograder.sandbox.worker import Server, answer
+from autograder.student import wire
+from autograder.student.errors import (
+    Frame,
+    RemoteException,
+    StudentCrashed,
+    StudentError,
+    StudentTimeout,
+    student_raised,
+)
+from autograder.student.transcript import Transcript
+
+RECORDED = {"call", "backward", "get", "convert"}
+_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+
+
+class Worker(Protocol):
+    """What a connection needs of a sandboxed process (see `autograder.sandbox.launcher`)."""
+
+    socket: Any
+
+    def end(self, kill: bool = True) -> Any: ...
+
+
+class Connection:
+    """One student's module, wherever it lives. Subclasses say how a request travels."""
+
+    def __init__(self) -> None:
+        self.transcript = Transcript()
+        self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._callables: list[Any] = []
+        self._callback_failure: AssertionError | None = None
+
+    def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
+        """The value that the student's side answers; raises a StudentError when it does not."""
+        try:
+            reply = self.exchange(operation, arguments, seconds)
+            with malformed("an answer"):
+                if "error" in reply:
+                    raise student_raised(_exception(reply["error"]))
+                value = reply["ok"]
+        except StudentError as error:
+            if operation in RECORDED:
+                self.transcript.record_error(operation, arguments, error)
+            self._raise_callback_failure()
+            raise
+        if operation in RECORDED:
+            with malformed("an answer"):
+                self.transcript.record(operation, arguments, value)
+        self._raise_callback_failure()
+        return value
+
+    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+        """Send one request and wait for its reply, answering callbacks meanwhile."""
+        raise NotImplementedError
+
+    def start_test(self, seed: int) -> Transcript:
+        """Forget what earlier tests left behind; returns the transcript that this test will fill."""
+        self._callables.clear()
+        self.transcript = Transcript()
+        self.request("seed", seed=seed)
+        return self.transcript
+
+    # ------------------------------------------------------------------ callables of the test
+
+    def register(self, value: Any) -> wire.CallableHandle | None:
+        """A handle for an object of the test that the student's code may call back."""
+        if type(value).__module__ == "builtins" and not isinstance(value, _FUNCTIONS):
+            return None
+        self._callables.append(value)
+        return wire.CallableHandle(len(self._callables) - 1, {"training": getattr(value, "training", True)})
+
+    def own_callable(self, number: int) -> Any:
+        if number >= len(self._callables):
+            raise wire.WireError("an unknown callable")
+        return self._callables[number]
+
+    def answer_callback(self, frame: dict) -> dict:
+        """What the test's own callable says to the student's code; never raises because of it."""
+        try:
+            function = self.own_callable(int(frame["callback"]))
+            path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
+            with torch.set_grad_enabled(bool(frame["grad"])):
+                return {"value": _call_own(function, path, args, kwargs)}
+        except AssertionError as error:
+            self._callback_failure = error
+            return {"error": str(error)}
+        except Exception as error:  # whatever the student's arguments broke in the test's callable
+            return {"error": f"{type(error).__name__}: {error}"[:500]}
+
+    def _raise_callback_failure(self) -> None:
+        failure, self._callback_failure = self._callback_failure, None
+        if failure is not None:
+            raise failure
+
+
+class WorkerConnection(Connection):
+    """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
+
+    def __init__(self, worker: Worker, call_seconds: float) -> None:
+        super().__init__()
+        self.worker = worker
+        self.call_seconds = call_seconds
+        self._number = 0
+        self._dead: StudentError | None = None
+
+    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+        if self._dead:
+            raise type(self._dead)(str(self._dead))
+        seconds = seconds or self.call_seconds
+        self._number += 1
+        number = self._number
+        deadline = time.monotonic() + seconds
+        try:
+            self._send([number, operation, arguments], deadline)
+            return self._await_reply(number, deadline)
+        except TimeoutError:
+            self._die(StudentTimeout(f"No answer came within {seconds:g} seconds."))
+        except (EOFError, OSError):
+            self._die(StudentCrashed(self._epitaph()))
+        except wire.WireError as error:
+            self._die(StudentCrashed(f"What came back could not be read: {error}."))
+        raise AssertionError("unreachable")
+
+    def _await_reply(self, number: int, deadline: float) -> dict:
+        while True:
+            reply = wire.receive(self.worker.socket, deadline)
+            if type(reply) is not dict:
+                raise wire.WireError("it is not a reply")
+            if "callback" in reply:
+                self._send([number, "return", self.answer_callback(reply)], deadline)
+                continue
+            if reply.get("id") != number or ("ok" in reply) == ("error" in reply):
+                raise wire.WireError("it is not the reply to this question")
+            return reply
+
+    def _send(self, message: list, deadline: float) -> None:
+        wire.send(self.worker.socket, message, deadline, register=self.register)
+
+    def _die(self, error: StudentError) -> None:
+        self.worker.end(kill=True)
+        self._dead = error
+        raise error from None
+
+    def _epitaph(self) -> str:
+        ending = self.worker.end(kill=False)
+        return f"The process that ran your code ended ({ending.sentence})."
+
+
+class LoopbackConnection(Connection):
+    """A trusted module in this process, spoken to in the same way. Its random numbers are its own."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.server = Server(name)
+        self.server.link = self
+        self._random_state = torch.get_rng_state()
+
+    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+        arguments = _travelled(arguments, self.register, wire.MAX_DATA)
+        with self._own_random_numbers():
+            reply = answer(self.server, operation, arguments)
+        try:
+            return _travelled(reply, self.server.register, wire.MAX_TEXT)
+        except wire.WireError as error:
+            problem = RemoteException("WireError", (), str(error))
+            raise student_raised(problem) from None
+
+    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
+        """As `worker.Link`: how the server in this process reaches the test's callables."""
+        frame = {"callback": number, "path": path, "args": args, "kwargs": kwargs, "grad": torch.is_grad_enabled()}
+        reply = self.answer_callback(_travelled(frame, self.server.register, wire.MAX_TEXT))
+        if "error" in reply:
+            raise RuntimeError(reply["error"])
+        return self.server.localise(_travelled(reply["value"], self.register, wire.MAX_DATA))
+
+    @contextmanager
+    def _own_random_numbers(self) -> Iterator[None]:
+        outside = torch.get_rng_state()
+        torch.set_rng_state(self._random_state)
+        try:
+            yield
+        finally:
+            self._random_state = torch.get_rng_state()
+            torch.set_rng_state(outside)
+
+
+@contextmanager
+def malformed(what: str) -> Iterator[None]:
+    """Whatever a malformed reply breaks on our side is the student's failure, not ours."""
+    try:
+        yield
+    except StudentError:
+        raise
+    except (AttributeError, IndexError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise StudentCrashed(f"What came back is not {what} ({type(error).__name__}).") from None
+
+
+def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
+    return wire.parse(wire.dumps(value, register), max_text)
+
+
+def _exception(claim: dict) -> RemoteException:
+    return RemoteException(
+        type=str(claim["type"])[:80],
+        bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
+        text=str(claim["text"])[:2000],
+        frames=tuple(Frame(str(f)[:200], int(n), str(w)[:100], str(c)[:300]) for f, n, w, c in claim["frames"][:8]),
+    )
+
+
+def _call_own(function: Any, path: list, args: tuple, kwargs: dict) -> Any:
+    """A call that the student's code makes to an object of the test: only what that object itself offers."""
+    if not path:
+        return function(*args, **kwargs)
+    name = str(path[0])
+    if name == "train" and isinstance(function, nn.Module):
+        function.train(bool(args[0]))
+        return None
+    if name == "__getattr__":
+        value = _own_attribute(function, str(args[0]))
+        return wire.Opaque("method") if callable(value) else value
+    return _own_attribute(function, name)(*args, **kwargs)
+
+
+def _own_attribute(thing: Any, name: str) -> Any:
+    """An attribute that the test's author wrote: nothing private, nothing inherited from PyTorch or Python."""
+    authored = name in vars(thing) or any(
+        name in vars(kind) for kind in type(thing).__mro__ if not kind.__module__.startswith(("builtins", "torch."))
+    )
+    if name.startswith("_") or not authored:
+        raise AttributeError(f"the model that the test handed over has no attribute {name!r}")
+    return getattr(thing, name)

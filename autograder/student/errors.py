@@ -1,0 +1,74 @@
+"""What can go wrong on the student's side, told apart so that feedback can say what happened."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass, field
+from functools import cache
+
+
+class StudentError(Exception):
+    """Something about the student's code; `str` is a sentence."""
+
+
+class MissingName(StudentError, AttributeError):
+    """The submission does not define a name that the suite asks for."""
+
+
+class StudentTimeout(StudentError):
+    """No answer within the time limit."""
+
+
+class StudentCrashed(StudentError):
+    """The worker's process ended, or answered in a way that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One step of a traceback inside the student's own text."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+
+
+@dataclass(frozen=True)
+class RemoteException:
+    """An exception as the worker described it: claims of the student's side, bounded in size."""
+
+    type: str
+    bases: tuple[str, ...] = ()
+    text: str = ""
+    frames: tuple[Frame, ...] = field(default=())
+
+
+class StudentRaised(StudentError):
+    """The student's code raised. Also an instance of the built-in type it raised, so `raises(ValueError)` works."""
+
+    def __init__(self, remote: RemoteException) -> None:
+        super().__init__(remote.text)
+        self.remote = remote
+
+    def __str__(self) -> str:
+        return self.remote.text
+
+
+_MIRRORED = frozenset(
+    "ArithmeticError AssertionError AttributeError BufferError EOFError FloatingPointError IndexError KeyError "
+    "LookupError MemoryError NameError NotImplementedError OverflowError RecursionError ReferenceError RuntimeError "
+    "SystemError TypeError UnboundLocalError ValueError ZeroDivisionError".split()
+)  # those that a plain message builds; no outcome of pytest, no exit
+
+
+def student_raised(remote: RemoteException) -> StudentRaised:
+    """The exception to raise here for one that was raised there."""
+    base = next((name for name in remote.bases if name in _MIRRORED), "Exception")
+    return _mirror(base)(remote)
+
+
+@cache
+def _mirror(base: str) -> type[StudentRaised]:
+    if base == "Exception":
+        return StudentRaised
+    return type(f"StudentRaised{base}", (StudentRaised, getattr(builtins, base)), {})

@@ -1,0 +1,420 @@
+"""The student's module as a test sees it across the sandbox's wall.
+
+`RemoteStudent` answers to the names that the student defined. Functions are called over the connection; classes
+build objects that stay there. A module is mirrored here as a real `nn.Module` with real parameters, so that
+`load_state_dict`, optimisers, `.backward()`, `.eval()` and `.to(...)` behave as with the plain module. What was
+changed on one side is brought to the other at the next call.
+
+What it does not do: second derivatives, hooks, `isinstance` against the student's classes, new submodules.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
+
+from autograder.student.connection import Connection, malformed
+from autograder.student.errors import MissingName, RemoteException, StudentError, StudentRaised
+from autograder.student.wire import CallableHandle, Handle
+
+MAX_SUBMODULES = 2000
+
+
+class RemoteStudent:
+    """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`, `student.CONSTANT`."""
+
+    def __init__(self, connection: Connection, load_errors: list[RemoteException] = ()) -> None:  # type: ignore[assignment]
+        self._connection = connection
+        self._load_errors = load_errors
+        self._found: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    def _find(self, name: str) -> Any:
+        found = self._connection.request("find", name=name)
+        with malformed("a name's description"):
+            kind = found["kind"]
+        if kind == "missing":
+            raise MissingName(self._missing(name))
+        if kind == "value":
+            return adopt(self._connection, found.get("value"))
+        if kind == "class":
+            return RemoteClass(self._connection, None, [name])
+        return RemoteFunction(self._connection, None, [name])
+
+    def _missing(self, name: str) -> str:
+        if not self._load_errors:
+            return f"There is no `{name}` in the submission."
+        error = StudentRaised(self._load_errors[0])
+        where = f" in line {error.remote.frames[-1].line}" if error.remote.frames else ""
+        return f"There is no `{name}`: the file stopped{where} with {error.remote.type}."
+
+
+class RemoteFunction:
+    """Something callable on the other side; `handle` is None for names of the module itself."""
+
+    def __init__(self, connection: Connection, handle: Handle | None, path: list[str]) -> None:
+        self._connection, self._handle, self._path = connection, handle, path
+        self.__name__ = path[-1] if path else "object"
+        self.__qualname__ = self.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self._connection, [self._handle, self._path], args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<the student's {self.__name__}>"
+
+
+class RemoteClass(RemoteFunction):
+    """A class of the student's: calling it builds an object over there; class attributes can be read."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return attribute(self._connection, None, [*self._path, name])
+
+
+class RemoteObject:
+    """An object of a class of the student's own: its attributes and methods answer over the connection."""
+
+    def __init__(self, connection: Connection, number: int, kind: str) -> None:
+        self.__dict__.update(_connection=connection, _handle=Handle(number), _kind=kind)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return attribute(self._connection, self._handle, [name])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._connection.request("set", target=[self._handle, [name]], value=value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self._connection, [self._handle, []], args, kwargs)
+
+    def __len__(self) -> int:
+        return int(call(self._connection, [self._handle, ["__len__"]], (), {}))
+
+    def __getitem__(self, key: Any) -> Any:
+        return call(self._connection, [self._handle, ["__getitem__"]], (key,), {})
+
+    def __repr__(self) -> str:
+        return f"<the student's {self._kind} object>"
+
+
+class Mirror(nn.Module):
+    """A submodule of the student's, seen from here: real parameters and buffers, calls go over the connection."""
+
+    def __init__(self, root: weakref.ref | None, path: list[str], kind: str, base: str) -> None:
+        super().__init__()
+        self.__dict__.update(_root=root, _path=path, kind=kind, base=base)
+
+    def _module(self) -> RemoteModule:
+        root = self if self._root is None else self._root()
+        if not isinstance(root, RemoteModule):
+            raise ReferenceError("keep the student's module itself while you use a part of it")
+        return root
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module = self._module()
+        return call(module._connection, [module._handle, self._path], args, kwargs, (module,))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("__"):
+                raise
+        module = self._module()
+        module.push()
+        return attribute(module._connection, module._handle, [*self._path, name], (module,))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        local = name == "training" or isinstance(value, (nn.Parameter, nn.Module))
+        if local or name in self._buffers or name in self._parameters or name in self.__dict__:
+            super().__setattr__(name, value)
+            return
+        module = self._module()
+        module._connection.request("set", target=[module._handle, [*self._path, name]], value=value)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        return iter(self._modules.values())  # type: ignore[arg-type]
+
+    def __getitem__(self, key: int | str | slice) -> Any:
+        if isinstance(key, str):
+            return self._modules[key]
+        return list(self._modules.values())[key]
+
+    def __bool__(self) -> bool:
+        return True  # a module without parts is a module, too
+
+    def _get_name(self) -> str:
+        return self.kind
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        options = {}
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        if dtype is not None:
+            options["dtype"] = dtype
+        if device is not None:
+            options["device"] = str(device)
+        module = self._module()
+        sync = module.changes()
+        target = [module._handle, self._path]
+        converted = module._connection.request("convert", target=target, sync=sync, options=options)
+        module.describe(converted)
+        return self
+
+    def double(self) -> Any:
+        return self.to(torch.float64)
+
+    def float(self) -> Any:
+        return self.to(torch.float32)
+
+    def half(self) -> Any:
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> Any:
+        return self.to(torch.bfloat16)
+
+
+class RemoteModule(Mirror):
+    """A module of the student's with all its submodules; keeps both sides' state the same."""
+
+    def __init__(self, connection: Connection, handle: Handle) -> None:
+        super().__init__(None, [], "", "")
+        self.__dict__.update(_connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={})
+        self.describe(handle)
+        connection.mirrors[handle.number] = self
+
+    def describe(self, handle: Handle) -> None:
+        """Take over a description: modules, parameters and buffers come, change or go."""
+        with malformed("a description of a module"):
+            description = handle.description
+            places = self._place_modules(description["modules"])
+            self._place_parameters(description["parameters"], places)
+            for name, value, persistent in description["buffers"]:
+                place, leaf = _slot(name, places)
+                place._buffers[leaf] = _tensor(value).clone()
+                if not persistent:
+                    place._non_persistent_buffers_set.add(leaf)
+        self._sent.clear()
+        self._sent.update({name: tensor.detach().clone() for name, tensor in self._named_tensors().items()})
+        self._sent_flags.clear()
+        self._sent_flags.update({name: p.requires_grad for name, p in self.named_parameters()})
+
+    def _place_modules(self, modules: list) -> dict[str, Mirror]:
+        if len(modules) > MAX_SUBMODULES:
+            raise ValueError("too many submodules")
+        places: dict[str, Mirror] = {"": self}
+        old = dict(self.named_modules())
+        root = weakref.ref(self)
+        for name, kind, base, training in modules:
+            if name:
+                place, leaf = _slot(name, places)
+                known = old.get(name)
+                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), str(kind), str(base))
+                place._modules[leaf] = places[name] = part
+            else:
+                self.__dict__.update(kind=str(kind), base=str(base))
+            places[name].training = bool(training)
+        self.__dict__["_modes"] = {name: place.training for name, place in places.items()}
+        return places
+
+    def _place_parameters(self, parameters: list, places: dict[str, Mirror]) -> None:
+        for name, value, requires_grad in parameters:
+            place, leaf = _slot(name, places)
+            if isinstance(value, str):
+                place._parameters[leaf] = self.get_parameter(value)  # tied to an earlier one
+                continue
+            known = place._parameters.get(leaf)
+            if known is not None and known.device == _tensor(value).device:
+                known.data = value
+                known.requires_grad_(bool(requires_grad))
+            else:
+                place._parameters[leaf] = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
+
+    def _named_tensors(self) -> dict[str, Tensor]:
+        return {**dict(self.named_parameters()), **dict(self.named_buffers())}
+
+    def changes(self) -> list:
+        """What this side changed since both were the same, in the form that the worker applies."""
+        values = {n: t.detach() for n, t in self._named_tensors().items() if not _same(t, self._sent[n])}
+        flags = {n: p.requires_grad for n, p in self.named_parameters() if p.requires_grad != self._sent_flags[n]}
+        modes = {name: part.training for name, part in self.named_modules()}
+        changed_modes = modes if modes != self._modes else {}
+        if not (values or flags or changed_modes):
+            return []
+        self._sent.update({name: value.clone() for name, value in values.items()})
+        self._sent_flags.update(flags)
+        self.__dict__["_modes"] = modes
+        return [[self._handle, values, flags, changed_modes]]
+
+    def push(self) -> None:
+        """Bring this side's changes over now, before something is read there."""
+        sync = self.changes()
+        if sync:
+            self._connection.request("apply_sync", sync=sync)
+
+    def take_over(self, change: dict) -> None:
+        """What a call changed on the student's side."""
+        if "description" in change:
+            self.describe(Handle(self._handle.number, change["description"]))
+            return
+        tensors = self._named_tensors()
+        for name, value in change["values"].items():
+            tensors[name].data = _tensor(value)
+            self._sent[name] = value.clone()
+        parts = dict(self.named_modules())
+        for name, mode in change["modes"].items():
+            parts[name].training = self._modes[name] = bool(mode)
+
+
+class _Boundary(torch.autograd.Function):
+    """Results that came over the wall, tied to the inputs here; the backward pass happens over there."""
+
+    @staticmethod
+    def forward(ctx: Any, connection: Connection, number: int, flags: list, results: list, *inputs: Tensor) -> Any:
+        ctx.connection, ctx.number, ctx.flags = connection, number, flags
+        ctx.shapes = [tensor.shape for tensor in inputs]
+        ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(results, flags) if not flag])
+        ctx.set_materialize_grads(False)
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> Any:
+        wanted = [gradient if flag else None for gradient, flag in zip(gradients, ctx.flags)]
+        found = ctx.connection.request("backward", call=ctx.number, gradients=wanted)
+        with malformed("a list of gradients"):
+            if len(found) != len(ctx.shapes):
+                raise ValueError("wrong number of gradients")
+            for gradient, shape in zip(found, ctx.shapes):
+                if gradient is not None and _tensor(gradient).shape != shape:
+                    raise ValueError("wrong shape of a gradient")
+        return (None, None, None, None, *found)
+
+
+def call(connection: Connection, target: list, args: tuple, kwargs: dict, modules: tuple = ()) -> Any:
+    """Call what `target` ([handle or None, path]) leads to, as if it were here: state, gradients, changed inputs."""
+    participants = {module._handle.number: module for module in (*modules, *_modules_in((args, kwargs)))}
+    sent = tree_map_only((RemoteModule, RemoteObject), lambda thing: thing._handle, (args, kwargs))
+    leaves, _ = tree_flatten(sent)
+    inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    generators = [leaf for leaf in leaves if isinstance(leaf, torch.Generator)]
+    grad = torch.is_grad_enabled()
+    wanted = [i for i, tensor in enumerate(inputs) if grad and tensor.requires_grad]
+    reply = connection.request(
+        "call",
+        target=target,
+        args=sent[0],
+        kwargs=sent[1],
+        sync=[change for module in participants.values() for change in module.changes()],
+        grad=grad,
+        wanted=wanted,
+        modules=list(participants),
+    )
+    with malformed("the result of a call"):
+        _bring_home(reply, inputs, generators, participants)
+        parameters = [p for module in participants.values() for p in module.parameters()]
+        result = _differentiable(connection, reply, [inputs[i] for i in wanted] + parameters)
+    return adopt(connection, result)
+
+
+def attribute(connection: Connection, handle: Handle | None, path: list[str], modules: tuple = ()) -> Any:
+    """The attribute at the end of `path`; raises AttributeError where there is none, so that hasattr works."""
+    try:
+        found = connection.request("get", target=[handle, path])
+    except StudentError as error:
+        if isinstance(error, AttributeError):
+            raise AttributeError(path[-1]) from None
+        raise
+    with malformed("an attribute"):
+        if found["kind"] == "value":
+            return adopt(connection, found["value"])
+    if modules:
+        return lambda *args, **kwargs: call(connection, [handle, path], args, kwargs, modules)
+    return RemoteFunction(connection, handle, path)
+
+
+def adopt(connection: Connection, value: Any) -> Any:
+    """The value with handles replaced by what stands for their objects here."""
+
+    def object_of(handle: Handle) -> Any:
+        with malformed("an object"):
+            if handle.description["kind"] == "module":
+                known = connection.mirrors.get(handle.number)
+                return known if known is not None else RemoteModule(connection, handle)
+            return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
+
+    def callable_of(handle: CallableHandle) -> Any:
+        with malformed("a callable"):
+            return connection.own_callable(handle.number)
+
+    value = tree_map_only(Handle, object_of, value)
+    return tree_map_only(CallableHandle, callable_of, value)
+
+
+def _modules_in(value: Any) -> list[RemoteModule]:
+    leaves, _ = tree_flatten(value)
+    return [leaf._module() if isinstance(leaf, Mirror) else leaf for leaf in leaves if isinstance(leaf, Mirror)]
+
+
+def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
+    """Make here what the call changed there: its inputs, its modules, the state of generators."""
+    with torch.no_grad():
+        for index, value in reply["mutated"]:
+            if inputs[index].shape == _tensor(value).shape:
+                inputs[index].copy_(value)
+            else:
+                inputs[index].data = value
+    for number, change in reply["modules"]:
+        participants[number].take_over(change)
+    for generator, state in zip(generators, reply["generators"]):
+        generator.set_state(state)
+
+
+def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:
+    leaves, structure = tree_flatten(reply["result"])
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    flags = [bool(flag) for flag in reply["differentiable"]]
+    if len(flags) != len(places):
+        raise ValueError("one flag for each tensor was expected")
+    if not any(flags):
+        return reply["result"]
+    results = _Boundary.apply(connection, int(reply["call"]), flags, [leaves[i] for i in places], *inputs)
+    for place, result in zip(places, results):
+        leaves[place] = result
+    return tree_unflatten(leaves, structure)
+
+
+def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
+    """Where a dotted name belongs. Names come from the student: identifiers only, and parents must exist."""
+    parent, _, leaf = name.rpartition(".")
+    if len(name) > 500 or not leaf.replace("_", "a").isalnum() or leaf.startswith("__"):
+        raise ValueError(f"a strange name: {name[:80]!r}")
+    return places[parent], leaf
+
+
+def _tensor(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise TypeError("a tensor was expected")
+    return value
+
+
+def _same(tensor: Tensor, sent: Tensor) -> bool:
+    if tensor.dtype != sent.dtype or tensor.shape != sent.shape or tensor.device != sent.device:
+        return False
+    return tensor.is_meta or torch.equal(tensor, sent)

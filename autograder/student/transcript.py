@@ -1,0 +1,109 @@
+"""What a student's code answered during one test, kept so that it can be compared with known mistakes.
+
+Two transcripts are the same when every answer is: values, gradients, exceptions by type, and parameters of new
+modules by name and shape (their random values are nobody's mistake).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.student.errors import StudentError, StudentRaised
+from autograder.student.wire import Handle
+
+RELATIVE, ABSOLUTE = 1e-5, 1e-7
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: `operation` and `target` say to what, `value` what came back."""
+
+    operation: str
+    target: str
+    value: Any
+
+
+class Transcript:
+    """The answers of one test, in order."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+
+    def record(self, operation: str, arguments: dict, value: Any) -> None:
+        self.answers.append(Answer(operation, _target(arguments), _outside(value)))
+
+    def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
+        kind = next(iter(_mirrored_type(error)), type(error).__name__)
+        self.answers.append(Answer(operation, _target(arguments), ("raised", kind)))
+
+    def same_as(self, other: Transcript) -> bool:
+        if len(self.answers) != len(other.answers):
+            return False
+        return all(_same_answer(a, b) for a, b in zip(self.answers, other.answers))
+
+
+def _target(arguments: dict) -> str:
+    target = arguments.get("target")
+    return ".".join(target[1]) if target else ""
+
+
+def _mirrored_type(error: StudentError) -> list[str]:
+    if not isinstance(error, StudentRaised):
+        return []
+    return [base for base in error.remote.bases if base in type(error).__name__]
+
+
+def _outside(value: Any) -> Any:
+    """The value as a stranger sees it: objects by the names and shapes of their parameters."""
+    if isinstance(value, Handle):
+        return _outside_of_object(value.description)
+    if isinstance(value, dict):
+        return {key: _outside(item) for key, item in value.items() if key not in ("call", "generators")}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_outside(item) for item in value)
+    return value
+
+
+def _outside_of_object(description: Any) -> Any:
+    if not isinstance(description, dict) or description.get("kind") != "module":
+        return "an object"
+    parameters = sorted(
+        (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, bool(requires_grad))
+        for name, value, requires_grad in description["parameters"]
+    )
+    return {"parameters": parameters, "has buffers": bool(description["buffers"])}
+
+
+def _same_answer(a: Answer, b: Answer) -> bool:
+    return (a.operation, a.target) == (b.operation, b.target) and _same(a.value, b.value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return _same_tensor(a, b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (a != a and b != b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def _same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    if a.is_meta:
+        return True
+    if not (a.is_floating_point() or a.is_complex()):
+        return torch.equal(a, b)
+    return torch.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)

@@ -1,0 +1,380 @@
+"""The only language spoken across the sandbox's wall: JSON for structure, raw bytes for tensors.
+
+A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values stand for
+themselves, except one-key objects whose key starts with `!`: tensors, arrays, tuples, dicts and so on.
+The bytes of tensors follow in the order in which the header names them; there are no offsets, so nothing can
+overlap or point outside. Nothing is unpickled and no class of the sender is ever built.
+
+What it does not do: it does not believe anything. Lengths, depth and the number of values are capped, every
+byte must be used exactly once, and all that a hostile frame can cause is a `WireError`.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+MAX_HEADER = 1 << 20
+MAX_DATA = 64 << 20
+MAX_VALUES = 50_000
+MAX_DEPTH = 40
+MAX_TEXT = 64 << 10
+LONG_TEXT = 16 << 10  # longer texts travel beside the header, as bytes
+
+_TORCH_DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128,
+        torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool,
+    )
+}  # fmt: skip
+_NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
+_LENGTHS = struct.Struct("!II")
+
+
+class WireError(Exception):
+    """A value that cannot travel, or a frame that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for a value that is not data, such as a generator: only the name of its kind travelled."""
+
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} object>"
+
+
+@dataclass(frozen=True, eq=False)
+class Handle:
+    """An object that stays on the student's side; `description` says what it looks like from outside."""
+
+    number: int
+    description: Any = None
+
+
+@dataclass(frozen=True)
+class CallableHandle:
+    """A callable that stays on the test's side and is called back; `description` as for `Handle`."""
+
+    number: int
+    description: Any = None
+
+
+Register = Callable[[Any], "Handle | CallableHandle | None"]
+
+
+def dumps(value: Any, register: Register | None = None) -> bytes:
+    """One frame that holds `value`. `register` may give a handle to an object that must stay here.
+
+    Raises WireError when the value is too large, too long or nested too deeply.
+    """
+    encoder = _Encoder(register)
+    header = json.dumps(encoder.encode(value, 0)).encode()
+    if len(header) > MAX_HEADER:
+        raise WireError("it holds too many values or too long a text")
+    return b"".join((_LENGTHS.pack(len(header), encoder.size), header, *encoder.chunks))
+
+
+def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MAX_TEXT) -> Any:
+    """The value of a frame. Raises WireError, and nothing else, when it is not one."""
+    try:
+        decoder = _Decoder(data, max_text)
+        value = decoder.decode(json.loads(header.decode("utf-8")), 0)
+    except (ValueError, TypeError, RuntimeError, MemoryError, OverflowError) as error:
+        raise WireError(f"{type(error).__name__}: {error}"[:200]) from None
+    if decoder.position != len(data):
+        raise WireError("bytes are left over")
+    return value
+
+
+def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
+    """The value of one whole frame, as `dumps` made it."""
+    header_length, _ = _LENGTHS.unpack_from(frame)
+    data_start = _LENGTHS.size + header_length
+    return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
+
+
+def send(sock: socket.socket, value: Any, deadline: float | None = None, register: Register | None = None) -> None:
+    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot hang us."""
+    frame = memoryview(dumps(value, register))
+    while frame:
+        _arm(sock, deadline)
+        frame = frame[sock.send(frame) :]
+
+
+def receive(sock: socket.socket, deadline: float | None = None, max_text: int = MAX_TEXT) -> Any:
+    """Receive one frame; `deadline` covers all of it, so one byte now and then does not keep us waiting.
+
+    Raises EOFError when the peer hung up, TimeoutError, or WireError.
+    """
+    header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
+    if header_length > MAX_HEADER or data_length > MAX_DATA:
+        raise WireError(f"a frame of {header_length} + {data_length} bytes is too large")
+    header = _exactly(sock, header_length, deadline)
+    return loads(header, _exactly(sock, data_length, deadline), max_text)
+
+
+def _arm(sock: socket.socket, deadline: float | None) -> None:
+    if deadline is None:
+        return
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    sock.settimeout(left)
+
+
+def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytearray:
+    buffer = bytearray(count)
+    view, filled = memoryview(buffer), 0
+    while filled < count:
+        _arm(sock, deadline)
+        got = sock.recv_into(view[filled:])
+        if not got:
+            raise EOFError("the other side hung up")
+        filled += got
+    return buffer
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break JSON and terminals
+
+
+class _Encoder:
+    """A plain object, not nested functions: closures that call each other are cycles which keep buffers alive."""
+
+    def __init__(self, register: Register | None) -> None:
+        self.register = register
+        self.chunks: list[Any] = []
+        self.size = 0
+
+    def encode(self, value: Any, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise WireError("it is nested too deeply")
+        kind = type(value)
+        if value is None or kind is bool or kind is float:
+            return value
+        if kind is int:
+            return value if -(2**63) <= value < 2**63 else {"!opaque": "number beyond 64 bits"}
+        if kind is str:
+            return self._text(value)
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if kind is list:
+            return [self.encode(item, depth + 1) for item in value]
+        if isinstance(value, tuple):
+            return {"!tuple": [self.encode(item, depth + 1) for item in value]}
+        if isinstance(value, dict):
+            pairs = [[self.encode(k, depth + 1), self.encode(v, depth + 1)] for k, v in value.items()]
+            return {"!dict": pairs}
+        return self._other(value, depth)
+
+    def _other(self, value: Any, depth: int) -> Any:
+        if isinstance(value, np.generic):
+            return self.encode(value.item(), depth + 1)
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if type(value) is bytes:
+            return {"!bytes": self._append(value)}
+        if isinstance(value, torch.dtype):
+            return {"!dtype": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.Generator):
+            return {"!generator": self._tensor(value.get_state())}
+        if isinstance(value, Opaque):
+            return {"!opaque": value.kind}
+        handle = value
+        if not isinstance(value, (Handle, CallableHandle)):
+            handle = self.register(value) if self.register else None
+        if isinstance(handle, Handle):
+            return {"!handle": [handle.number, self.encode(handle.description, depth + 1)]}
+        if isinstance(handle, CallableHandle):
+            return {"!callable": [handle.number, self.encode(handle.description, depth + 1)]}
+        return {"!opaque": _clean(str(type(value).__name__))[:80]}
+
+    def _text(self, text: str) -> Any:
+        cleaned = _clean(text)
+        return cleaned if len(cleaned) <= LONG_TEXT else {"!text": self._append(cleaned.encode())}
+
+    def _append(self, chunk: Any) -> int:
+        size = len(chunk)
+        self.size += size
+        if self.size > MAX_DATA:
+            raise WireError(f"it is larger than {MAX_DATA >> 20} MB")
+        self.chunks.append(chunk)
+        return size
+
+    def _tensor(self, tensor: torch.Tensor) -> Any:
+        name = str(tensor.dtype).removeprefix("torch.")
+        if name not in _TORCH_DTYPES or tensor.layout != torch.strided:
+            return {"!opaque": f"{name} tensor"}
+        if tensor.is_meta:
+            return {"!meta": [name, *tensor.shape]}
+        if tensor.numel() * tensor.element_size() > MAX_DATA:
+            raise WireError(f"a tensor of shape {tuple(tensor.shape)} is too large")
+        if tensor.numel():
+            plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+            self._append(plain.reshape(-1).view(torch.uint8).numpy())
+        return {"!tensor": [name, *tensor.shape]}
+
+    def _array(self, array: np.ndarray) -> Any:
+        if array.dtype.name not in _NUMPY_DTYPES:
+            return {"!opaque": f"{array.dtype.name} array"}
+        native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        self._append(native.reshape(-1).view(np.uint8))
+        return {"!array": [array.dtype.name, *array.shape]}
+
+
+class _Decoder:
+    def __init__(self, data: bytes | bytearray, max_text: int) -> None:
+        self.data = data
+        self.max_text = max_text
+        self.position = 0
+        self.values = 0
+
+    def decode(self, value: Any, depth: int) -> Any:
+        self.values += 1
+        if self.values > MAX_VALUES or depth > 2 * MAX_DEPTH:
+            raise WireError("too many values, or nested too deeply")
+        kind = type(value)
+        if value is None or kind is bool or kind is float:
+            return value
+        if kind is int and -(2**63) <= value < 2**63:
+            return value
+        if kind is str and len(value) <= self.max_text:
+            return _clean(value)
+        if kind is list:
+            return [self.decode(item, depth + 1) for item in value]
+        if kind is dict and len(value) == 1:
+            ((tag, content),) = value.items()
+            return self._tagged(tag, content, depth + 1)
+        raise WireError("a value is not of a known kind, or a text is too long")
+
+    def _tagged(self, tag: str, content: Any, depth: int) -> Any:
+        decode_one = _TAGS.get(tag)
+        if decode_one is None:
+            raise WireError("unknown tag")
+        return decode_one(self, content, depth)
+
+    def _tuple(self, content: Any, depth: int) -> tuple:
+        return tuple(self.decode(_list(content), depth))
+
+    def _dict(self, content: Any, depth: int) -> dict:
+        pairs = [(self.decode(k, depth), self.decode(v, depth)) for k, v in _list(content)]
+        if not all(type(k) in (str, int, float, bool, tuple, type(None)) for k, _ in pairs):
+            raise WireError("a key of a dict is not plain data")
+        return dict(pairs)
+
+    def _take(self, size: Any) -> memoryview:
+        if type(size) is not int or not 0 <= size <= len(self.data) - self.position:
+            raise WireError("the data are shorter than the header says")
+        start = self.position
+        self.position += size
+        return memoryview(self.data)[start : self.position]
+
+    def _long_text(self, content: Any, depth: int) -> str:
+        raw = self._take(content)
+        if len(raw) > self.max_text:
+            raise WireError("a text is too long")
+        return bytes(raw).decode("utf-8", "replace")
+
+    def _bytes(self, content: Any, depth: int) -> bytes:
+        return bytes(self._take(content))
+
+    def _dtype(self, content: Any, depth: int) -> torch.dtype:
+        if type(content) is not str or content not in _TORCH_DTYPES:
+            raise WireError("unknown dtype")
+        return _TORCH_DTYPES[content]
+
+    def _opaque(self, content: Any, depth: int) -> Opaque:
+        if type(content) is not str:
+            raise WireError("an opaque value has no name")
+        return Opaque(_clean(content)[:80])
+
+    def _meta(self, content: Any, depth: int) -> torch.Tensor:
+        dtype, shape = self._header(content)
+        return torch.empty(shape, dtype=dtype, device="meta")
+
+    def _tensor(self, content: Any, depth: int) -> torch.Tensor:
+        dtype, shape = self._header(content)
+        raw = self._take(_size(shape, dtype.itemsize))
+        if not len(raw):
+            return torch.empty(shape, dtype=dtype)
+        flat = torch.frombuffer(raw, dtype=torch.uint8).clone()  # a clone is aligned and aliases nothing
+        if dtype is torch.bool:
+            return (flat != 0).reshape(shape)  # a bool whose byte is 2 compares as neither true nor false
+        return flat.view(dtype).reshape(shape)
+
+    def _array(self, content: Any, depth: int) -> np.ndarray:
+        tensor = self._tensor(content, depth)
+        if tensor.dtype is torch.bfloat16:
+            raise WireError("numpy has no bfloat16")
+        return tensor.numpy()
+
+    def _generator(self, content: Any, depth: int) -> torch.Generator:
+        state = self.decode(content, depth)
+        if not isinstance(state, torch.Tensor) or state.dtype is not torch.uint8:
+            raise WireError("a generator's state is not a tensor of bytes")
+        generator = torch.Generator()
+        generator.set_state(state)
+        return generator
+
+    def _handle(self, content: Any, depth: int) -> Handle:
+        number, description = _numbered(content)
+        return Handle(number, self.decode(description, depth))
+
+    def _callable(self, content: Any, depth: int) -> CallableHandle:
+        number, description = _numbered(content)
+        return CallableHandle(number, self.decode(description, depth))
+
+    def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
+        name, *shape = _list(content)
+        if type(name) is not str or name not in _TORCH_DTYPES or len(shape) > 16:
+            raise WireError("bad header of a tensor")
+        if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
+            raise WireError("bad shape of a tensor")
+        return _TORCH_DTYPES[name], shape
+
+
+def _size(shape: list[int], itemsize: int) -> int:
+    size = itemsize
+    for length in shape:
+        size *= length
+    return size
+
+
+def _list(content: Any) -> list:
+    if type(content) is not list:
+        raise WireError("a list was expected")
+    return content
+
+
+def _numbered(content: Any) -> tuple[int, Any]:
+    number, description = _list(content)
+    if type(number) is not int or not 0 <= number < 1 << 20:
+        raise WireError("bad number of a handle")
+    return number, description
+
+
+_TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
+    "!array": _Decoder._array,
+    "!bytes": _Decoder._bytes,
+    "!callable": _Decoder._callable,
+    "!dict": _Decoder._dict,
+    "!dtype": _Decoder._dtype,
+    "!generator": _Decoder._generator,
+    "!handle": _Decoder._handle,
+    "!meta": _Decoder._meta,
+    "!opaque": _Decoder._opaque,
+    "!tensor": _Decoder._tensor,
+    "!text": _Decoder._long_text,
+    "!tuple": _Decoder._tuple,
+}
