@@ -24,8 +24,13 @@ from autograder.yaml_records import did_you_mean
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
+UNWRITTEN = " is not written yet."
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 
+_COMMENTS = {
+    "part": "# Written? `autograder check {name}` tells how this part stands.",
+    "picture": "# The notebook draws a picture of your own code here.",
+}
 _CELL_OPTIONS = ("part", "picture", "tags")
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
@@ -48,7 +53,7 @@ class Gap:
     @property
     def stub_line(self) -> str:
         """The line that stands in the stub in place of the gap."""
-        return f'{self.indent}raise NotImplementedError("{self.function} is not written yet.")'
+        return f'{self.indent}raise NotImplementedError("{self.function}{UNWRITTEN}")'
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Document:
-    """A solution document without mistakes."""
+    """A solution document without mistakes; `label` names its file in sentences."""
 
+    assignment: str
     label: str
     text: str
     cells: tuple[Cell, ...]
@@ -72,11 +78,26 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """The text with each gap replaced by its `NotImplementedError`; all else is the author's."""
-        lines = self.text[:-1].split("\n")
-        for gap in reversed(self.gaps):
-            lines[gap.begin - 1 : gap.end] = [gap.stub_line]
-        return "\n".join(lines) + "\n"
+        """What the student gets: gaps raise NotImplementedError, cells for the notebook say so in a comment.
+
+        All else stays as the author wrote it, byte for byte.
+        """
+        return "".join(f"{text}\n" for _, text in self.stub_lines())
+
+    def stub_lines(self) -> list[tuple[int, str]]:
+        """The stub's lines, each with the number of the document's line it comes from."""
+        comments = {cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS}
+        gaps = {gap.begin: gap for gap in self.gaps}
+        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        result: list[tuple[int, str]] = []
+        for number, text in enumerate(self.text[:-1].split("\n"), start=1):
+            if number in gaps:
+                result.append((number, gaps[number].stub_line))
+            elif number not in inside:
+                result.append((number, text))
+            if number in comments:
+                result.append((number, comments[number].format(name=self.assignment)))
+        return result
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
@@ -93,7 +114,7 @@ def read_document(text: str, label: str, assignment: Assignment) -> Document:
     reader.read()
     if reader.problems:
         raise DocumentError(reader.sentences())
-    document = Document(label, text, tuple(reader.cells), tuple(reader.gaps))
+    document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
 
@@ -113,19 +134,11 @@ def _check_stub(document: Document) -> None:
     try:
         ast.parse(document.stub)
     except SyntaxError as error:
-        where = _line_in_document(document, error.lineno or 1)
+        where = document.stub_lines()[(error.lineno or 1) - 1][0]
         raise DocumentError(
             f"{document.label}, line {where}: without its gaps the document is not Python ({error.msg}); "
             "a gap must be whole statements."
         ) from None
-
-
-def _line_in_document(document: Document, stub_line: int) -> int:
-    line = stub_line
-    for gap in document.gaps:
-        if gap.begin < line:
-            line += gap.end - gap.begin
-    return line
 
 
 class _Reader:
@@ -187,11 +200,20 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in ("part", "picture") if kind in options]
         if not kinds:
+            self._check_alone(line, cell)
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part or for a picture, not for both; make it two cells.")
         else:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
+
+    def _check_alone(self, line: int, cell: Any) -> None:
+        if cell.cell_type == "code":
+            try:
+                ast.parse(cell.source)
+            except SyntaxError as error:
+                where = line + (error.lineno or 1)
+                self.add(where, f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
@@ -237,7 +259,17 @@ class _Reader:
             self.add(begin, f"this gap is never closed; write `{END}` after its last line.")
         elif not self.gaps and not self.problems:
             self.add(1, f"the document has no gap: mark what students write by `{BEGIN}` and `{END}`.")
+        self._check_cells_of_gaps()
         self._check_todos(comments)
+
+    def _check_cells_of_gaps(self) -> None:
+        """What a student writes is known by its name in the gradebook, so a name has one cell."""
+        first: dict[str, int] = {}
+        for gap in self.gaps:
+            name = gap.function.partition(".")[0]
+            cell = max((cell.line for cell in self.cells if cell.line < gap.begin), default=0)
+            if first.setdefault(name, cell) != cell:
+                self.add(gap.begin, f"`{name}` has a gap in another cell already (line {first[name]}).")
 
     def _marker(self, line: int, text: str) -> str | None:
         if text in (BEGIN, END):
