@@ -45,12 +45,9 @@ def test_attention_shapes(student):
     """Attention gives back one blend for each listener, and one share for each listener and speaker."""
     B, T, S, D, E = 3, 5, 7, 4, 2
     q, k, v = torch.randn(B, T, D), torch.randn(B, S, D), torch.randn(B, S, E)
-    answer = student.attention(q, k, v)
-    is_pair = isinstance(answer, (tuple, list)) and len(answer) == 2
-    checks.true(is_pair, "attention gives back two things, the output and the weights; yours did not.")
-    output, weights = answer
-    checks.shape(output, (B, T, E), "the output")
-    checks.shape(weights, (B, T, S), "the weights")
+    output, weights = checks.unpack(student.attention(q, k, v), ("output", "weights"), "attention(q, k, v)")
+    checks.shape(output, (B, T, E), "the output", axes=("B", "T", "E"))
+    checks.shape(weights, (B, T, S), "the weights", axes=("B", "T", "S"))
 
 
 @pytest.mark.part("attention")
@@ -61,8 +58,7 @@ def test_shares_of_a_listener_add_up_to_one(student):
     B, T, S, D, E = 2, 3, 7, 5, 11
     q, k, v = torch.randn(B, T, D), torch.randn(B, S, D), torch.randn(B, S, E)
     _, weights = student.attention(q, k, v)
-    checks.true(bool((weights >= 0).all()), "A share is negative; nobody can listen less than not at all.")
-    checks.close(weights.sum(dim=-1), torch.ones(B, T), "the sum of each listener's shares", atol=1e-5)
+    checks.rows_sum_to_one(weights, "the weights", axes=("batch", "listener", "speaker"), atol=1e-5)
 
 
 @pytest.mark.part("attention")
@@ -74,7 +70,7 @@ def test_two_speakers_worked_by_hand(student):
     k = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])  # (2, 4)
     v = torch.tensor([[10.0], [20.0]])  # (2, 1)
     output, weights = student.attention(q, k, v)
-    checks.close(weights, torch.tensor([[0.75, 0.25]]), "the weights")
+    checks.close(weights, torch.tensor([[0.75, 0.25]]), "the weights", axes=("listener", "speaker"))
     checks.close(output, torch.tensor([[12.5]]), "the output")
 
 
@@ -114,7 +110,8 @@ def test_first_word_hears_only_itself(student):
     head.eval()
     x = torch.randn(B, T, C)
     own_value = x[:, 0] @ head.value.weight.T  # (B, D)
-    checks.close(head(x)[:, 0], own_value, "the first word's output", atol=1e-5)
+    first_output = checks.tensor(head(x), "the output")[:, 0]  # (B, D)
+    checks.close(first_output, own_value, "the first word's output", axes=("batch", "number"), atol=1e-5)
 
 
 @pytest.mark.part("head")
