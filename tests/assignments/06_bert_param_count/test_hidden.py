@@ -72,10 +72,10 @@ def check_count(student, reference, function: str, sizes: dict) -> None:
 
 def check_list(counts, expected: dict, keys: tuple, what: str) -> None:
     """Every one of `keys` is in the dict that the student returned, with the right number."""
-    checks.true(isinstance(counts, dict), f"{what} should return a dict, but it returned {counts!r}.")
+    checks.true(isinstance(counts, dict), f"{what} should return a dict.", public="A dict should come back.")
     for key in keys:
-        checks.true(key in counts, f"{what} has no entry '{key}'.")
-        checks.equal(counts[key], expected[key], f"'{key}' in {what}")
+        checks.true(key in counts, f"{what} has no entry {key}.", public=f"The list has no entry {key}.")
+        checks.equal(counts[key], expected[key], f"the entry {key} of {what}")
 
 
 def check_refused(student, function: str, config: str, sizes: dict, naming: tuple) -> None:
@@ -84,8 +84,7 @@ def check_refused(student, function: str, config: str, sizes: dict, naming: tupl
     def counting():
         return getattr(student, function)(getattr(student, config)(**sizes))
 
-    counting.__name__ = call(function, config, sizes)
-    checks.raises(ValueError, counting, naming=naming)
+    checks.raises(ValueError, counting, naming=naming, what=call(function, config, sizes))
 
 
 @pytest.mark.part("embeddings")
@@ -164,7 +163,7 @@ def test_lists_of_other_berts(student, reference, seed):
         without = student.count_bert(config, pooler=False)
         what = f"{what[:-1]}, pooler=False)"
         check_list(without, reference.count_bert(expected, pooler=False), BERT_LIST, what)
-        checks.equal(without.get("pooler", 0), 0, f"'pooler' in {what}")
+        checks.equal(without.get("pooler", 0), 0, f"the entry pooler of {what}")
 
 
 @pytest.mark.part("bert")
