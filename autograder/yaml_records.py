@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
 Place = tuple[Any, ...]  # the way from the top of a file to a value: ("assignments", 2, "title")
@@ -29,8 +29,13 @@ _KINDS = {
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """`; did you mean `minutes`?` when a known word is close, else an empty string."""
-    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    close = closest(word, known)
+    return f"; did you mean `{close}`?" if close else ""
+
+
+def closest(word: object, known: Iterable[str]) -> str | None:
+    """The known word that looks most like `word`, if one does."""
+    return next(iter(difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)), None)
 
 
 def one_of(words: Iterable[str]) -> str:
@@ -42,12 +47,14 @@ def one_of(words: Iterable[str]) -> str:
 class MarkedYaml:
     """One YAML file: its `data`, the line of every value, and the `problems` found so far.
 
-    `noun` is what the file as a whole describes ("the course"); it appears in the sentences.
+    `noun` is what the file as a whole describes ("the course"), `item` what it is a list of, if it is one;
+    both appear in the sentences.
     """
 
-    def __init__(self, label: str, text: str, noun: str) -> None:
+    def __init__(self, label: str, text: str, noun: str, item: str = "entry") -> None:
         self.label = label
         self.noun = noun
+        self.item = item
         self.data: Any = None
         self._lines: dict[Place, int] = {(): 1}
         self._problems: list[tuple[int, str]] = []
@@ -76,9 +83,20 @@ class MarkedYaml:
         try:
             return kind.model_validate(self.data)
         except ValidationError as error:
-            for detail in error.errors(include_url=False):
+            details = error.errors(include_url=False)
+            misspelt = {
+                (
+                    *detail["loc"][:-1],
+                    closest(detail["loc"][-1], _field_names(_model_at(kind, detail["loc"][:-1]))),
+                )
+                for detail in details
+                if detail["type"] == "extra_forbidden"
+            }
+            for detail in details:
                 if detail["type"] == "too_short" and detail["input"]:
                     continue  # the list is long enough; its entries are wrong, and said so one by one
+                if detail["type"] == "missing" and detail["loc"] in misspelt:
+                    continue  # it is there under a misspelt name, and said so
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
 
@@ -185,7 +203,7 @@ class MarkedYaml:
             return f"`{key}` of {self.name_of(tuple(around))}"
         if isinstance(key, str):
             return f"`{key}`" if not around else f"`{key}` of {self.name_of(tuple(around))}"
-        noun = str(around[-1]).removesuffix("s") if around else "entry"
+        noun = str(around[-1]).removesuffix("s") if around else self.item
         outer = tuple(around[:-1])
         own = self._own_name(place)
         called = f"the {noun} `{own}`" if own else f"{noun} {key + 1}"
@@ -212,7 +230,7 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
     if error == "string_too_short":
         return "is empty."
     if error == "too_short":
-        return f"must have at least {context['min_length']} of them."
+        return "must not be an empty list."
     if error == "string_pattern_mismatch":
         field = _model_at(kind, detail["loc"][:-1]).model_fields[detail["loc"][-1]]
         return f"must be {field.description}, not {_shown(given)}."
@@ -253,6 +271,8 @@ def _literal_words(kind: type[BaseModel], place: Place) -> list[str]:
 
 def _model_at(kind: type[BaseModel], place: Place) -> type[BaseModel]:
     """The record that describes what stands at `place`."""
+    if issubclass(kind, RootModel):
+        kind = _inner_model(kind.model_fields["root"].annotation)
     for step in place:
         if isinstance(step, str):
             kind = _inner_model(_annotation(kind, step))
