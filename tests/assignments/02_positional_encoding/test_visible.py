@@ -22,7 +22,7 @@ def test_table_has_a_row_for_each_position(student):
 def test_first_row_alternates_zero_and_one(student):
     """The very first position gets the row 0, 1, 0, 1, …"""
     first = student.positional_encoding(3, 8)[0]
-    checks.close(first, torch.tensor([0.0, 1.0] * 4), "row 0 of positional_encoding(3, 8)", axes=("column",))
+    checks.close(first, torch.tensor([0.0, 1.0] * 4), "the first row", axes=("column",))
 
 
 @pytest.mark.part("table")
@@ -44,10 +44,10 @@ def test_worked_example_of_the_table(student):
 @pytest.mark.part("module")
 @pytest.mark.points(0.5)
 def test_module_keeps_the_shape(student):
-    """What goes in as (B, T, C) comes out as (B, T, C), for short sentences too."""
+    """What goes in as (B, T, C) comes out as (B, T, C), for sentences shorter than the table."""
     module = student.SinusoidalPositionalEncoding(d_model=6, max_len=11)
+    checks.shape(module(torch.randn(4, 4, 6)), (4, 4, 6), "the output for x of shape (4, 4, 6)")
     checks.shape(module(torch.randn(3, 5, 6)), (3, 5, 6), "the output for x of shape (3, 5, 6)")
-    checks.shape(module(torch.randn(2, 11, 6)), (2, 11, 6), "the output for x of shape (2, 11, 6)")
 
 
 @pytest.mark.part("module")
