@@ -50,32 +50,50 @@ def torch_layer(block, activation, norm_first):
 def compare_with_pytorch(make_block, norm_first, seed):
     """Same outputs and same input gradients as PyTorch's layer, with both activations and both masks."""
     x = torch.randn(B, T, C, dtype=torch.float64)
-    direction = torch.randn(B, T, C, dtype=torch.float64)
     padding = tail([T, 4, 2], T)                                                  # (B, T)
-    one_blocked = torch.zeros(T, T, dtype=torch.bool)
-    one_blocked[2, 0] = one_blocked[5, 1] = True
+    two_blocked = torch.zeros(T, T, dtype=torch.bool)
+    two_blocked[2, 0] = two_blocked[5, 1] = True
+    masks = {
+        "": (None, None),
+        " with padding": (padding, None),
+        " with a causal attn_mask": (None, no_looking_ahead(T)),
+        " with both masks": (padding, two_blocked),
+    }
     for activation in ("relu", "gelu"):
         block = filled(make_block(C, H, FF, 0.1, activation), seed)
         layer = torch_layer(block, activation, norm_first)
-        for pad, blocked in ((None, None), (padding, None), (None, no_looking_ahead(T)), (padding, one_blocked)):
-            real = torch.ones(B, T, 1).double() if pad is None else (~pad).unsqueeze(-1).double()
-            mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
-            actual = block(mine, padding_mask=pad, attn_mask=blocked)
-            expected = layer(theirs, src_mask=blocked, src_key_padding_mask=pad)
-            what = f"the block ({activation}{', padding' * (pad is not None)}{', attn_mask' * (blocked is not None)})"
-            checks.shape(actual, (B, T, C), what)
-            checks.close((actual * real).detach(), (expected * real).detach(), what)
-            (actual_gradient,) = torch.autograd.grad((actual * real * direction).sum(), mine)
-            (expected_gradient,) = torch.autograd.grad((expected * real * direction).sum(), theirs)
-            checks.close(actual_gradient, expected_gradient, f"the gradient of x through {what}")
+        for words, (padded, blocked) in masks.items():
+            compare_once(block, layer, x, padded, blocked, f"the {activation} block{words}")
 
 
-def check_dropout(block, x, when_all_is_dropped):
-    """At p = 1 only the road is left in training; in eval nothing is random."""
-    checks.deterministic_in_eval(block, x)
+def compare_once(block, layer, x, padded, blocked, what):
+    """The real tokens of both outputs, and the gradients of x under one random direction."""
+    real = torch.ones(B, T, dtype=torch.bool) if padded is None else ~padded      # (B, T)
+    mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+    actual = block(mine, padding_mask=padded, attn_mask=blocked)
+    expected = layer(theirs, src_mask=blocked, src_key_padding_mask=padded)
+    checks.shape(actual, (B, T, C), what)
+    checks.close(actual[real].detach(), expected[real].detach(), what, axes=("real token", "feature"))
+    direction = torch.randn_like(expected)[real]
+    (actual_gradient,) = torch.autograd.grad((actual[real] * direction).sum(), mine)
+    (expected_gradient,) = torch.autograd.grad((expected[real] * direction).sum(), theirs)
+    checks.close(actual_gradient, expected_gradient, f"the gradient of x through {what}")
+
+
+def check_all_dropped(block, x, road):
+    """With dropout=1.0 only the road is left in training, and everything is there in eval."""
+    missing = (block(x) - road).abs().max().item()
+    checks.true(missing > 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout never switches off.")
     block.train()
-    checks.close(block(x), when_all_is_dropped, "in training with dropout=1.0 the block")
-    block.eval()
+    checks.close(block(x), road, "in training with dropout=1.0 the block")
+
+
+def check_eval_and_training(module, *inputs):
+    """In eval nothing is random; in training, with dropout=0.5, something is."""
+    checks.deterministic_in_eval(module, *inputs)
+    module.train()
+    same = torch.equal(module(*inputs), module(*inputs))
+    checks.true(not same, "In training with dropout=0.5 two calls gave the same output: nothing was dropped.")
 
 
 @no_ready_made_norm
@@ -100,7 +118,7 @@ def test_eps_sits_inside_the_root(student):
     tiny = student.layer_norm(1e-3 * x, gamma, beta)
     checks.close(tiny, F.layer_norm(1e-3 * x, (7,), gamma, beta), "layer_norm of numbers near 0.001")
     flat = torch.full((2, 7), 7.0).double()
-    checks.close(student.layer_norm(flat, gamma, beta), beta.expand(2, 7), "layer_norm of 7, 7, 7, 7, 7, 7, 7")
+    checks.close(student.layer_norm(flat, gamma, beta), beta.expand(2, 7), "layer_norm of seven sevens")
     large = student.layer_norm(x, gamma, beta, 0.7)
     checks.close(large, F.layer_norm(x, (7,), gamma, beta, 0.7), "layer_norm with eps=0.7")
 
@@ -131,14 +149,15 @@ def test_tokens_do_not_meet_in_layer_norm(student):
     checks.shape(together, (3, 5, 7), "layer_norm of a batch")
     for t in range(5):
         alone = student.layer_norm(x[1:2, t : t + 1], gamma, beta)
-        checks.close(together[1:2, t : t + 1], alone, f"token {t} of sentence 1, compared with the same token alone,")
+        what = f"token {t} of sentence 1, compared with the same token alone,"
+        checks.close(together[1:2, t : t + 1], alone, what)
 
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_feed_forward_parameters")
 def test_gelu_is_the_exact_one(student, reference, seed):
-    """With activation="gelu", FeedForward uses the exact GELU, on fresh weights, and nothing else happens inside."""
+    """With activation="gelu", FeedForward uses the exact GELU, and nothing else happens inside."""
     x = torch.randn(3, 7, 5, dtype=torch.float64)
     model = filled(reference.FeedForward(5, 13, "gelu"), seed)
     layer = student.FeedForward(5, 13, "gelu").double()
@@ -150,7 +169,7 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(1)
 def test_unknown_activation_is_refused(student):
-    """Another activation than relu and gelu is a ValueError that names it, in FeedForward and in the block."""
+    """Another activation than relu and gelu is a ValueError that names it."""
     checks.raises(ValueError, student.FeedForward, 5, 13, "swish", naming=("activation", "swish"))
     checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming=("activation", "tanh"))
 
@@ -166,7 +185,8 @@ def test_post_norm_wiring(student, seed):
     actual = block(x)
     checks.shape(actual, (B, T, C), "the post-norm block's output")
     h = block.norm1(x + block.attention(x, x, x, need_weights=False)[0])
-    checks.close(actual, block.norm2(h + block.ff(h)), "the post-norm block, compared with its own parts in order,")
+    expected = block.norm2(h + block.ff(h))
+    checks.close(actual, expected, "the post-norm block, compared with its own parts in order,")
 
 
 @no_ready_made_block
@@ -174,7 +194,7 @@ def test_post_norm_wiring(student, seed):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_post_norm_parameters")
 def test_post_norm_equals_pytorch(student, seed):
-    """With the same weights, the block and PyTorch's encoder layer agree: both activations, both masks, gradients."""
+    """With the same weights, the block and PyTorch's encoder layer agree, masks and gradients included."""
     compare_with_pytorch(student.TransformerEncoderBlock, norm_first=False, seed=seed)
 
 
@@ -182,7 +202,7 @@ def test_post_norm_equals_pytorch(student, seed):
 @pytest.mark.part("post_norm")
 @pytest.mark.points(1)
 def test_nobody_listens_to_padding_or_to_blocked_tokens(student, seed):
-    """What stands on a padded seat changes no real token, and with a causal attn_mask no token hears a later one."""
+    """Nobody hears what stands on a padded seat, and with a causal attn_mask no token hears a later one."""
     x = torch.randn(B, T, C, dtype=torch.float64)
     block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
     checks.padding_invariant(lambda x, padding: block(x, padding_mask=padding), x, [T, 4, 2])
@@ -196,7 +216,8 @@ def test_post_norm_dropout(student, seed):
     """Dropout acts on the sublayers' answers in training, never on the shortcut and never in eval."""
     x = torch.randn(B, T, C, dtype=torch.float64)
     block = filled(student.TransformerEncoderBlock(C, H, FF, dropout=1.0), seed)
-    check_dropout(block, x, block.norm2(block.norm1(x)))
+    check_all_dropped(block, x, block.norm2(block.norm1(x)))
+    check_eval_and_training(filled(student.TransformerEncoderBlock(C, H, FF, dropout=0.5), seed), x)
 
 
 @no_ready_made_block
@@ -211,14 +232,15 @@ def test_pre_norm_wiring(student, seed):
     checks.shape(actual, (B, T, C), "the pre-norm block's output")
     calm = block.norm1(x)
     h = x + block.attention(calm, calm, calm, need_weights=False)[0]
-    checks.close(actual, h + block.ff(block.norm2(h)), "the pre-norm block, compared with its own parts in order,")
+    expected = h + block.ff(block.norm2(h))
+    checks.close(actual, expected, "the pre-norm block, compared with its own parts in order,")
 
 
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
 @pytest.mark.points(1)
 def test_pre_norm_equals_pytorch(student, seed):
-    """With the same weights, the block and PyTorch's layer with norm_first agree: activations, masks, gradients."""
+    """With the same weights, the block and PyTorch's layer with norm_first agree, masks and gradients too."""
     compare_with_pytorch(student.PreNormBlock, norm_first=True, seed=seed)
 
 
@@ -229,7 +251,8 @@ def test_pre_norm_dropout(student, seed):
     """With everything dropped a pre-norm block in training returns x; in eval nothing is dropped."""
     x = torch.randn(B, T, C, dtype=torch.float64)
     block = filled(student.PreNormBlock(C, H, FF, dropout=1.0), seed)
-    check_dropout(block, x, x)
+    check_all_dropped(block, x, x)
+    check_eval_and_training(filled(student.PreNormBlock(C, H, FF, dropout=0.5), seed), x)
 
 
 @no_ready_made_block
@@ -238,17 +261,21 @@ def test_pre_norm_dropout(student, seed):
 @pytest.mark.needs("test_encoder_owns_its_layers")
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
-    ids = torch.randint(0, V, (B, T))
+    ids, x = torch.randint(0, V, (B, T)), torch.randn(B, T, C, dtype=torch.float64)
     sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
     model = filled(reference.TransformerEncoder(V, **sizes), seed)
     encoder = student.TransformerEncoder(V, **sizes)
     encoder.double()
     encoder.eval()
     checks.copy_parameters(model, encoder)
+    block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
+    checks.copy_parameters(encoder.layers[0], block)
+    what = "the encoder's first layer, compared with your TransformerEncoderBlock,"
+    checks.close(encoder.layers[0](x), block(x), what)
     checks.close(encoder(ids), model(ids), "the encoder's output", atol=1e-5)
     padding = tail([T, 4, 2], T)
-    real = (~padding).unsqueeze(-1).double()
-    checks.close(encoder(ids, padding) * real, model(ids, padding) * real, "the encoder with padding", atol=1e-5)
+    actual, expected = encoder(ids, padding)[~padding], model(ids, padding)[~padding]
+    checks.close(actual, expected, "the encoder with padding", axes=("real token", "feature"), atol=1e-5)
     checks.parameter_gradients_close(encoder, model, ids)
 
 
@@ -256,7 +283,7 @@ def test_encoder_numbers(student, reference, seed):
 @pytest.mark.part("encoder")
 @pytest.mark.points(1)
 def test_padding_changes_nothing(student, seed):
-    """A padded sentence gives its real tokens what the bare sentence gives them, whatever the padding says."""
+    """Padded or not, a sentence's real tokens come out the same, whatever stands on the padded seats."""
     ids = torch.randint(0, V, (B, T))
     encoder = filled(student.TransformerEncoder(V, C, H, n_layers=2, d_ff=FF, max_len=11), seed)
     checks.padding_invariant(lambda ids, padding: encoder(ids, padding_mask=padding), ids, [T, 4, 2])
@@ -266,9 +293,11 @@ def test_padding_changes_nothing(student, seed):
 @pytest.mark.part("encoder")
 @pytest.mark.points(1)
 def test_encoder_dropout(student, seed):
-    """In eval the encoder repeats itself; in training it drops out the embeddings and the sublayers' answers."""
+    """In eval the encoder repeats itself; in training dropout acts on the embeddings and in the blocks."""
     ids, others = torch.randint(0, V, (B, T)), torch.randint(0, V, (B, T))
-    encoder = filled(student.TransformerEncoder(V, C, H, n_layers=2, d_ff=FF, max_len=11, dropout=1.0), seed)
-    checks.deterministic_in_eval(encoder, ids)
+    sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
+    encoder = filled(student.TransformerEncoder(V, **sizes, dropout=1.0), seed)
     encoder.train()
-    checks.close(encoder(ids), encoder(others), "with dropout=1.0 no word is left, so the answer to other words", atol=1e-5)
+    what = "in training with dropout=1.0, where no word is left, the answer to other words"
+    checks.close(encoder(others), encoder(ids), what)
+    check_eval_and_training(filled(student.TransformerEncoder(V, **sizes, dropout=0.5), seed), ids)
