@@ -1,0 +1,296 @@
+"""The walls round one worker, in three strengths with one interface: `prepare`, `fork`, `enter`.
+
+`Namespaces` hides the machine, `Landlock` hides its files, `Unsafe` only separates processes. All three
+limit resources and, on Linux, let only harmless system calls through. It runs inside the sandbox and
+holds no secret; nothing here has a say in a grade.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from autograder.sandbox import landlock, seccomp
+from autograder.sandbox.libc import check, libc
+
+ON_LINUX = sys.platform == "linux"
+NOBODY = 65534
+MEGABYTE = 1 << 20
+SCRATCH = "/box"
+
+NEW_MOUNTS, NEW_CGROUPS, NEW_HOSTNAME = 0x00020000, 0x02000000, 0x04000000
+NEW_IPC, NEW_USERS, NEW_PIDS, NEW_NETWORK = 0x08000000, 0x10000000, 0x20000000, 0x40000000
+
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
+RECURSIVE, PRIVATE = 0x4000, 1 << 18
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
+PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+CAPABILITY_VERSION_3 = 0x20080522
+LAST_CAPABILITY = 63
+# the first Linux that counts the processes of a user namespace apart from those of its owner
+COUNTED_APART = (5, 14)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a fork of this process holds before any of a student's code: limits are on top of it."""
+
+    address_space: int
+    data: int
+
+    @classmethod
+    def now(cls) -> Footprint:
+        """Measures this process; zeros where the system does not tell."""
+        try:
+            with open("/proc/self/statm") as file:
+                pages = [int(word) for word in file.read().split()]
+        except OSError:
+            return cls(0, 0)
+        size = resource.getpagesize()
+        return cls(pages[0] * size, pages[5] * size)
+
+
+class Unsafe:
+    """No wall but separate processes and limits: a worker can read files that this user can read."""
+
+    name = "unsafe"
+
+    def __init__(self, readable: Iterable[str]) -> None:
+        self.readable = tuple(readable)
+        self.note = ""
+
+    def prepare(self) -> None:
+        """Once, at the start of the fork server: gives up root where that is possible."""
+        if os.getuid() != 0:
+            return
+        folders = [path for path in self.readable if os.path.isdir(path)]
+        if _as_nobody(lambda: all(os.access(path, os.R_OK | os.X_OK) for path in folders)):
+            become_nobody()
+        else:
+            self.note = (
+                "Workers stay user 0, without capabilities, because no other user can reach this Python "
+                f"({sys.prefix}); their number of threads is not limited."
+            )
+
+    def fork(self) -> int:
+        """Like `os.fork`."""
+        return os.fork()
+
+    def enter(self, limits: Mapping[str, float], footprint: Footprint) -> None:
+        """In the new worker: puts the walls up, the last one last. Raises OSError when one fails."""
+        os.setsid()
+        parent, processes = os.getppid(), self._process_limit(limits)
+        self._hide_files(limits)
+        limit_resources(limits, footprint, processes)
+        if not ON_LINUX:
+            return
+        drop_privileges()
+        die_with_parent(parent)
+        self._filter_calls()
+
+    def _hide_files(self, limits: Mapping[str, float]) -> None:
+        os.chdir("/")
+
+    def _process_limit(self, limits: Mapping[str, float]) -> int:
+        return int(limits["processes"]) + count_tasks(os.getuid())
+
+    def _filter_calls(self) -> None:
+        if seccomp.supported():
+            seccomp.install(seccomp.filter_program(platform.machine(), os.getpid()))
+
+
+class Landlock(Unsafe):
+    """Hides every file but the interpreter's and its packages'; no namespace, no privilege."""
+
+    name = "landlock"
+
+    def _hide_files(self, limits: Mapping[str, float]) -> None:
+        os.chdir("/")
+        hide_from_memory_killer()
+        no_new_privileges()
+        landlock.restrict(self.readable)
+
+    def _filter_calls(self) -> None:
+        require_filter()
+        super()._filter_calls()
+
+
+class Namespaces(Unsafe):
+    """A machine of its own: users, mounts, processes, network, host name, and a small private disk."""
+
+    name = "namespaces"
+
+    def prepare(self) -> None:
+        """Gives up root for good and moves into a user and process namespace of its own."""
+        if os.getuid() == 0:
+            become_nobody()
+        new_namespaces(NEW_PIDS | NEW_MOUNTS)
+        _go_on_as_child()
+        self.own_pids = os.open("/proc/self/ns/pid_for_children", os.O_RDONLY | os.O_CLOEXEC)
+
+    def fork(self) -> int:
+        """The child is the first process of a new process namespace."""
+        check(libc().unshare(NEW_PIDS), "making a process namespace")
+        pid = os.fork()
+        if pid:
+            check(libc().setns(self.own_pids, NEW_PIDS), "returning to the process namespace")
+        return pid
+
+    def _hide_files(self, limits: Mapping[str, float]) -> None:
+        hide_from_memory_killer()
+        new_namespaces(NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS)
+        cover_shared_files(int(limits["scratch_mb"]))
+
+    def _process_limit(self, limits: Mapping[str, float]) -> int:
+        if kernel_version() >= COUNTED_APART:
+            return int(limits["processes"])
+        return super()._process_limit(limits)
+
+    def _filter_calls(self) -> None:
+        require_filter()
+        super()._filter_calls()
+
+
+TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, Landlock, Unsafe)}
+
+
+def kernel_version() -> tuple[int, int]:
+    """(6, 1) for Linux 6.1.0-something."""
+    major, minor = platform.release().split(".")[:2]
+    return int(major), int("".join(filter(str.isdigit, minor)) or 0)
+
+
+def become_nobody() -> None:
+    """Turns root into an unprivileged user, as the kernel sees it, for good."""
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    if ON_LINUX:  # without this its own files under /proc would still belong to root
+        check(libc().prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "keeping /proc/self")
+
+
+def _as_nobody(question: Callable[[], bool]) -> bool:
+    """The answer that an unprivileged user would get."""
+    pid = os.fork()
+    if pid == 0:
+        answer = False
+        try:
+            become_nobody()
+            answer = question()
+        finally:
+            os._exit(0 if answer else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def new_namespaces(kinds: int) -> None:
+    """Moves this process into new namespaces, owned by a new user namespace that holds only this user."""
+    uid, gid = os.getuid(), os.getgid()
+    check(libc().unshare(NEW_USERS | kinds), "making namespaces")
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _go_on_as_child() -> None:
+    """Goes on in a child, which is process 1 of the new namespace; the parent only waits for it."""
+    pid = os.fork()
+    if pid == 0:
+        check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the fork server to its parent")
+        return
+    os.closerange(3, 4096)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def cover_shared_files(scratch_mb: int) -> None:
+    """A private disk at `/box`; an empty, read-only folder where `/proc` was."""
+    mount("none", "/", "none", RECURSIVE | PRIVATE)
+    plain = NO_SETUID | NO_DEVICES | NO_PROGRAMS
+    mount("tmpfs", SCRATCH, "tmpfs", plain, f"size={scratch_mb}m,nr_inodes=4096,mode=1777")
+    mount("tmpfs", "/proc", "tmpfs", plain | READ_ONLY, "size=4k,nr_inodes=2")
+    os.chdir(SCRATCH)
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    """mount(2); raises OSError."""
+    words = [word.encode() for word in (source, target, kind)]
+    check(libc().mount(*words, flags, options.encode()), f"mounting {target}")
+
+
+def limit_resources(limits: Mapping[str, float], footprint: Footprint, processes: int) -> None:
+    """Sets soft and hard limits alike, so that none can be raised again."""
+    memory = int(limits["memory_mb"]) * MEGABYTE
+    wanted = {
+        "CPU": int(limits["cpu_seconds"]),
+        "FSIZE": int(limits["file_mb"]) * MEGABYTE,
+        "NOFILE": int(limits["open_files"]),
+        "NPROC": processes,
+        "STACK": 16 * MEGABYTE,
+        "CORE": 0,
+        "MEMLOCK": 0,
+        "MSGQUEUE": 0,
+        "SIGPENDING": 256,
+    }
+    if ON_LINUX:  # DATA alone misses shared mappings; elsewhere neither can be relied on
+        wanted["DATA"] = footprint.data + memory
+        wanted["AS"] = footprint.address_space + memory
+    for name, value in wanted.items():
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is not None:
+            _, hard = resource.getrlimit(kind)
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (value, value))
+
+
+def count_tasks(uid: int) -> int:
+    """How many threads this user has on the machine: where there is no user namespace, all count."""
+    count = 0
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        try:
+            if name.isdigit() and os.stat(f"/proc/{name}").st_uid == uid:
+                count += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:  # it ended meanwhile
+            continue
+    return count
+
+
+def hide_from_memory_killer() -> None:
+    """Makes a worker, not the grader, the first to go when the machine runs out of memory."""
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+
+
+def no_new_privileges() -> None:
+    """From now on no program, setuid or not, can give this process more rights."""
+    check(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges")
+
+
+def drop_privileges() -> None:
+    """Gives up all capabilities, and the means to get any again."""
+    for capability in range(LAST_CAPABILITY + 1):
+        if libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:  # the end of the list, or none to drop
+            break
+    libc().prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
+    check(libc().capset(header, bytes(24)), "dropping capabilities")
+    no_new_privileges()
+
+
+def die_with_parent(parent: int) -> None:
+    """Has the kernel kill this process when its parent ends; ends now if that has happened already."""
+    check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the worker to the fork server")
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def require_filter() -> None:
+    """Raises OSError on a machine whose system calls nobody has listed."""
+    if not seccomp.supported():
+        raise OSError(f"there is no list of system calls for {platform.machine()} machines")

@@ -1,0 +1,500 @@
+"""The trusted side of the sandbox: starts the fork server behind its walls and asks it for workers.
+
+    with Sandbox() as sandbox:
+        worker = sandbox.spawn(limits)
+        …                       # speak over worker.socket
+        ending = worker.end()
+
+What a worker says is never believed here: it only carries bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from autograder.records import InfrastructureError
+from autograder.sandbox.jail import ON_LINUX, SCRATCH, TIERS
+
+SERVER_ENTRY = "autograder.sandbox.worker:serve"
+START_SECONDS = 120
+END_SECONDS = 10
+BRIEF_SECONDS = 2
+COMPLAINT_LINES = 6
+LIMITS = (
+    "call_seconds",
+    "load_seconds",
+    "cpu_seconds",
+    "submission_seconds",
+    "memory_mb",
+    "file_mb",
+    "scratch_mb",
+    "processes",
+    "open_files",
+    "output_kb",
+)
+
+# loads the package from its folder alone: its parent, often the course, is never on the worker's path
+BOOT = """
+import importlib.util, json, sys
+wishes = json.loads(sys.argv[1])
+sys.path += wishes["path"]
+folder = wishes["package"]
+spec = importlib.util.spec_from_file_location(
+    "autograder", folder + "/__init__.py", submodule_search_locations=[folder])
+sys.modules["autograder"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+from autograder.sandbox.zygote import main
+main()
+"""
+
+HINTS = {
+    "namespaces": "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap) on a Linux that lets "
+    "you make user namespaces (on Ubuntu 24.04 and later: sysctl kernel.apparmor_restrict_unprivileged_userns=0).",
+    "landlock": "It needs Linux 5.13 or later with Landlock enabled, on x86_64 or aarch64.",
+    "unsafe": "It needs Linux or macOS; on Windows use WSL2 or a container.",
+}
+
+
+class SandboxUnavailable(InfrastructureError):
+    """A kind of sandbox does not work on this machine; its `str` says which, why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a worker ended: by itself ("exit"), or killed for "cpu", "wall" or because we asked ("closed").
+
+    `code` is the exit code, or minus the number of the signal. Memory includes what workers share.
+    """
+
+    reason: str
+    code: int
+    cpu_seconds: float
+    peak_memory_mb: float
+
+
+class WorkerProcess:
+    """One forked process for one student's code, and the descriptors that lead to it.
+
+    `socket` is the data socket. Everything that comes out of a worker is a claim, not a fact.
+    """
+
+    def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket) -> None:
+        self.socket = data
+        self._output = output
+        self._status = status
+        self._ending: Ending | None = None
+
+    def __enter__(self) -> WorkerProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def output(self, limit: int = 64 * 1024) -> str:
+        """What the worker has printed so far, at most `limit` bytes of it, control characters and all."""
+        return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
+
+    def end(self, kill: bool = True) -> Ending:
+        """How it ended: after killing it, or after giving it a moment to end by itself.
+
+        Raises InfrastructureError when not the worker but the sandbox failed.
+        """
+        if self._ending is None:
+            self._ending = self._await_ending(kill)
+        return self._ending
+
+    def close(self) -> None:
+        """Kills the worker if it lives and frees everything; afterwards it is reaped."""
+        try:
+            self.end()
+        except InfrastructureError:
+            pass  # the fork server is gone, and its workers with it
+        finally:
+            self.socket.close()
+            self._status.close()
+            self._output.close()
+
+    def _await_ending(self, kill: bool) -> Ending:
+        report = None if kill else _receive_all(self._status, BRIEF_SECONDS)
+        if report is None:
+            _hang_up(self._status)
+            report = _receive_all(self._status, END_SECONDS)
+        if not report:
+            raise InfrastructureError("The sandbox's fork server ended before it said how a worker ended.")
+        ending: dict[str, Any] = json.loads(report)
+        problem = ending.pop("setup_error")
+        if problem:
+            raise InfrastructureError(f"The sandbox could not put up the walls round a worker: {problem}.")
+        return Ending(**ending)
+
+
+class Sandbox:
+    """A fork server behind walls; a context manager.
+
+    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest that works here and is safe.
+    `hidden` names folders that no worker may see. `entry`, `warm` and `folders` (added to the workers'
+    import path, read-only) are for tests of the sandbox itself. Raises SandboxUnavailable.
+    """
+
+    def __init__(
+        self,
+        tier: str = "best",
+        *,
+        hidden: Iterable[Path] = (),
+        entry: str = SERVER_ENTRY,
+        warm: bool = True,
+        folders: Iterable[Path] = (),
+    ) -> None:
+        if tier not in (*TIERS, "best"):
+            raise SandboxUnavailable(f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best.")
+        self.tier = best_tier() if tier == "best" else tier
+        self._lock = threading.Lock()
+        layout = Layout.of_this_python(folders)
+        if self.tier != "unsafe":
+            layout.refuse_to_show(hidden)
+        self._start = functools.partial(_Server, self.tier, layout, entry, warm)
+        self._server: _Server | None = self._start()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def note(self) -> str:
+        """What is weaker here than the tier promises; usually nothing."""
+        with self._lock:
+            return self._ready_server().note
+
+    def spawn(self, limits: Any) -> WorkerProcess:
+        """A fresh worker that keeps `limits` (an object with the attributes of course.yml's limits).
+
+        A fork server that has died is started again once; then InfrastructureError is raised.
+        """
+        numbers = {name: getattr(limits, name) for name in LIMITS}
+        with self._lock:
+            try:
+                return self._ready_server().spawn(numbers)
+            except _ServerGone:
+                self._discard()
+            try:
+                return self._ready_server().spawn(numbers)
+            except _ServerGone as gone:
+                raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
+
+    def close(self) -> None:
+        """Ends the fork server and all its workers; afterwards nothing of it is left."""
+        with self._lock:
+            self._discard()
+
+    def _ready_server(self) -> _Server:
+        if self._server is None:
+            self._server = self._start()
+        try:
+            self._server.wait_until_ready()
+        except SandboxUnavailable:
+            self._discard()
+            raise
+        return self._server
+
+    def _discard(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+@functools.cache
+def best_tier() -> str:
+    """The strongest safe tier that works here, found by trying; raises SandboxUnavailable."""
+    reasons = []
+    for tier in ("namespaces", "landlock"):
+        try:
+            from autograder.sandbox.doctor import try_tier
+
+            try_tier(tier)
+        except SandboxUnavailable as problem:
+            reasons.append(str(problem))
+        else:
+            return tier
+    advice = "With --unsafe students' code runs unprotected: it can read this user's files."
+    raise SandboxUnavailable("\n".join([*reasons, advice]))
+
+
+class _ServerGone(Exception):
+    """The fork server does not answer any more; says what it complained of last."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the interpreter, its packages and this package are, on this machine."""
+
+    python: Path
+    base: Path
+    packages: tuple[Path, ...]
+    engine: Path
+
+    @classmethod
+    def of_this_python(cls, folders: Iterable[Path] = ()) -> Layout:
+        """The layout of the running interpreter; `folders` come behind its packages."""
+        python = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
+        packages = dict.fromkeys([*_package_folders(), *(Path(folder).resolve() for folder in folders)])
+        engine = Path(__file__).resolve().parents[1]
+        return cls(python, Path(sys.base_prefix).resolve(), tuple(packages), engine)
+
+    @property
+    def base_is_system(self) -> bool:
+        return _is_below(self.base, Path("/usr"))
+
+    @property
+    def shown(self) -> list[Path]:
+        """All that a worker needs to read."""
+        system = [Path("/usr"), Path("/lib"), Path("/lib64")]
+        return [*system, self.base, *self.packages, self.engine]
+
+    def refuse_to_show(self, hidden: Iterable[Path]) -> None:
+        """Raises SandboxUnavailable when a folder that must be hidden lies in one that workers read."""
+        for folder in hidden:
+            for shown in self.shown:
+                if _is_below(Path(folder).resolve(), shown):
+                    raise SandboxUnavailable(
+                        f"Student code could read {folder}, because it lies in {shown}, which every Python "
+                        "process needs. Move the course to another folder."
+                    )
+
+    def environment(self, base: Path) -> dict[str, str]:
+        """All the variables that a worker has; nothing of the grader's own."""
+        variables = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        variables |= {"PATH": "/usr/bin", "HOME": SCRATCH, "TMPDIR": SCRATCH, "LANG": "C.UTF-8"}
+        variables |= {"USER": "student", "MALLOC_ARENA_MAX": "2"}
+        if sysconfig.get_config_var("Py_ENABLE_SHARED") and not self.base_is_system:
+            variables["LD_LIBRARY_PATH"] = str(base / "lib")
+        return variables
+
+
+def _package_folders() -> list[Path]:
+    """Where installed packages lie: site folders, and wherever PyTorch itself comes from."""
+    found = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
+    found += [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
+    for name in ("torch", "numpy", "IPython"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin:
+            found.append(Path(spec.origin).parents[1])
+    return list(dict.fromkeys(path.resolve() for path in found if path.is_dir()))
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents
+
+
+class _Server:
+    """One fork server: a process, its control socket, and what it complains of."""
+
+    def __init__(self, tier: str, layout: Layout, entry: str, warm: bool) -> None:
+        self.tier, self.note, self.ready = tier, "", False
+        self.control, theirs = socket.socketpair()
+        self.complaints = tempfile.TemporaryFile()
+        wishes = {"tier": tier, "entry": entry, "warm": warm, "control": theirs.fileno()}
+        try:
+            command, environment = _COMMANDS[tier](layout, wishes)
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self.complaints,
+                stderr=self.complaints,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise unavailable(tier, f"{error}.") from None
+        finally:
+            theirs.close()
+
+    def wait_until_ready(self) -> None:
+        """Returns when workers can be forked; raises SandboxUnavailable when that will not happen."""
+        if self.ready:
+            return
+        answer = _receive_line(self.control, START_SECONDS)
+        if answer is None:
+            self.process.kill()
+            raise unavailable(self.tier, self.last_words())
+        self.note = json.loads(answer)["note"]
+        self.ready = True
+
+    def spawn(self, limits: dict[str, float]) -> WorkerProcess:
+        """One worker; raises _ServerGone when there is nobody to fork it."""
+        data, their_data = socket.socketpair()
+        status, their_status = socket.socketpair()
+        output = _output_file()
+        request = json.dumps({"limits": limits}).encode() + b"\n"
+        descriptors = [their_data.fileno(), output.fileno(), their_status.fileno()]
+        try:
+            self.control.settimeout(START_SECONDS)
+            socket.send_fds(self.control, [request], descriptors)
+            if self.control.recv(1) != b"\n":
+                raise ConnectionError("it has hung up")
+        except OSError:
+            for each in (data, status, output):
+                each.close()
+            raise _ServerGone(self.last_words()) from None
+        finally:
+            their_data.close()
+            their_status.close()
+        return WorkerProcess(data, output, status)
+
+    def last_words(self) -> str:
+        """The end of what it printed: why it failed."""
+        try:
+            self.process.wait(BRIEF_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "It does not answer."
+        self.complaints.seek(0)
+        text = self.complaints.read()[-4096:].decode("utf-8", "replace").strip()
+        lines = text.splitlines()[-COMPLAINT_LINES:]
+        return "Its last words: " + "\n".join(lines) if lines else "It said nothing."
+
+    def close(self) -> None:
+        """Hangs up, which ends it; makes sure that it has ended."""
+        self.control.close()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.complaints.close()
+
+
+def unavailable(tier: str, why: str) -> SandboxUnavailable:
+    """The sentence for a tier that does not work here."""
+    return SandboxUnavailable(f"The sandbox {tier!r} does not work here. {why} {HINTS[tier]}")
+
+
+def _plain_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """The fork server as an ordinary process; with Landlock its workers hide files themselves."""
+    if wishes["tier"] == "landlock" and not ON_LINUX:
+        raise unavailable("landlock", "This is not Linux.")
+    if not hasattr(os, "fork"):
+        raise unavailable(wishes["tier"], "Processes cannot be forked here.")
+    paths = [str(path) for path in layout.packages]
+    readable = [*map(str, layout.shown), "/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"]
+    wishes = {**wishes, "path": paths, "package": str(layout.engine), "readable": readable}
+    return _python(layout.python, wishes), layout.environment(layout.base)
+
+
+def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """The fork server inside bubblewrap, where only Python, its packages and /usr are to be seen."""
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise unavailable("namespaces", "There is no bubblewrap (the program bwrap).")
+    base = layout.base if layout.base_is_system else Path("/python")
+    python = base / layout.python.relative_to(layout.base) if not layout.base_is_system else layout.python
+    binds = [] if layout.base_is_system else [(layout.base, base)]
+    paths = [f"/packages/{number}" for number in range(len(layout.packages))]
+    binds += list(zip(layout.packages, map(Path, paths), strict=True))
+    binds.append((layout.engine, Path("/engine/autograder")))
+    command = [bubblewrap, *_NEW_MACHINE]
+    if os.getuid() != 0:  # root gives up being root only inside, when what it alone could reach is bound
+        command += ["--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-add", "ALL"]
+    if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
+        command.append("--die-with-parent")
+    command += _system_folders()
+    for source, target in binds:
+        command += ["--ro-bind", str(source), str(target)]
+    for name, value in layout.environment(base).items():
+        command += ["--setenv", name, value]
+    command += ["--remount-ro", "/", "--chdir", "/"]
+    wishes = {**wishes, "path": paths, "package": "/engine/autograder", "readable": []}
+    return [*command, *_python(python, wishes)], {"PATH": "/usr/bin:/bin"}
+
+
+_COMMANDS = {"namespaces": _bubblewrap_command, "landlock": _plain_command, "unsafe": _plain_command}
+
+_NEW_MACHINE = (
+    *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--hostname", "sandbox", "--clearenv", "--proc", "/proc", "--dir", SCRATCH),
+    *("--dir", "/dev", "--dir", "/engine", "--dir", "/packages"),  # not made on the way: those are root's alone
+)
+
+
+def _system_folders() -> list[str]:
+    """/usr, the ways into it, and four harmless devices."""
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in ("/lib", "/lib64"):
+        if os.path.islink(name):
+            arguments += ["--symlink", os.readlink(name), name]
+        elif os.path.isdir(name):
+            arguments += ["--ro-bind", name, name]
+    for device in ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
+        arguments += ["--dev-bind", device, device]
+    return arguments
+
+
+def _python(python: Path, wishes: dict[str, Any]) -> list[str]:
+    """An interpreter that takes nothing from its surroundings and starts the fork server."""
+    return [str(python), "-I", "-S", "-B", "-X", "utf8", "-c", BOOT, json.dumps(wishes)]
+
+
+def _output_file() -> BinaryIO:
+    """An unnamed file for what a worker prints."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
+    """One line; None when the other side hangs up or takes too long."""
+    until, line = time.monotonic() + seconds, b""
+    try:
+        while not line.endswith(b"\n"):
+            connection.settimeout(max(0.001, until - time.monotonic()))
+            chunk = connection.recv(4096)
+            if not chunk:
+                return None
+            line += chunk
+    except OSError:
+        return None
+    return line
+
+
+def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
+    """Everything until the other side hangs up; None when that takes too long."""
+    until, text = time.monotonic() + seconds, b""
+    try:
+        while True:
+            connection.settimeout(max(0.001, until - time.monotonic()))
+            chunk = connection.recv(4096)
+            if not chunk:
+                return text
+            text += chunk
+    except TimeoutError:
+        return None
+    except OSError:
+        return text
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """Asks the fork server to kill the worker; one that has ended is no error."""
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+__all__: Sequence[str] = ["Ending", "Sandbox", "SandboxUnavailable", "WorkerProcess", "best_tier"]

@@ -1,0 +1,307 @@
+"""The last wall: a list of the system calls that a worker may make, checked by the kernel.
+
+`filter_program` writes a classic BPF program for one architecture, `install` puts it round the
+calling process for good. It does not look at paths: a filter sees numbers, not what pointers point to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import struct
+from dataclasses import dataclass, field
+
+from autograder.sandbox.libc import check, libc
+
+KILL_PROCESS = 0x80000000
+ALLOW = 0x7FFF0000
+ERRNO = 0x00050000
+REFUSE = ERRNO | errno.EPERM
+UNKNOWN = ERRNO | errno.ENOSYS
+
+# offsets in struct seccomp_data; the lower half of an argument comes first on both architectures
+NUMBER, ARCHITECTURE, ARGUMENT_0, ARGUMENT_1 = 0, 4, 16, 24
+
+X32_BIT = 0x40000000
+FIRST_UNIFIED_NUMBER = 424
+CLONE_THREAD = 0x00010000
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+# name: (x86_64, aarch64); None where the architecture never had it
+ALLOWED: dict[str, tuple[int, int | None]] = {
+    # reading and writing what is open already
+    "read": (0, 63),
+    "write": (1, 64),
+    "close": (3, 57),
+    "fstat": (5, 80),
+    "lseek": (8, 62),
+    "pread64": (17, 67),
+    "pwrite64": (18, 68),
+    "readv": (19, 65),
+    "writev": (20, 66),
+    "dup": (32, 23),
+    "dup2": (33, None),
+    "dup3": (292, 24),
+    "flock": (73, 32),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
+    "ftruncate": (77, 46),
+    # the data socket, which is open already: no call that makes or connects one
+    "sendto": (44, 206),
+    "recvfrom": (45, 207),
+    "sendmsg": (46, 211),
+    "recvmsg": (47, 212),
+    "shutdown": (48, 210),
+    "getsockname": (51, 204),
+    "getsockopt": (55, 209),
+    "poll": (7, None),
+    "ppoll": (271, 73),
+    "select": (23, None),
+    "pselect6": (270, 72),
+    "epoll_create1": (291, 20),
+    "epoll_ctl": (233, 21),
+    "epoll_wait": (232, None),
+    "epoll_pwait": (281, 22),
+    # files, as far as namespaces or Landlock show them; no chmod, chown or utime: Landlock ignores those
+    "open": (2, None),
+    "creat": (85, None),
+    "openat": (257, 56),
+    "access": (21, None),
+    "faccessat": (269, 48),
+    "faccessat2": (439, 439),
+    "stat": (4, None),
+    "lstat": (6, None),
+    "newfstatat": (262, 79),
+    "statx": (332, 291),
+    "statfs": (137, 43),
+    "fstatfs": (138, 44),
+    "getdents64": (217, 61),
+    "readlink": (89, None),
+    "readlinkat": (267, 78),
+    "getcwd": (79, 17),
+    "chdir": (80, 49),
+    "mkdir": (83, None),
+    "mkdirat": (258, 34),
+    "rmdir": (84, None),
+    "rename": (82, None),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "unlink": (87, None),
+    "unlinkat": (263, 35),
+    "umask": (95, 166),
+    # memory
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "munmap": (11, 215),
+    "brk": (12, 214),
+    "mremap": (25, 216),
+    "madvise": (28, 233),
+    "membarrier": (324, 283),
+    # threads, locks, signals to itself
+    "futex": (202, 98),
+    "set_robust_list": (273, 99),
+    "rseq": (334, 293),
+    "restart_syscall": (219, 128),
+    "sched_yield": (24, 124),
+    "sched_getaffinity": (204, 123),
+    "rt_sigaction": (13, 134),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "sigaltstack": (131, 132),
+    "pause": (34, None),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    # time and chance
+    "nanosleep": (35, 101),
+    "clock_nanosleep": (230, 115),
+    "clock_gettime": (228, 113),
+    "clock_getres": (229, 114),
+    "gettimeofday": (96, 169),
+    "time": (201, None),
+    "times": (100, 153),
+    "getitimer": (36, 102),
+    "setitimer": (38, 103),
+    "alarm": (37, None),
+    "getrandom": (318, 278),
+    # questions about itself and the machine
+    "getpid": (39, 172),
+    "getppid": (110, 173),
+    "gettid": (186, 178),
+    "getpgrp": (111, None),
+    "getuid": (102, 174),
+    "getgid": (104, 176),
+    "geteuid": (107, 175),
+    "getegid": (108, 177),
+    "uname": (63, 160),
+    "getcpu": (309, 168),
+    "getrlimit": (97, 163),
+    "getrusage": (98, 165),
+    "sysinfo": (99, 179),
+}
+
+# calls whose first or second argument decides; each has its own rule in `filter_program`
+CLONE = (56, 220)
+CLONE3 = (435, 435)
+KILL = (62, 129)
+TGKILL = (234, 131)
+FCNTL = (72, 25)
+IOCTL = (16, 29)
+PRLIMIT64 = (302, 261)
+
+# asking and setting flags, duplicating, locking. Not F_SETOWN and F_SETSIG: they send signals to others
+FCNTL_COMMANDS = {
+    "F_DUPFD": 0,
+    "F_GETFD": 1,
+    "F_SETFD": 2,
+    "F_GETFL": 3,
+    "F_SETFL": 4,
+    "F_GETLK": 5,
+    "F_SETLK": 6,
+    "F_SETLKW": 7,
+    "F_DUPFD_CLOEXEC": 1030,
+}
+IOCTL_COMMANDS = {
+    "TCGETS": 0x5401,
+    "TIOCGWINSZ": 0x5413,
+    "FIONREAD": 0x541B,
+    "FIONBIO": 0x5421,
+    "FIONCLEX": 0x5450,
+    "FIOCLEX": 0x5451,
+}
+
+LOAD, RETURN = 0x20, 0x06
+JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT = 0x15, 0x35, 0x45
+LONGEST_JUMP = 255
+
+
+@dataclass(frozen=True)
+class _Jump:
+    """A conditional jump to a label; without the label's condition the program goes on."""
+
+    code: int
+    value: int
+    target: str
+
+
+@dataclass
+class Assembler:
+    """Collects instructions with named jump targets; `assemble` counts the offsets."""
+
+    instructions: list[_Jump | tuple[int, int]] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+
+    def label(self, name: str) -> None:
+        """Names the place of the next instruction."""
+        if name in self.labels:
+            raise ValueError(f"the label {name!r} is used twice")
+        self.labels[name] = len(self.instructions)
+
+    def load(self, offset: int) -> None:
+        """Loads 32 bits of the call's description into the accumulator."""
+        self.instructions.append((LOAD, offset))
+
+    def answer(self, action: int) -> None:
+        """Ends the program: the kernel does `action`."""
+        self.instructions.append((RETURN, action))
+
+    def if_equal(self, value: int, target: str) -> None:
+        self.instructions.append(_Jump(JUMP_EQUAL, value, target))
+
+    def if_at_least(self, value: int, target: str) -> None:
+        self.instructions.append(_Jump(JUMP_AT_LEAST, value, target))
+
+    def if_any_bit(self, value: int, target: str) -> None:
+        self.instructions.append(_Jump(JUMP_ANY_BIT, value, target))
+
+    def assemble(self) -> bytes:
+        """The program as `struct sock_filter[]`; raises ValueError for a jump that cannot be encoded."""
+        return b"".join(self._encode(at, each) for at, each in enumerate(self.instructions))
+
+    def _encode(self, at: int, instruction: _Jump | tuple[int, int]) -> bytes:
+        if not isinstance(instruction, _Jump):
+            code, value = instruction
+            return struct.pack("=HBBI", code, 0, 0, value)
+        if instruction.target not in self.labels:
+            raise ValueError(f"the label {instruction.target!r} is not defined")
+        distance = self.labels[instruction.target] - at - 1
+        if not 0 <= distance <= LONGEST_JUMP:
+            raise ValueError(f"the jump to {instruction.target!r} is {distance} instructions long")
+        return struct.pack("=HBBI", instruction.code, distance, 0, instruction.value)
+
+
+def supported(machine: str | None = None) -> bool:
+    """Whether there is a table of system calls for this machine."""
+    return (machine or platform.machine()) in ARCHITECTURES
+
+
+def filter_program(machine: str, own_pid: int) -> bytes:
+    """The filter for a worker whose process id, as it sees itself, is `own_pid`."""
+    column = list(ARCHITECTURES).index(machine)
+    program = Assembler()
+    program.load(ARCHITECTURE)
+    program.if_equal(ARCHITECTURES[machine], "native")
+    program.answer(KILL_PROCESS)
+    program.label("native")
+    program.load(NUMBER)
+    program.if_at_least(X32_BIT, "refuse")
+    # the C library falls back to clone, whose flags are in a register where a filter can read them
+    program.if_equal(_number(CLONE3, column), "unknown")
+    rules = {"clone": CLONE, "kill": KILL, "tgkill": TGKILL}
+    rules |= {"fcntl": FCNTL, "ioctl": IOCTL, "prlimit64": PRLIMIT64}
+    for name, numbers in rules.items():
+        program.if_equal(_number(numbers, column), name)
+    for numbers in ALLOWED.values():
+        if numbers[column] is not None:
+            program.if_equal(_number(numbers, column), "allow")
+    # a C library newer than this table tries new calls and needs this answer to fall back to old ones
+    program.if_at_least(FIRST_UNIFIED_NUMBER, "unknown")
+    program.answer(REFUSE)
+    _argument_rules(program, own_pid)
+    program.label("refuse")
+    program.answer(REFUSE)
+    program.label("unknown")
+    program.answer(UNKNOWN)
+    program.label("allow")
+    program.answer(ALLOW)
+    return program.assemble()
+
+
+def _number(numbers: tuple[int, int | None], column: int) -> int:
+    number = numbers[column]
+    if number is None:
+        raise ValueError("this architecture has no such system call")
+    return number
+
+
+def _argument_rules(program: Assembler, own_pid: int) -> None:
+    """Threads but no processes; signals and limits for itself only; harmless commands only."""
+    program.label("clone")
+    program.load(ARGUMENT_0)
+    program.if_any_bit(CLONE_THREAD, "allow")
+    program.answer(REFUSE)
+    program.label("kill")
+    program.label("tgkill")
+    program.load(ARGUMENT_0)
+    program.if_equal(own_pid, "allow")
+    program.answer(REFUSE)
+    program.label("prlimit64")
+    program.load(ARGUMENT_0)
+    program.if_equal(0, "allow")
+    program.if_equal(own_pid, "allow")
+    program.answer(REFUSE)
+    for name, commands in (("fcntl", FCNTL_COMMANDS), ("ioctl", IOCTL_COMMANDS)):
+        program.label(name)
+        program.load(ARGUMENT_1)
+        for command in commands.values():
+            program.if_equal(command, "allow")
+        program.answer(REFUSE)
+
+
+def install(program: bytes) -> None:
+    """Puts the filter round the calling process, for good; needs `no_new_privs`. Raises OSError."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions))
+    check(libc().prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0), "installing the system call filter")

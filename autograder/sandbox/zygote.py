@@ -1,0 +1,339 @@
+"""The fork server: imports PyTorch once, then forks one walled-in worker for each request.
+
+It runs inside the sandbox, holds no secret and never reads a byte that a student wrote: it passes the
+data socket on unread. It ends, and all its workers with it, when the grader closes the control socket.
+
+Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status
+socket), answered with a newline when it has arrived. Status socket: when the grader hangs up, the
+worker is killed; when the worker has ended, one JSON object says how.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import io
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from autograder.sandbox import jail
+
+OPEN_FILES = 4096
+DATA, SETUP = 3, 4
+FAILED = 70
+DESCRIPTORS = 3
+
+Entry = Callable[[socket.socket], None]
+
+
+class BoundedOutput(io.RawIOBase):
+    """Where a worker prints to: what goes beyond `limit` bytes is dropped without an error."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        self.descriptor, self.left = descriptor, limit
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def write(self, data: Any) -> int:
+        kept = bytes(data)[: self.left]
+        self.left -= len(kept)
+        if kept:
+            os.write(self.descriptor, kept)
+        return len(data)
+
+
+@dataclass
+class Child:
+    """A worker that has not been reaped yet."""
+
+    pid: int
+    status: socket.socket
+    setup: int
+    deadline: float
+    cpu_limit: float
+    reason: str = "exit"
+
+    def kill(self, reason: str) -> None:
+        """Kills it; the first reason counts."""
+        if self.reason == "exit":
+            self.reason = reason
+            os.kill(self.pid, signal.SIGKILL)
+
+    def report(self, wait_status: int, usage: resource.struct_rusage) -> None:
+        """Tells the grader how it ended."""
+        code = os.waitstatus_to_exitcode(wait_status)
+        cpu = usage.ru_utime + usage.ru_stime
+        reason = self.reason
+        if reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
+            reason = "cpu"
+        unit = 1 if sys.platform == "darwin" else 1024
+        ending = {
+            "reason": reason,
+            "code": code,
+            "cpu_seconds": cpu,
+            "peak_memory_mb": usage.ru_maxrss * unit / jail.MEGABYTE,
+            "setup_error": os.read(self.setup, 4096).decode("utf-8", "replace"),
+        }
+        self._send(ending)
+
+    def _send(self, ending: dict[str, Any]) -> None:
+        try:
+            self.status.sendall(json.dumps(ending).encode())
+        except OSError:  # the grader does not want to know
+            return
+        finally:
+            self.status.close()
+            os.close(self.setup)
+
+
+class Zygote:
+    """Serves the control socket until the grader closes it."""
+
+    def __init__(self, control: socket.socket, walls: jail.Unsafe, entry: Entry) -> None:
+        self.control, self.walls, self.entry = control, walls, entry
+        self.children: dict[int, Child] = {}
+        self.footprint = jail.Footprint.now()
+        self.open = True
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(control, selectors.EVENT_READ, self._on_request)
+        self.alarm, self.alarm_end = socket.socketpair()
+        for end in (self.alarm, self.alarm_end):
+            end.setblocking(False)
+        self.selector.register(self.alarm, selectors.EVENT_READ, self._on_signal)
+        signal.set_wakeup_fd(self.alarm_end.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> None:
+        """Returns when the grader has hung up and all workers are dead."""
+        while self.open:
+            for key, _ in self.selector.select(self._patience()):
+                key.data()
+            self._reap()
+            self._enforce_deadlines()
+        for child in self.children.values():
+            child.kill("closed")
+        while self.children:
+            self._reap(wait=True)
+
+    def _patience(self) -> float | None:
+        deadlines = [child.deadline for child in self.children.values() if child.reason == "exit"]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _enforce_deadlines(self) -> None:
+        now = time.monotonic()
+        for child in self.children.values():
+            if child.deadline < now:
+                child.kill("wall")
+
+    def _on_signal(self) -> None:
+        self.alarm.recv(4096)
+
+    def _on_request(self) -> None:
+        request = receive(self.control)
+        if request is None:
+            self.open = False
+            return
+        limits, descriptors = request
+        self.control.sendall(b"\n")
+        self._spawn(limits, *descriptors)
+
+    def _spawn(self, limits: Mapping[str, float], data: int, output: int, status: int) -> None:
+        setup, setup_end = os.pipe()
+        os.set_blocking(setup, False)
+        status_socket = socket.socket(fileno=status)
+        try:
+            pid = self.walls.fork()
+        except OSError as error:
+            status_socket.sendall(json.dumps({"setup_error": str(error)}).encode())
+            status_socket.close()
+            os.close(setup)
+        else:
+            if pid == 0:
+                self._become_worker(limits, data, output, setup_end)
+            deadline = time.monotonic() + limits["submission_seconds"]
+            child = Child(pid, status_socket, setup, deadline, limits["cpu_seconds"])
+            self.children[pid] = child
+            self.selector.register(status_socket, selectors.EVENT_READ, lambda: self._on_hangup(child))
+        finally:
+            for descriptor in (data, output, setup_end):
+                os.close(descriptor)
+
+    def _on_hangup(self, child: Child) -> None:
+        self.selector.unregister(child.status)
+        child.kill("closed")
+
+    def _reap(self, wait: bool = False) -> None:
+        """Reaps all that have ended; orphans too, whose parent process 1 becomes."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, 0 if wait else os.WNOHANG)
+            except ChildProcessError:
+                self.children.clear()
+                return
+            if pid == 0:
+                return
+            child = self.children.pop(pid, None)
+            if child is not None:
+                self._kill_group(pid)
+                if child.status in self.selector.get_map():
+                    self.selector.unregister(child.status)
+                child.report(status, usage)
+
+    def _kill_group(self, pid: int) -> None:
+        """What a worker without a system call filter may have left behind in its session."""
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            return
+
+    def _become_worker(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> NoReturn:
+        code = FAILED
+        try:
+            self._forget_the_others()
+            channel = self._wall_in(limits, data, output, setup)
+            self.entry(channel)
+            code = 0
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            flush_output()
+            os._exit(code & 0xFF)
+
+    def _wall_in(
+        self, limits: Mapping[str, float], data: int, output: int, setup: int
+    ) -> socket.socket:
+        """The data socket, when all walls are up; what failed is told to the zygote."""
+        try:
+            arrange_descriptors(data, output, setup)
+            setup = SETUP
+            channel = socket.socket(fileno=DATA)
+            redirect_output(int(limits["output_kb"]) * 1024)
+            self.walls.enter(limits, self.footprint)
+        except BaseException as error:
+            os.write(setup, f"{type(error).__name__}: {error}".encode()[:4000])
+            raise
+        os.close(setup)
+        return channel
+
+    def _forget_the_others(self) -> None:
+        """Leaves no object whose collection could close a descriptor that means something else by then."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self.selector.close()
+        for each in (self.control, self.alarm, self.alarm_end, *(c.status for c in self.children.values())):
+            each.detach()
+        self.children.clear()
+
+
+def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None:
+    """One request; None when the grader has hung up."""
+    text, descriptors = b"", list[int]()
+    while not text.endswith(b"\n"):
+        try:
+            chunk, more, _, _ = socket.recv_fds(control, 65536, DESCRIPTORS)
+        except ConnectionError:
+            return None
+        if not chunk:
+            return None
+        text += chunk
+        descriptors += more
+    return json.loads(text)["limits"], descriptors
+
+
+def arrange_descriptors(data: int, output: int, setup: int) -> None:
+    """0 is empty, 1 and 2 go to the output file, 3 is the data socket, 4 reports a failed wall; no others."""
+    data, output, setup = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (data, output, setup))
+    empty = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((empty, 0), (output, 1), (output, 2), (data, DATA), (setup, SETUP)):
+        os.dup2(source, target)
+    os.closerange(SETUP + 1, OPEN_FILES)
+
+
+def redirect_output(limit: int) -> None:
+    """Lets `print` go on, unheard, when a student's code has printed enough."""
+    sys.stdout = sys.__stdout__ = _text_stream(1, limit)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _text_stream(2, limit)  # type: ignore[misc]
+
+
+def _text_stream(descriptor: int, limit: int) -> io.TextIOWrapper:
+    raw = io.BufferedWriter(BoundedOutput(descriptor, limit))
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def flush_output() -> None:
+    """What is still in the buffers; a student's code may have closed them, which is no error."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue
+
+
+def warm_up() -> None:
+    """Walks once where submissions walk, so that forks share the pages and repeat no slow import."""
+    import torch
+
+    torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
+    torch.set_num_interop_threads(1)
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
+    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+    norm, linear = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8)
+    x = torch.randn(2, 3, 8, requires_grad=True)
+    (attention(x, x, x)[0] + norm(torch.relu(linear(x)))).softmax(-1).sum().backward()
+    torch.nn.functional.scaled_dot_product_attention(x, x, x).sum().backward()
+    y = torch.einsum("btc,bsc->bts", x.double(), x.double()).masked_fill(torch.ones(3, 3).triu(1) > 0, -1e9)
+    torch.autograd.grad([y], [x], [torch.ones_like(y)])
+    table = torch.nn.Embedding(7, 8)
+    torch.nn.functional.cross_entropy(linear(table(torch.tensor([1, 2]))), torch.tensor([0, 3])).backward()
+    torch.multinomial(torch.tensor([0.5, 0.5]), 1)
+    repr(x)
+
+
+def limit_own_files() -> None:
+    """Bounds the descriptors that a fork has to close."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+
+
+def resolve(entry: str) -> Entry:
+    """`"package.module:function"` → the function."""
+    module, _, name = entry.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def main() -> None:
+    """Reads the launcher's wishes from the command line and serves the control socket it names."""
+    wishes = json.loads(sys.argv[1])
+    sys.argv[:], sys.orig_argv[:] = ["autograder"], []
+    control = socket.socket(fileno=wishes["control"])
+    limit_own_files()
+    walls = jail.TIERS[wishes["tier"]](wishes["readable"])
+    walls.prepare()
+    if wishes["warm"]:
+        warm_up()
+    entry = resolve(wishes["entry"])
+    gc.collect()
+    gc.freeze()
+    zygote = Zygote(control, walls, entry)
+    control.sendall(json.dumps({"note": walls.note, "user": os.getuid()}).encode() + b"\n")
+    zygote.serve()
