@@ -7,8 +7,8 @@ Example:
 
 A failure is a `CheckFailed`. Its `str` is the full sentence; its `public` is the sentence for tests that
 stay hidden, without inputs and expected values. Rooms: `values` looks at one value that came back,
-`modules` at parameters and buffers, `behaviour` at what happens when something is called; `sentences`
-holds the words.
+`modules` at parameters and buffers, `behaviour` at calls that are repeated with a difference, `gradients`
+at what flows back, `errors` at refusals; `sentences` holds the words.
 
 What it does not do: it runs no test, catches nothing that a student's code raises (except in `raises`),
 knows nothing of points, never broadcasts, and never calls a method of a value whose type it has not seen.
@@ -16,19 +16,17 @@ knows nothing of points, never broadcasts, and never calls a method of a value w
 
 from autograder.checks.behaviour import (
     batch_invariant,
-    causal_by_gradient,
     convex_hull,
     deterministic_in_eval,
-    gradients_close,
     heads_local,
     input_untouched,
     padding_invariant,
-    parameter_gradients_close,
     permutation_equivariant,
     prefix_invariant,
-    raises,
     silent_sublayers,
 )
+from autograder.checks.errors import raises
+from autograder.checks.gradients import causal_by_gradient, gradients_close, parameter_gradients_close
 from autograder.checks.modules import (
     buffers_follow,
     copy_parameters,

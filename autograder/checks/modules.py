@@ -1,4 +1,4 @@
-"""Checks of a module's parameters and buffers, and the two helpers that put equal weights into two modules."""
+"""Checks of a module's parameters and buffers, and the two functions that give two modules equal weights."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograder.checks.sentences import CheckFailed, kind, returned, some, subject, without_inputs
+from autograder.checks.sentences import (
+    CheckFailed,
+    fault,
+    kind,
+    returned,
+    several,
+    some,
+    subject,
+    without_inputs,
+)
 
 
-def parameters(
-    module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module"
-) -> None:
+def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module") -> None:
     """Exactly these parameters, by name and shape: {"key.weight": (5, 20)}."""
     _compare_shapes(module, {name: tuple(size) for name, size in expected.items()}, what)
 
@@ -33,8 +40,7 @@ def no_parameters(module: Any, what: str = "the module") -> None:
     """Nothing in the module is trainable."""
     names = [name for name, _ in _module(module, what).named_parameters()]
     if names:
-        end = f"should have no trainable parameters, but has {some(names)}."
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+        raise fault(what, f"should have no trainable parameters, but has {some(names)}.")
 
 
 def buffers_follow(
@@ -55,10 +61,11 @@ def buffers_follow(
     elif holding is not None and not any(_holds(b, holding) for b in buffers.values()):
         end = f"has no buffer that holds the expected table; its buffers are {some(list(buffers))}."
     else:
-        stuck = [n for n, b in module.double().named_buffers() if b.is_floating_point() and b.dtype != torch.float64]
-        end = f"was turned into float64, but its buffer {some(stuck)} stayed behind." if stuck else None
+        floats = [(name, b) for name, b in module.double().named_buffers() if b.is_floating_point()]
+        stuck = [name for name, buffer in floats if buffer.dtype is not torch.float64]
+        end = f"was turned into float64, but {several('buffer', stuck)} stayed behind." if stuck else None
     if end:
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+        raise fault(what, end)
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
@@ -93,15 +100,14 @@ def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str
     actual = {name: tuple(p.shape) for name, p in _module(module, what).named_parameters()}
     missing = [name for name in expected if name not in actual]
     extra = [name for name in actual if name not in expected]
-    faults = [f"lacks the parameter {some(missing)}"] if missing else []
-    faults += [f"has the parameter {some(extra)}, which was not expected"] if extra else []
+    faults = [f"lacks {several('parameter', missing)}"] if missing else []
+    faults += [f"has {several('unexpected parameter', extra)}"] if extra else []
     wrong = [name for name in expected if name in actual and actual[name] != expected[name]]
     if not faults and wrong:
         name = wrong[0]
         faults = [f"has a parameter {name} of shape {actual[name]}; {expected[name]} was expected"]
     if faults:
-        end = f"{' and '.join(faults)}."
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+        raise fault(what, f"{' and '.join(faults)}.")
 
 
 def _holds(buffer: Tensor, table: Tensor) -> bool:

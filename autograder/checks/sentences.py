@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy
@@ -23,13 +24,11 @@ AXES: dict[int, tuple[str, ...]] = {
     4: ("batch", "head", "position", "feature"),
 }
 _CALL = re.compile(r"^\S*\w\(.*\)$", re.DOTALL)
-_LITERAL = re.compile(
-    r"""\[[^\[\]]*\d[^\[\]]*\]                                      # [1, 2, 3]
-      | "[^"]*" | (?<!\w)'[^']*'(?!\w)                              # "abc", 'abc'
-      | (?<![\w-])[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])     # 12, -0.5, 1e-6; not norm2, GPT-2
-    """,
-    re.VERBOSE,
-)
+_QUOTED = r"""(?<!\[)"[^"]*" | (?<![\w\[])'[^']*'(?!\w)"""
+_LIST = r"(?<![\w\])])\[[^\[\]]*\d[^\[\]]*\]"  # [1, 2, 3], not table[3]
+_NUMBER = r"(?<![\w-])[-+−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"  # -0.5, not norm2 or GPT-2
+_LITERAL = re.compile(f"{_LIST} | {_QUOTED} | {_NUMBER}", re.VERBOSE)
+_INPUT = re.compile(rf"{_LIST} | {_QUOTED} | (?<==){_NUMBER} | (?<==\ ){_NUMBER}", re.VERBOSE)
 _TAIL = re.compile(r" (?:of|for|at|in|after|with|without|from|to|when|on|by|under|before)\b.*$", re.DOTALL)
 
 
@@ -51,16 +50,18 @@ def without_literals(sentence: str) -> str:
 
 
 def without_inputs(what: str) -> str:
-    """A description without the literals between its parentheses: 'causal_mask(5)' -> 'causal_mask(…)'."""
+    """A description without the inputs it shows; shapes and positions stay.
+
+    'causal_mask(5)' -> 'causal_mask(…)', 'row 2 for T = 9' -> 'row 2 for T = …'.
+    """
     start = what.find("(")
     while start >= 0:
         end = _closing(what, start)
-        inside = what[start + 1 : end]
-        if _LITERAL.search(inside):
+        if _LITERAL.search(what[start + 1 : end]) and not what[:start].endswith("shape "):
             what = what[: start + 1] + "…" + what[end:]
             end = start + 2
         start = what.find("(", end)
-    return what
+    return _INPUT.sub("…", what)
 
 
 def _closing(text: str, start: int) -> int:
@@ -93,7 +94,14 @@ def verb(what: str, one: str, many: str) -> str:
 
 def returned(what: str, value: str) -> str:
     """'f(x) returned None' for a call, 'The output is None' for anything else."""
-    return f"{what} returned {value}" if is_call(what) else f"{subject(what)} {verb(what, 'is', 'are')} {value}"
+    if is_call(what):
+        return f"{what} returned {value}"
+    return f"{subject(what)} {verb(what, 'is', 'are')} {value}"
+
+
+def fault(what: str, end: str) -> CheckFailed:
+    """A failure whose sentence holds nothing secret but the inputs that its description shows."""
+    return CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -104,10 +112,8 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def number(value: Any, digits: int = 4) -> str:
     """A number printed short: 0.1235, 1e-07, 109482240, True."""
-    if isinstance(value, float):
-        return f"{value:.{digits}g}"
-    if isinstance(value, complex):
-        return f"{value:.{digits}g}"
+    if isinstance(value, (float, complex)):
+        return f"{value + 0.0:.{digits}g}"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 80:
         return f"a whole number of about {value.bit_length() * 0.30103:.0f} digits"
     return str(value)
@@ -149,7 +155,7 @@ def _show_items(value: Sequence[Any], brackets: str, depth: int) -> str:
 
 
 def _first(items: Iterable[Any]) -> list[Any]:
-    return [item for _, item in zip(range(MOST_ITEMS), items)]
+    return [item for item in islice(items, MOST_ITEMS)]
 
 
 def _join(shown: list[str], length: int) -> str:
@@ -161,6 +167,8 @@ def kind(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
+        if value.ndim == 0:
+            return "a tensor with a single number"
         return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, numpy.ndarray):
         return "a numpy array"
@@ -190,8 +198,13 @@ def place(index: Sequence[int], axes: Sequence[str] | None = None) -> str:
     """Words for an index: (1, 3, 0) -> 'batch 1, position 3, feature 0'."""
     names = axes if axes is not None and len(axes) == len(index) else AXES.get(len(index))
     if names is None:
-        return f"index {tuple(index)}"
-    return ", ".join(f"{name} {i}" for name, i in zip(names, index))
+        return f"index {tuple(index)}" if index else ""
+    return ", ".join(f"{name} {i}" for name, i in zip(names, index, strict=True))
+
+
+def several(noun: str, names: Sequence[Any]) -> str:
+    """'the parameter a', 'the parameters a and b'."""
+    return f"the {noun}{'s' if len(names) > 1 else ''} {some(names)}"
 
 
 def some(names: Sequence[Any], most: int = 4) -> str:

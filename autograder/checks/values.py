@@ -12,15 +12,16 @@ import torch
 from torch import Tensor
 
 from autograder.checks.sentences import (
+    AXES,
     CheckFailed,
     dtype_kind,
-    is_call,
+    fault,
     kind,
     number,
     place,
     returned,
+    several,
     show,
-    some,
     subject,
     two_numbers,
     verb,
@@ -46,8 +47,8 @@ def close(
     `axes` names the dimensions in the sentence: ("batch", "position", "feature").
     """
     if isinstance(expected, (tuple, list)):
-        for i, (item, wanted_item) in enumerate(zip(unpack(actual, len(expected), what), expected)):
-            close(item, wanted_item, f"item {i} of {what}", axes=axes, atol=atol, rtol=rtol)
+        for i, item in enumerate(unpack(actual, len(expected), what)):
+            close(item, expected[i], f"item {i} of {what}", axes=axes, atol=atol, rtol=rtol)
         return
     wanted = _as_tensor(expected)
     got = _comparable(actual, expected, wanted, what)
@@ -95,7 +96,7 @@ def shape(
         return
     named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
     end = f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected."
-    raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+    raise fault(what, end)
 
 
 def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
@@ -103,7 +104,7 @@ def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") ->
     got = tensor(actual, what).dtype
     if got is not expected_dtype:
         end = f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected."
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+        raise fault(what, end)
 
 
 def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None = None) -> None:
@@ -148,7 +149,7 @@ def rows_sum_to_one(
     what: str = "the weights",
     *,
     axes: Sequence[str] | None = None,
-    atol: float = 1e-6,
+    atol: float = 1e-5,
 ) -> None:
     """Every row (along the last axis) is a set of shares: none negative, together one."""
     got = tensor(actual, what)
@@ -156,18 +157,16 @@ def rows_sum_to_one(
     if got.ndim == 0:
         raise _wrong_type(got, "a tensor with at least one axis", what)
     if bool((got < 0).any()):
-        end = f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}."
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+        raise fault(what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}.")
     sums = got.double().sum(-1)
-    wrong = (sums - 1).abs() > max(atol, 4 * torch.finfo(got.dtype).eps) if got.is_floating_point() else sums != 1
+    wrong = (sums - 1).abs() > atol
     if bool(wrong.any()):
         at = first_index(wrong)
-        named = (axes or _row_axes(got.ndim))[: got.ndim - 1]
-        where = f"the row at {place(at, named)}" if at else "the row"
-        end = f"each row of {what} should sum to 1."
+        where = place(at, (axes or AXES.get(got.ndim, ()))[:-1])
+        row = f"the row at {where}" if where else "the row"
         raise CheckFailed(
-            f"In {what}, {where} sums to {number(float(sums[at]))}; each row should sum to 1.",
-            f"In {without_inputs(what)}, {where} does not sum to one; {without_inputs(end)}",
+            f"In {what}, {row} sums to {number(sums[at].item())}; each row should sum to 1.",
+            f"In {without_inputs(what)}, {row} does not sum to one.",
         )
 
 
@@ -190,23 +189,13 @@ class Difference:
     where: str
     came: str
     expected: str
-    count: int
-    total: int
-    largest: str
-
-    @property
-    def extent(self) -> str:
-        if self.total == 1:
-            return f"off by {self.largest}"
-        return f"{self.count} of {self.total} numbers differ, by at most {self.largest}"
+    extent: str
 
     def failure(self, what: str) -> CheckFailed:
         hidden = without_inputs(what)
         if not self.where:
-            verb_ = "returned" if is_call(what) else verb(what, "is", "are")
-            name = what if is_call(what) else subject(what)
             return CheckFailed(
-                f"{name} {verb_} {self.came}; {self.expected} was expected ({self.extent}).",
+                f"{returned(what, self.came)}; {self.expected} was expected ({self.extent}).",
                 f"{subject(hidden)} {verb(hidden, 'is', 'are')} not as expected ({self.extent}).",
             )
         start = f"{verb(what, 'differs', 'differ')} first at {self.where}"
@@ -237,8 +226,7 @@ def first_difference(
         return None
     at = first_index(wrong)
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
-    apart = _largest(actual, expected, wrong)
-    return Difference(place(at, axes), came, wanted, int(wrong.sum()), wrong.numel(), apart)
+    return Difference(place(at, axes), came, wanted, _extent(actual, expected, wrong))
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:
@@ -255,13 +243,19 @@ def _exact(t: Tensor) -> bool:
     return not t.is_floating_point() and not t.is_complex()
 
 
-def _largest(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
-    if _exact(actual) and _exact(expected):
-        apart = (actual[wrong].double() - expected[wrong].double()).abs().max().item()
-        return number(int(apart)) if apart < 2**53 else number(apart)
-    wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
-    apart = (actual[wrong].to(wide) - expected[wrong].to(wide)).abs().nan_to_num(nan=math.inf).max().item()
-    return number(apart, 2)
+def _extent(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
+    """How many numbers differ and by how much; exact kinds (whole numbers, booleans) only how many."""
+    count, total = int(wrong.sum()), wrong.numel()
+    largest = ""
+    if not (_exact(actual) and _exact(expected)):
+        wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
+        apart = (actual[wrong].to(wide) - expected[wrong].to(wide)).abs().nan_to_num(nan=math.inf)
+        largest = number(apart.max().item(), 2)
+    if not wrong.ndim:
+        return f"off by {largest}" if largest else "no other value will do"
+    numbers = f"{count} of {total} {'entries' if actual.dtype is torch.bool else 'numbers'}"
+    differ = f"{numbers} {'differs' if count == 1 else 'differ'}"
+    return f"{differ}, by at most {largest}" if largest else differ
 
 
 def _as_tensor(value: Any) -> Tensor:
@@ -277,19 +271,19 @@ def _as_tensor(value: Any) -> Tensor:
 
 def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor:
     """The actual value as a tensor of the expected one's kind where Python numbers make no difference."""
-    plain = not isinstance(expected, Tensor)
     if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
-        got = _as_tensor(actual)
-        return got if isinstance(actual, bool) or wanted.dtype is torch.bool else got.to(_number_type(wanted))
+        if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
+            raise _wrong_type(actual, "a number" if isinstance(actual, bool) else "True or False", what)
+        return _as_tensor(actual).to(_number_type(wanted))
     if not isinstance(actual, Tensor):
-        raise _wrong_type(actual, "a number" if plain else kind(wanted), what)
+        raise _wrong_type(actual, kind(wanted) if isinstance(expected, Tensor) else "a number", what)
     got = actual.detach().cpu()
-    keep = got.ndim > 0 or not plain or got.dtype is torch.bool or wanted.dtype is torch.bool
-    return got if keep or got.is_complex() else got.double()
+    whole_for_number = _exact(got) and got.dtype is not torch.bool and not isinstance(expected, Tensor)
+    return got.double() if whole_for_number else got
 
 
 def _number_type(wanted: Tensor) -> torch.dtype:
-    return wanted.dtype if wanted.is_floating_point() or wanted.is_complex() else torch.float64
+    return torch.float64 if _exact(wanted) and wanted.dtype is not torch.bool else wanted.dtype
 
 
 def _same_kind(got: Tensor, wanted: Tensor, what: str) -> None:
@@ -297,7 +291,7 @@ def _same_kind(got: Tensor, wanted: Tensor, what: str) -> None:
         return
     end = f"{verb(what, 'holds', 'hold')} {dtype_kind(got.dtype)} ({got.dtype}); "
     end += f"{dtype_kind(wanted.dtype)} were expected."
-    raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+    raise fault(what, end)
 
 
 def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None) -> None:
@@ -307,10 +301,11 @@ def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] |
     for word, odd in (("NaN", got.isnan() & ~wanted.isnan()), ("infinite", got.isinf() & wanted.isfinite())):
         if not bool(odd.any()):
             continue
-        end = f"{verb(what, 'is', 'are')} {word}"
-        if odd.ndim:
-            end += f" at {place(first_index(odd), axes)} ({int(odd.sum())} of {odd.numel()} numbers are)"
-        raise CheckFailed(f"{subject(what)} {end}.", f"{subject(without_inputs(what))} {end}.")
+        start = f"{verb(what, 'is', 'are')} {word}"
+        if not odd.ndim:
+            raise fault(what, f"{start}.")
+        count = f"{int(odd.sum())} of {odd.numel()} numbers {'is' if int(odd.sum()) == 1 else 'are'} {word}"
+        raise fault(what, f"{start} at {place(first_index(odd), axes)}: {count}.")
 
 
 def _wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
@@ -318,26 +313,22 @@ def _wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
     return CheckFailed(returned(what, kind(actual)) + end, returned(without_inputs(what), kind(actual)) + end)
 
 
-def _row_axes(rank: int) -> tuple[str, ...]:
-    return {2: ("row",), 3: ("batch", "position"), 4: ("batch", "head", "position")}.get(rank, ())
-
-
 def _same_plain(actual: Any, expected: Any) -> bool:
-    return bool(actual == expected or (isinstance(actual, float) and actual != actual and expected != expected))
+    both_nan = isinstance(actual, float) and actual != actual and expected != expected
+    return bool(actual == expected) or both_nan
 
 
 def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
-    mine, theirs = two_numbers(actual, expected) if _both_floats(actual, expected) else (show(actual), show(expected))
-    if type(actual) is not type(expected):
+    if isinstance(actual, float) and isinstance(expected, float):
+        mine, theirs = two_numbers(actual, expected)
+    else:
+        mine, theirs = show(actual), show(expected)
+    if type(actual) is type(expected) or expected is None:
+        hidden = f"{returned(without_inputs(what), mine)}, which is not as expected."
+    else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
-    hidden = returned(without_inputs(what), mine)
-    if type(actual) is not type(expected) and expected is not None:
-        return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", f"{hidden}; {_a(expected)} was expected.")
-    return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", f"{hidden}, which is not as expected.")
-
-
-def _both_floats(actual: Any, expected: Any) -> bool:
-    return isinstance(actual, float) and isinstance(expected, float)
+        hidden = f"{returned(without_inputs(what), mine)}; {_type_words(expected)} was expected."
+    return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 
 _PLAIN = {bool: "a bool", int: "an int", float: "a float", str: "a text"}
@@ -347,7 +338,7 @@ def _typed(value: Any, shown: str) -> str:
     return f"{shown} ({_PLAIN[type(value)]})" if type(value) in _PLAIN else shown
 
 
-def _a(expected: Any) -> str:
+def _type_words(expected: Any) -> str:
     return _PLAIN.get(type(expected), f"a {type(expected).__name__}")
 
 
@@ -355,7 +346,7 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
     word = list if isinstance(expected, list) else tuple
     if not isinstance(actual, word):
         raise _wrong_type(actual, f"a {word.__name__}", what)
-    for i, (item, wanted) in enumerate(zip(actual, expected)):
+    for i, (item, wanted) in enumerate(zip(actual, expected, strict=False)):
         equal(item, wanted, f"item {i} of {what}")
     if len(actual) != len(expected):
         many = "few" if len(actual) < len(expected) else "many"
@@ -369,12 +360,17 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
 def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
     if not isinstance(actual, dict):
         raise _wrong_type(actual, "a dict", what)
-    missing = [show(key, 60) for key in expected if key not in actual]
-    extra = [show(key, 60) for key in actual if key not in expected]
+    missing = [_key(key) for key in expected if key not in actual]
+    extra = [_key(key) for key in actual if key not in expected]
     if missing or extra:
-        lacks = f"{verb(what, 'lacks', 'lack')} the key {some(missing)}" if missing else ""
-        has = f"{verb(what, 'has', 'have')} the key {some(extra)}, which was not expected" if extra else ""
-        end = " and ".join(part for part in (lacks, has) if part) + "."
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+        faults = [f"{verb(what, 'lacks', 'lack')} {several('key', missing)}"] if missing else []
+        faults += [f"{verb(what, 'has', 'have')} {several('unexpected key', extra)}"] if extra else []
+        end = f"{' and '.join(faults)}."
+        hidden = without_literals(end)
+        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {hidden}")
     for key, wanted in expected.items():
-        equal(actual[key], wanted, f"entry {show(key, 60)} of {what}")
+        equal(actual[key], wanted, f"{_key(key)} of {what}")
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) and key.isidentifier() and len(key) < 60 else show(key, 60)
