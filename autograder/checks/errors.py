@@ -1,0 +1,133 @@
+"""The check that a call is refused: the right exception, with a message that names what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from autograder.checks.sentences import (
+    CheckFailed,
+    cut,
+    is_call,
+    kind,
+    show,
+    subject,
+    without_inputs,
+    without_literals,
+)
+from autograder.records import InfrastructureError
+from autograder.student.errors import StudentError, StudentRaised
+
+Word = str | int | float
+
+
+def raises(
+    exception: type[Exception],
+    function: Callable[..., Any],
+    *args: Any,
+    naming: Word | tuple[Word, ...] | None = None,
+    what: str | None = None,
+    **kwargs: Any,
+) -> None:
+    """Calling the function raises that exception, with at least one word or value of `naming` in its message.
+
+    `what` describes the call in the sentence; left out, it is made of the function's name and arguments.
+    A NotImplementedError, a call that ran out of time and a process that ended pass through: they are no
+    answer to a bad argument.
+    """
+    words = () if naming is None else naming if isinstance(naming, tuple) else (naming,)
+    texts = tuple(value for value in (*args, *kwargs.values()) if isinstance(value, str))
+    refusal = _Refusal(what or _call(function, args, kwargs), exception, words, texts)
+    try:
+        result = function(*args, **kwargs)
+    except (NotImplementedError, InfrastructureError, CheckFailed):
+        raise
+    except Exception as error:
+        if isinstance(error, StudentError) and not isinstance(error, StudentRaised):
+            raise
+        refusal.judge(error)
+    else:
+        raise refusal.failure(f"returned {show(result, 80)}", f"returned {kind(result)}")
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """What a call should have raised: the exception, and words one of which its message must hold."""
+
+    call: str
+    exception: type[Exception]
+    words: tuple[Word, ...]
+    texts: tuple[str, ...]
+
+    def judge(self, error: Exception) -> None:
+        """Nothing when the error is the right one; otherwise raises the failure that says why not."""
+        name = cut(error.remote.type if isinstance(error, StudentRaised) else type(error).__name__, 60)
+        text = str(error)
+        message = f'"{cut(text)}"' if text else "it is empty"
+        if not isinstance(error, self.exception):
+            raise self.failure(f"raised {_article(name)} ({message})", f"raised {_article(name)}") from None
+        if self.words and not any(_mentions(text, word) for word in self.words):
+            start = f"raised {_article(name)}, as it should, but its message"
+            raise CheckFailed(
+                f"{_begin(self.call)} {start} does not name {_either(self.words)} ({message}).",
+                f"{_begin(_hidden(self.call))} {start} does not name {self._public_words()}.",
+            ) from None
+
+    def failure(self, did: str, public: str) -> CheckFailed:
+        name = _article(self.exception.__name__)
+        full = f"{name} that names {_either(self.words)}" if self.words else name
+        hidden = f"{name} that names {self._public_words()}" if self.words else name
+        return CheckFailed(
+            f"{_begin(self.call)} {did}, but {full} was expected.",
+            f"{_begin(_hidden(self.call))} {public}, but {hidden} was expected.",
+        )
+
+    def _public_words(self) -> str:
+        """Only names of arguments: numbers, and words that are part of an input, stay hidden."""
+        names = [word for word in self.words if isinstance(word, str) and word.isidentifier()]
+        names = [name for name in names if not any(name in text for text in self.texts)]
+        return _either(tuple(names)) if names else "what is wrong"
+
+
+def _hidden(call: str) -> str:
+    return without_literals(without_inputs(call))
+
+
+def _begin(call: str) -> str:
+    """The call as the subject of 'raised' and 'returned': code stays as it is, prose gets a capital."""
+    return call if is_call(call) else subject(call)
+
+
+def _mentions(message: str, word: Word) -> bool:
+    text = str(word)
+    if not text.replace("_", "").isalnum():
+        return text in message
+    pattern = re.escape(text).replace("_", "[ _]")
+    flags = re.IGNORECASE if len(text) > 1 else 0
+    return re.search(rf"(?<!\w){pattern}(?!\w)", message[:10_000], flags) is not None
+
+
+def _either(words: tuple[Word, ...]) -> str:
+    return " or ".join(str(word) for word in words)
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    module_name = getattr(function, "_get_name", None) if isinstance(function, nn.Module) else None
+    name = module_name() if module_name else getattr(function, "__name__", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        return "the call"
+    shown = [_argument(value) for value in args]
+    shown += [f"{key}={_argument(value)}" for key, value in kwargs.items()]
+    return f"{name}({', '.join(shown)})"
+
+
+def _argument(value: Any) -> str:
+    return kind(value) if isinstance(value, (Tensor, nn.Module)) else show(value, 60)
