@@ -291,8 +291,8 @@ def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None 
     A hidden test's name is a leak wherever it stands. A line between the markers of a gap is a leak when
     its code, without comment and spaces, is found within any released line. Lines that could stand
     anywhere are left out: those with fewer than twelve characters of code (`return x`, `else:`, `)`),
-    those that name nothing but Python's own words (`raise ValueError(`), and those that the author's
-    given code has, too, outside every gap.
+    those with fewer than two names that are neither Python's nor an imported one (`raise ValueError(`,
+    `with torch.no_grad():`), and those that the author's given code has, too, outside every gap.
     """
     document = load_document(course, assignment)
     secrets = _secrets(document)
@@ -314,22 +314,19 @@ def _secrets(document: Document) -> dict[str, int]:
     """The code of the gaps, squeezed, with its line numbers; without what could stand anywhere."""
     code = _code_lines(document.text)
     inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
-    given = [text for line, text in code.items() if line not in inside]
-    return {
-        text: line
-        for line, text in reversed(code.items())
-        if line in inside and _is_telling(text) and not any(text in other for other in given)
-    }
-
-
-def _is_telling(code: str) -> bool:
-    words = re.findall(r"[^\W\d]\w*", code)
-    own = [word for word in words if not keyword.iskeyword(word) and not hasattr(builtins, word)]
-    return len(code) >= _SECRET_LENGTH and bool(own)
+    given = [_squeezed(text) for line, text in code.items() if line not in inside]
+    common = {*keyword.kwlist, *dir(builtins), *_imported_names(document)}
+    secrets: dict[str, int] = {}
+    for line in sorted(inside & set(code)):
+        text = _squeezed(code[line])
+        names = set(re.findall(r"[^\W\d]\w*", code[line])) - common
+        if len(text) >= _SECRET_LENGTH and len(names) >= 2 and not any(text in other for other in given):
+            secrets.setdefault(text, line)
+    return secrets
 
 
 def _code_lines(text: str) -> dict[int, str]:
-    """The squeezed code of each line; comments, docstrings and lines without code left out."""
+    """The code of each line; comments, docstrings and lines without code left out."""
     lines = text.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
@@ -338,7 +335,14 @@ def _code_lines(text: str) -> dict[int, str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             lines[node.lineno - 1 : node.end_lineno] = [""] * len(lines[node.lineno - 1 : node.end_lineno])
-    return {number: _squeezed(line) for number, line in enumerate(lines, start=1) if line.strip()}
+    return {number: line for number, line in enumerate(lines, start=1) if line.strip()}
+
+
+def _imported_names(document: Document) -> Iterator[str]:
+    for node in ast.parse(document.text).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name
 
 
 def _squeezed(line: str) -> str:
