@@ -1,0 +1,203 @@
+"""course.yml: what a right one says, and one readable sentence for everything a wrong one can say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.course import SCHEMA_NAME, Course, CourseError, course_schema, load_course
+from tests.autograder.tiny_course import COURSE, write_tiny_course
+
+ROOT = Path(__file__).parents[2]
+
+WRONG = """\
+titel: 5
+title: 2024
+feedback: hint
+limits: {call_seconds: -1, memory: 4, file_mb: 1.5, processes: true}
+assignments:
+  - name: 3_masked
+    minuts: 75
+    parts:
+      - {name: mask, title: M, points: -3}
+      - {name: mask, title: , points: ten}
+      - 7
+  - name: 03_class
+    title: A
+    title: B
+    minutes: .inf
+    limits: {call_seconds: .nan}
+    parts: []
+  - nothing
+"""
+
+SENTENCES = """\
+course.yml, line 1: `titel` is not a setting of the course; did you mean `title`?
+course.yml, line 2: `title` of the course must be text, not 2024 (put it in quotes).
+course.yml, line 3: `feedback` of the course must be `hints` or `full`, not the text "hint"; did you mean `hints`?
+course.yml, line 4: `call_seconds` of `limits` must be greater than 0, not -1.
+course.yml, line 4: `file_mb` of `limits` must be a whole number, not 1.5.
+course.yml, line 4: `processes` of `limits` must be a whole number, not true.
+course.yml, line 4: `memory` is not a setting of `limits`; did you mean `memory_mb`?
+course.yml, line 6: `name` of the assignment `3_masked` must be a number, an underscore and small letters, \
+such as `03_masked_heads`, not the text "3_masked".
+course.yml, line 6: the assignment `3_masked` has no `title`.
+course.yml, line 7: `minuts` is not a setting of the assignment `3_masked`; did you mean `minutes`?
+course.yml, line 9: `points` of the part `mask` of `3_masked` must be greater than 0, not -3.
+course.yml, line 10: `title` of the part `mask` of `3_masked` is empty.
+course.yml, line 10: `points` of the part `mask` of `3_masked` must be a number, not the text "ten".
+course.yml, line 10: the part `mask` is there already, in line 9.
+course.yml, line 11: part 3 of `3_masked` must be a block of `name: value` lines, not 7.
+course.yml, line 12: `class` is a word of Python and cannot name a module.
+course.yml, line 14: `title` is there twice, first in line 13.
+course.yml, line 15: `minutes` of the assignment `03_class` must be a whole number, not inf.
+course.yml, line 16: `call_seconds` of `limits` of the assignment `03_class` must be an ordinary number, not nan.
+course.yml, line 17: `parts` of the assignment `03_class` must not be an empty list.
+course.yml, line 18: assignment 3 must be a block of `name: value` lines, not the text "nothing".
+"""
+
+
+def problems_of(folder: Path, text: str | bytes) -> str:
+    file = folder / "course.yml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(CourseError) as caught:
+        load_course(folder)
+    return str(caught.value)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return load_course(write_tiny_course(tmp_path))
+
+
+def test_everything_wrong_is_said_in_one_go(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, WRONG) == SENTENCES.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "course.yml, line 1: the file is empty; it should describe the course."),
+        ("# nothing yet\n", "course.yml, line 1: the file is empty; it should describe the course."),
+        ("title: a: b\n", "course.yml, line 1: this is not valid YAML: mapping values are not allowed here."),
+        ("title: T\nassignments: [\n", "course.yml, line 3: this is not valid YAML: "),
+        ("title: T\n\x07", "course.yml, line 2: this is not valid YAML: there is a control character."),
+        ("- a\n", "course.yml, line 1: the course must be a block of `name: value` lines, not a list."),
+        ("hello\n", 'course.yml, line 1: the course must be a block of `name: value` lines, not the text "hello".'),
+        ("title: T\n", "course.yml, line 1: the course has no `assignments`."),
+        ("title: T\nassignments: 3\n", "course.yml, line 2: `assignments` of the course must be a list"),
+        ("title: !thing T\nassignments: []\n", "course.yml, line 1: `T` cannot be read as YAML's `!thing`"),
+        ("title: 2026-13-77\nassignments: []\n", "course.yml, line 1: `2026-13-77` cannot be read as YAML's"),
+        ("title: &a T\nassignments: &b [*b]\n", "course.yml, line 2: this block contains itself"),
+        (b"title: \xff\n", "course.yml is not UTF-8 text (byte 8); save it as UTF-8."),
+        ("title: " + "[" * 5000 + "\n", "course.yml, line 1: the lines are nested too deeply to be read."),
+    ],
+)
+def test_unreadable_files_get_a_sentence(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+    assert sentence in problems_of(tmp_path, text)
+
+
+def test_duplicate_assignments_name_the_first_line(tmp_path: Path) -> None:
+    again = COURSE + COURSE[COURSE.index("  - name") :]
+    assert problems_of(tmp_path, again) == (
+        "course.yml, line 11: the assignment `01_adding` is there already, in line 5."
+    )
+
+
+@pytest.mark.parametrize("value", ["", "3", "-1", "x", "[]", "{}", "[1, {a: b}]", "!!python/none x", "*a", "2026-01-01"])
+def test_no_wrong_value_anywhere_is_a_traceback(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "course.yml"
+    lines = COURSE.splitlines()
+    refused = 0
+    for number, line in enumerate(lines):
+        changed = [*lines[:number], f"{line.partition(':')[0]}: {value}", *lines[number + 1 :]]
+        file.write_text("\n".join(changed))
+        try:
+            load_course(file)
+        except CourseError as error:
+            refused += 1
+            assert all(problem.startswith("course.yml, line ") for problem in error.problems)
+    assert refused >= 3
+
+
+def test_a_right_course_is_read(course: Course, tmp_path: Path) -> None:
+    assignment = course.assignment("01_adding")
+    assert (course.title, course.feedback, course.root) == ("A tiny course", "hints", tmp_path)
+    assert (assignment.stem, assignment.points, assignment.minutes) == ("adding", 10, 10)
+    assert [part.name for part in assignment.parts] == ["add", "total"]
+    assert course.solution_file(assignment) == tmp_path / "solutions/01_adding/adding.py"
+    assert course.stub_file(assignment) == tmp_path / "assignments/01_adding/adding.py"
+    assert course.notebook_file(assignment) == tmp_path / "assignments/01_adding/adding.ipynb"
+    assert course.released_test_file(assignment) == tmp_path / "assignments/01_adding/test_adding.py"
+    assert course.hidden_test_file(assignment) == tmp_path / "tests/assignments/01_adding/test_hidden.py"
+    assert [file.name for file in course.alternatives(assignment)] == ["with_sum.py"]
+
+
+def test_an_assignment_overrides_only_the_limits_it_names(tmp_path: Path) -> None:
+    own = COURSE.replace("    minutes: 10\n", "    minutes: 10\n    limits: {load_seconds: 7, memory_mb: 512}\n")
+    (tmp_path / "course.yml").write_text(own)
+    limits = load_course(tmp_path).assignments[0].limits
+    assert (limits.call_seconds, limits.load_seconds, limits.memory_mb, limits.cpu_seconds) == (2, 7, 512, 30)
+
+
+def test_the_course_is_found_from_below(course: Course) -> None:
+    below = course.solution_file(course.assignments[0])
+    assert load_course(below).root == load_course(below.parent).root == course.root
+
+
+def test_no_course_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match="There is no course.yml in .* or in any folder above it"):
+        load_course(tmp_path)
+    with pytest.raises(CourseError, match="There is no file .*other.yml"):
+        load_course(tmp_path / "other.yml")
+
+
+def test_unknown_names_are_sentences(course: Course) -> None:
+    with pytest.raises(CourseError) as caught:
+        course.assignment("01_ading")
+    assert str(caught.value) == "The course has no assignment `01_ading`; did you mean `01_adding`?"
+    with pytest.raises(CourseError) as caught:
+        course.assignments[0].part("zebra")
+    assert str(caught.value) == "01_adding has no part `zebra`; it has `add` or `total`."
+
+
+def test_records_are_frozen(course: Course) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        course.assignments[0].title = "Other"  # type: ignore[misc]
+
+
+def test_the_courses_own_file_is_right() -> None:
+    course = load_course(ROOT)
+    assert {a.name: a.points for a in course.assignments} == {
+        "02_positional_encoding": 15,
+        "03_masked_heads": 15,
+        "04_multi_head_concat": 20,
+        "05_encoder_block": 25,
+        "06_bert_param_count": 15,
+    }
+
+
+def test_the_schema_on_disk_is_fresh() -> None:
+    file = ROOT / SCHEMA_NAME
+    assert json.loads(file.read_text()) == course_schema(), (
+        f"{SCHEMA_NAME} is stale; write course_schema() into it again."
+    )
+    assert (ROOT / "course.yml").read_text().startswith(f"# yaml-language-server: $schema={SCHEMA_NAME}\n")
+
+
+def test_the_schema_accepts_right_and_refuses_wrong() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    yaml = pytest.importorskip("yaml")
+    validator = jsonschema.Draft202012Validator(course_schema())
+    assert validator.is_valid(yaml.safe_load((ROOT / "course.yml").read_text()))
+    assert not validator.is_valid(yaml.safe_load(COURSE.replace("minutes", "minuts")))
+
+
+def test_importing_it_is_cheap() -> None:
+    code = "import sys, autograder.course; print([m for m in ('torch', 'jupytext', 'numpy') if m in sys.modules])"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert process.stdout.strip() == "[]"
