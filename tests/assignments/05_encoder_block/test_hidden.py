@@ -83,7 +83,7 @@ def compare_once(block, layer, x, padded, blocked, what):
 def check_all_dropped(block, x, road):
     """With dropout=1.0 only the road is left in training, and everything is there in eval."""
     missing = (block(x) - road).abs().max().item()
-    checks.true(missing > 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout never switches off.")
+    checks.true(missing > 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout is never off.")
     block.train()
     checks.close(block(x), road, "in training with dropout=1.0 the block")
 
