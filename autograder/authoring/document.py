@@ -20,7 +20,7 @@ from typing import Any
 import jupytext
 
 from autograder.course import Assignment, Course, CourseError
-from autograder.yaml_records import did_you_mean
+from autograder.yaml_records import closest, did_you_mean
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
@@ -233,12 +233,12 @@ class _Reader:
                         cell.line, f"the part `{cell.name}` has its cell already, in line {seen[cell.name]}."
                     )
                 seen.setdefault(cell.name, cell.line)
-        for part in self.assignment.parts:
-            if part.name not in seen:
-                self.add(
-                    len(self.lines),
-                    f'the part `{part.name}` of course.yml has no cell `# %% part="{part.name}"`.',
-                )
+        known = [part.name for part in self.assignment.parts]
+        meant = {closest(name, known) for name in seen}  # a misspelt part has its sentence already
+        for name in known:
+            if name not in meant:
+                sentence = f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.'
+                self.add(len(self.lines), sentence)
 
     # -- gaps -------------------------------------------------------------------------------------
 

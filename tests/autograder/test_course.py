@@ -38,7 +38,8 @@ assignments:
 SENTENCES = """\
 course.yml, line 1: `titel` is not a setting of the course; did you mean `title`?
 course.yml, line 2: `title` of the course must be text, not 2024 (put it in quotes).
-course.yml, line 3: `feedback` of the course must be `hints` or `full`, not the text "hint"; did you mean `hints`?
+course.yml, line 3: `feedback` of the course must be `hints` or `full`, not the text "hint"; \
+did you mean `hints`?
 course.yml, line 4: `call_seconds` of `limits` must be greater than 0, not -1.
 course.yml, line 4: `file_mb` of `limits` must be a whole number, not 1.5.
 course.yml, line 4: `processes` of `limits` must be a whole number, not true.
@@ -55,7 +56,8 @@ course.yml, line 11: part 3 of `3_masked` must be a block of `name: value` lines
 course.yml, line 12: `class` is a word of Python and cannot name a module.
 course.yml, line 14: `title` is there twice, first in line 13.
 course.yml, line 15: `minutes` of the assignment `03_class` must be a whole number, not inf.
-course.yml, line 16: `call_seconds` of `limits` of the assignment `03_class` must be an ordinary number, not nan.
+course.yml, line 16: `call_seconds` of `limits` of the assignment `03_class` must be an ordinary \
+number, not nan.
 course.yml, line 17: `parts` of the assignment `03_class` must not be an empty list.
 course.yml, line 18: assignment 3 must be a block of `name: value` lines, not the text "nothing".
 """
@@ -87,7 +89,7 @@ def test_everything_wrong_is_said_in_one_go(tmp_path: Path) -> None:
         ("title: T\nassignments: [\n", "course.yml, line 3: this is not valid YAML: "),
         ("title: T\n\x07", "course.yml, line 2: this is not valid YAML: there is a control character."),
         ("- a\n", "course.yml, line 1: the course must be a block of `name: value` lines, not a list."),
-        ("hello\n", 'course.yml, line 1: the course must be a block of `name: value` lines, not the text "hello".'),
+        ("hello\n", "course.yml, line 1: the course must be a block of `name: value` lines, not the text"),
         ("title: T\n", "course.yml, line 1: the course has no `assignments`."),
         ("title: T\nassignments: 3\n", "course.yml, line 2: `assignments` of the course must be a list"),
         ("title: !thing T\nassignments: []\n", "course.yml, line 1: `T` cannot be read as YAML's `!thing`"),
@@ -108,7 +110,10 @@ def test_duplicate_assignments_name_the_first_line(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("value", ["", "3", "-1", "x", "[]", "{}", "[1, {a: b}]", "!!python/none x", "*a", "2026-01-01"])
+WEIRD = ["", "3", "-1", "x", "[]", "{}", "[1, {a: b}]", "!!python/none x", "*a", "2026-01-01"]
+
+
+@pytest.mark.parametrize("value", WEIRD)
 def test_no_wrong_value_anywhere_is_a_traceback(tmp_path: Path, value: str) -> None:
     file = tmp_path / "course.yml"
     lines = COURSE.splitlines()
@@ -138,8 +143,8 @@ def test_a_right_course_is_read(course: Course, tmp_path: Path) -> None:
 
 
 def test_an_assignment_overrides_only_the_limits_it_names(tmp_path: Path) -> None:
-    own = COURSE.replace("    minutes: 10\n", "    minutes: 10\n    limits: {load_seconds: 7, memory_mb: 512}\n")
-    (tmp_path / "course.yml").write_text(own)
+    own = "    minutes: 10\n    limits: {load_seconds: 7, memory_mb: 512}\n"
+    (tmp_path / "course.yml").write_text(COURSE.replace("    minutes: 10\n", own))
     limits = load_course(tmp_path).assignments[0].limits
     assert (limits.call_seconds, limits.load_seconds, limits.memory_mb, limits.cpu_seconds) == (2, 7, 512, 30)
 
@@ -198,6 +203,7 @@ def test_the_schema_accepts_right_and_refuses_wrong() -> None:
 
 
 def test_importing_it_is_cheap() -> None:
-    code = "import sys, autograder.course; print([m for m in ('torch', 'jupytext', 'numpy') if m in sys.modules])"
-    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert process.stdout.strip() == "[]"
+    heavy = ("torch", "numpy", "jupytext")
+    code = f"import sys, autograder.course; print([m for m in {heavy} if m in sys.modules])"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (process.stdout.strip(), process.stderr) == ("[]", "")

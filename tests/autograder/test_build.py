@@ -1,0 +1,380 @@
+"""What students receive: the stub, the notebook, and the proof that neither gives anything away."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.authoring.build import build, check, leaks, to_notebook
+from autograder.authoring.document import DocumentError, load_document
+from autograder.course import Assignment, Course, CourseError, load_course
+from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
+
+ADD_STUB = '''\
+# %%
+def add(a: int, b: int) -> int:
+    """The sum of two whole numbers: add(2, 3) is 5."""
+    # TODO: both numbers together
+    raise NotImplementedError("add is not written yet.")
+
+
+# %% part="add"
+# Written? `autograder check 01_adding` tells how this part stands.
+
+# %% [markdown]
+'''
+PUSH_STUB = """\
+        # TODO: refuse a negative number, then remember and return the new sum
+        raise NotImplementedError("Total.push is not written yet.")
+
+
+# %% part="total"
+# Written? `autograder check 01_adding` tells how this part stands.
+"""
+LABEL = "solutions/01_adding/adding.py"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return load_course(write_tiny_course(tmp_path / "course"))
+
+
+@pytest.fixture
+def adding(course: Course) -> Assignment:
+    return course.assignment("01_adding")
+
+
+def rewrite(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def document_problems(course: Course, old: str, new: str) -> str:
+    adding = course.assignments[0]
+    rewrite(course.solution_file(adding), old, new)
+    with pytest.raises(DocumentError) as caught:
+        load_document(course, adding)
+    return str(caught.value)
+
+
+# -- building ---------------------------------------------------------------------------------------
+
+
+def test_build_writes_what_students_receive(course: Course, adding: Assignment) -> None:
+    written = build(course)
+    assert [file.name for file in written] == ["adding.ipynb", "adding.py", "test_adding.py"]
+    assert course.released_test_file(adding).read_text() == VISIBLE
+    assert check(course) == []
+
+
+def test_the_stub_keeps_everything_but_the_gaps(course: Course, adding: Assignment) -> None:
+    build(course)
+    stub = course.stub_file(adding).read_text()
+    assert ADD_STUB in stub
+    assert stub.endswith(PUSH_STUB)
+    assert stub.startswith(SOLUTION[: SOLUTION.index("    ### BEGIN")])
+
+
+def test_the_notebook_has_one_locked_test_cell_a_part(course: Course, adding: Assignment) -> None:
+    build(course)
+    notebook = nbformat.read(course.notebook_file(adding), as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.cells[0].source == "from autograder.notebook import check, picture"
+    graded = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+    assert [(c.source, c.metadata.nbgrader.grade_id, c.metadata.nbgrader.points) for c in graded] == [
+        ('check("add")', "add", 4),
+        ('check("total")', "total", 6),
+    ]
+    assert all(c.metadata.nbgrader.locked and not c.metadata.nbgrader.solution for c in graded)
+    written = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
+    assert [c.metadata.nbgrader.grade_id for c in written] == ["write-add", "write-Total"]
+    assert all("NotImplementedError" in c.source and not c.metadata.nbgrader.locked for c in written)
+    assert all(not cell.metadata for cell in notebook.cells if cell not in graded + written)
+
+
+def test_the_solution_as_a_notebook_has_the_same_cells(course: Course, adding: Assignment) -> None:
+    document = load_document(course, adding)
+    full, stub = to_notebook(adding, document.text), to_notebook(adding, document.stub)
+    assert [cell.id for cell in full.cells] == [cell.id for cell in stub.cells]
+    assert "together = a + b" in full.cells[4].source
+
+
+def test_pictures_are_copied_and_have_their_cells(course: Course, adding: Assignment) -> None:
+    rewrite(course.solution_file(adding), '# %% part="add"\n', '# %% part="add"\n\n# %% picture="add"\n')
+    with pytest.raises(CourseError, match=r"no tests/assignments/01_adding/pictures\.py"):
+        build(course)
+    course.pictures_file(adding).write_text("PICTURES = {}\n")
+    assert course.released_pictures_file(adding) in build(course)
+    notebook = nbformat.read(course.notebook_file(adding), as_version=4)
+    assert 'picture("add")' in [cell.source for cell in notebook.cells]
+    assert '# %% picture="add"\n# The notebook draws' in course.stub_file(adding).read_text()
+    assert check(course) == []
+
+
+def test_building_twice_and_elsewhere_gives_the_same_bytes(course: Course, tmp_path: Path) -> None:
+    first = {file.name: file.read_bytes() for file in build(course)}
+    second = {file.name: file.read_bytes() for file in build(course)}
+    other = load_course(write_tiny_course(tmp_path / "elsewhere"))
+    assert first == second == {file.name: file.read_bytes() for file in build(other)}
+
+
+def test_only_named_assignments_are_built(course: Course) -> None:
+    assert build(course, []) == []
+    with pytest.raises(CourseError, match="did you mean `01_adding`"):
+        build(course, ["01_add"])
+
+
+def test_a_listed_assignment_without_a_solution_is_a_sentence(course: Course, adding: Assignment) -> None:
+    course.solution_file(adding).unlink()
+    with pytest.raises(CourseError) as caught:
+        build(course)
+    assert str(caught.value) == f"01_adding has no solution yet: {LABEL} is missing."
+    assert not course.release_folder(adding).exists()
+
+
+def test_missing_or_broken_visible_tests_are_a_sentence(course: Course, adding: Assignment) -> None:
+    course.visible_test_file(adding).write_text("import pytest\ndef test_(:\n")
+    with pytest.raises(CourseError, match=r"test_visible\.py, line 2: this is not Python"):
+        build(course)
+    course.visible_test_file(adding).unlink()
+    with pytest.raises(CourseError, match=r"test_visible\.py is missing; students receive it"):
+        build(course)
+
+
+# -- checking ---------------------------------------------------------------------------------------
+
+
+def test_stale_files_come_as_diffs(course: Course, adding: Assignment) -> None:
+    build(course)
+    rewrite(course.stub_file(adding), "Two numbers", "Too numbers")
+    (problem,) = check(course)
+    assert problem.startswith("--- assignments/01_adding/adding.py (as it is)\n+++ ")
+    assert "-# ## Part 1 · Too numbers\n+# ## Part 1 · Two numbers\n" in problem
+
+
+def test_a_changed_solution_makes_the_release_stale(course: Course, adding: Assignment) -> None:
+    build(course)
+    rewrite(course.solution_file(adding), "How do two heaps", "How can two heaps")
+    assert len(check(course)) == 2  # stub and notebook
+    build(course)
+    assert check(course) == []
+
+
+def test_missing_files_are_said(course: Course, adding: Assignment) -> None:
+    build(course)
+    course.notebook_file(adding).unlink()
+    assert check(course) == ["assignments/01_adding/adding.ipynb is missing; run `autograder build`."]
+
+
+def test_extra_files_and_folders_are_said(course: Course, adding: Assignment) -> None:
+    build(course)
+    (course.release_folder(adding) / "notes.txt").write_text("hello")
+    (course.root / "assignments" / "00_old").mkdir()
+    (course.root / "assignments" / "README.md").write_text("Welcome")
+    assert check(course) == [
+        "assignments/01_adding/notes.txt is not written by the build; remove it.",
+        "assignments/00_old is not written by the build; remove it.",
+    ]
+    assert len(check(course, ["01_adding"])) == 1
+
+
+def test_a_stub_that_cannot_be_imported_is_said(course: Course) -> None:
+    rewrite(course.solution_file(course.assignments[0]), "STEP = 1", "import no_such_module_anywhere")
+    build(course)
+    assert check(course) == [
+        "assignments/01_adding/adding.py cannot be imported: "
+        "ModuleNotFoundError: No module named 'no_such_module_anywhere'"
+    ]
+
+
+def test_a_stub_that_stops_python_is_said(course: Course) -> None:
+    rewrite(course.solution_file(course.assignments[0]), "STEP = 1", "import os\nos._exit(7)")
+    build(course)
+    assert check(course) == ["The stubs cannot be imported: Python stopped with exit code 7."]
+
+
+def test_a_gap_without_its_todo_or_error_is_said(course: Course, adding: Assignment) -> None:
+    build(course)
+    rewrite(
+        course.stub_file(adding), '    raise NotImplementedError("add is not written yet.")', "    return 0"
+    )
+    rewrite(course.stub_file(adding), "        # TODO: refuse a negative number, then", "        # then")
+    assert check(course)[1:] == [
+        "assignments/01_adding/adding.py: the gap of `add` has no NotImplementedError.",
+        "assignments/01_adding/adding.py: the gap of `Total.push` has lost its TODO.",
+    ]
+
+
+# -- leaks ------------------------------------------------------------------------------------------
+
+SECRET = "self.value = self.value + number"
+GIVEN_AWAY = f"gives away line 42 of {LABEL}: {SECRET}"
+
+
+def test_an_honest_release_leaks_nothing(course: Course, adding: Assignment) -> None:
+    assert leaks(course, adding) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("# ## Part 2 · A running total", f"# ## Part 2 · A running total\n# Write `{SECRET}`."),
+        ("then remember and return the new sum", f"then {SECRET}"),
+        ("below zero is a ValueError.", f"below zero is a ValueError. {SECRET.replace(' ', '')}"),
+    ],
+    ids=["prose", "todo", "docstring"],
+)
+def test_the_answer_in_the_document_is_a_leak(course: Course, adding: Assignment, old: str, new: str) -> None:
+    rewrite(course.solution_file(adding), old, new)
+    found = "\n".join(leaks(course, adding))
+    assert "assignments/01_adding/adding.py gives away line 4" in found
+    assert "assignments/01_adding/adding.ipynb gives away line 4" in found
+    assert SECRET in found
+
+
+@pytest.mark.parametrize("name", ["visible", "pictures"])
+def test_the_answer_in_a_file_of_the_suite_is_a_leak(course: Course, adding: Assignment, name: str) -> None:
+    file = course.visible_test_file(adding) if name == "visible" else course.pictures_file(adding)
+    released = "test_adding.py" if name == "visible" else "pictures.py"
+    with file.open("a") as stream:
+        stream.write(f"\n\ndef answer(self, number):\n    {SECRET}  # so it is\n")
+    assert leaks(course, adding) == [f"assignments/01_adding/{released} {GIVEN_AWAY}"]
+
+
+def test_the_answer_on_disk_is_a_leak(course: Course, adding: Assignment) -> None:
+    build(course)
+    shutil.copy(course.solution_file(adding), course.release_folder(adding) / "adding_solved.py")
+    rewrite(course.notebook_file(adding), '"STEP = 1"', json.dumps(SECRET))
+    found = leaks(course, adding)
+    assert f"assignments/01_adding/adding_solved.py {GIVEN_AWAY}" in found
+    assert f"assignments/01_adding/adding.ipynb {GIVEN_AWAY}" in found
+    assert any("is not written by the build" in problem for problem in check(course))
+
+
+def test_a_hidden_tests_name_is_a_leak(course: Course, adding: Assignment) -> None:
+    rewrite(course.solution_file(adding), "How do two heaps", "(test_pushes_add_up asks.) How do two heaps")
+    assert leaks(course, adding) == [
+        "assignments/01_adding/adding.py names the hidden test `test_pushes_add_up`.",
+        "assignments/01_adding/adding.ipynb names the hidden test `test_pushes_add_up`.",
+    ]
+
+
+@pytest.mark.parametrize("line", ["return self.value", "raise ValueError(", "if number < 0:"])
+def test_lines_that_could_stand_anywhere_are_no_leaks(course: Course, adding: Assignment, line: str) -> None:
+    rewrite(
+        course.solution_file(adding),
+        "STEP = 1\n",
+        "STEP = 1\n\n\nclass Given:\n    def now(self):\n        return self.value\n",
+    )
+    rewrite(
+        course.solution_file(adding), "# ## Part 2 · A running total", f"# ## Part 2\n# Perhaps `{line}`?"
+    )
+    assert leaks(course, adding) == []
+
+
+# -- what an author can do wrong --------------------------------------------------------------------
+
+END = "    ### END SOLUTION\n"
+BEGIN = "    ### BEGIN SOLUTION\n    together"
+PART = '# %% part="add"'
+RETURN = "    return together\n"
+START = "        self.value = start"
+AUTHORS_MISTAKES = {
+    "unclosed": (RETURN + END, RETURN, "line 38: a gap begins inside the gap of line 18"),
+    "nested": (RETURN, f"{BEGIN} = 3\n{RETURN}", "line 20: a gap begins inside the gap of line 18"),
+    "end_alone": (BEGIN, "    together", "line 20: `### END SOLUTION` without a `### BEGIN SOLUTION`"),
+    "no_todo": (
+        "    # TODO: both numbers together\n",
+        "",
+        "line 17: the gap of `add` has no `# TODO:` line directly above it.",
+    ),
+    "blank_after_todo": (
+        "together\n    ### BEGIN",
+        "together\n\n    ### BEGIN",
+        "line 19: the gap of `add` has no `# TODO:` line directly above it.",
+    ),
+    "todo_inside": (RETURN, f"    # TODO: more\n{RETURN}", "line 20: this TODO is inside the gap"),
+    "todo_alone": (START, f"        # TODO: keep it\n{START}", "line 34: this TODO has no gap below it"),
+    "near_miss": (BEGIN, BEGIN.replace("UTION", "UTON"), "line 18: `### BEGIN SOLUTON` looks like a marker"),
+    "two_hashes": (RETURN + END, f"{RETURN}    ## end solution\n", "line 21: `## end solution` looks like a"),
+    "behind_code": (
+        f"\n{END}",
+        f"  {END.strip()}\n",
+        "line 20: `### END SOLUTION` must stand alone in its line.",
+    ),
+    "empty": (f"    together = a + b\n{RETURN}", "", "line 18: this gap is empty"),
+    "outside": (
+        "STEP = 1\n",
+        "# TODO: a number\n### BEGIN SOLUTION\nSTEP = 1\n### END SOLUTION\n",
+        "line 9: this gap must be inside a function.",
+    ),
+    "two_functions": (
+        RETURN + END,
+        f"{RETURN}\n\ndef more():\n    return 3\n{END}",
+        "line 18: this gap goes on after the end of `add`.",
+    ),
+    "indent": (RETURN + END, RETURN + END[4:], "line 21: `### END SOLUTION` must be indented like its"),
+    "half_statement": (
+        f"    together = a + b\n{RETURN}{END}",
+        f"    together = (a +\n{END}    b)\n{RETURN}",
+        "line 21: without its gaps the document is not Python (unmatched ')'); a gap must be",
+    ),
+    "unknown_part": (PART, PART.replace("add", "ad"), "01_adding has no part `ad`; did you mean `add`?"),
+    "missing_part": (PART, "", 'the part `add` of course.yml has no cell `# %% part="add"`.'),
+    "part_twice": ('part="total"', 'part="add"', "line 47: the part `add` has its cell already, in line 24."),
+    "full_part": (
+        PART,
+        PART + "\nx = 1",
+        'line 24: the cell `part="add"` must be empty; the build fills it.',
+    ),
+    "misspelt": ("part=", "prat=", "line 24: `prat` is not an option of a cell; did you mean `part`?"),
+    "no_quotes": ('part="add"', "part=add", "line 24: the cell's option `part=add` cannot be read"),
+    "both": (PART, f'{PART} picture="add"', "line 24: a cell is for a part or for a picture, not for both"),
+    "no_first_cell": (
+        "# %% [markdown]\n# # Add",
+        "x = 1\n# %%\n# # Add",
+        "line 1: the document must begin with",
+    ),
+    "not_python": (RETURN, "    return together +\n", "line 20: this is not Python: invalid syntax."),
+    "split_class": (
+        "    def push",
+        "# %%\n    def push",
+        "line 37: this cell cannot run by itself in a notebook",
+    ),
+    "name_twice": (
+        '# %% part="total"',
+        "# %%\ndef add(a):\n    # TODO: one\n    ### BEGIN SOLUTION\n    return a\n    ### END SOLUTION\n\n"
+        '# %% part="total"',
+        "line 50: `add` has a gap in another cell already (line 14).",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AUTHORS_MISTAKES)
+def test_authors_mistakes_are_sentences_with_file_and_line(course: Course, name: str) -> None:
+    old, new, sentence = AUTHORS_MISTAKES[name]
+    problems = document_problems(course, old, new)
+    assert sentence in problems
+    assert all(line.startswith(f"{LABEL}, line ") for line in problems.splitlines())
+
+
+def test_a_document_without_gaps_is_said(course: Course) -> None:
+    file = course.solution_file(course.assignments[0])
+    kept = [line for line in file.read_text().splitlines() if "SOLUTION" not in line and "TODO" not in line]
+    file.write_text("\n".join(kept))
+    with pytest.raises(DocumentError, match="line 1: the document has no gap"):
+        load_document(course, course.assignments[0])
+
+
+def test_all_problems_of_a_document_come_together(course: Course) -> None:
+    file = course.solution_file(course.assignments[0])
+    rewrite(file, "    # TODO: both numbers together\n", "")
+    rewrite(file, 'part="total"', 'part="totl"')
+    with pytest.raises(CourseError) as caught:
+        build(course)
+    assert len(caught.value.problems) == 2

@@ -1,0 +1,187 @@
+"""Known mistakes: what right edits make of the solution, and a sentence for every wrong one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from autograder.authoring.mistakes import MistakesError, load_alternatives, load_mistakes
+from autograder.course import Assignment, Course, load_course
+from tests.autograder.tiny_course import write_tiny_course
+
+LABEL = "tests/assignments/01_adding/mistakes.yml"
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return load_course(write_tiny_course(tmp_path))
+
+
+@pytest.fixture
+def adding(course: Course) -> Assignment:
+    return course.assignment("01_adding")
+
+
+def run(source: str) -> ModuleType:
+    module = ModuleType("adding")
+    exec(compile(source, "adding.py", "exec"), module.__dict__)
+    return module
+
+
+def problems_of(course: Course, text: str) -> list[str]:
+    adding = course.assignments[0]
+    course.mistakes_file(adding).write_text(text)
+    with pytest.raises(MistakesError) as caught:
+        load_mistakes(course, adding)
+    return list(caught.value.problems)
+
+
+def test_each_mistake_is_the_solution_with_its_edit(course: Course, adding: Assignment) -> None:
+    subtracts, forgets = load_mistakes(course, adding)
+    assert (subtracts.id, subtracts.title) == ("subtracts", "subtracts")
+    assert forgets.title == "forgets what came before"
+    assert forgets.hint == "What happens to the numbers of earlier pushes?"
+    assert run(subtracts.source).add(5, 3) == 2
+    total = run(forgets.source).Total(10)
+    assert [total.push(3), total.push(4)] == [3, 4]
+    solution = course.solution_file(adding).read_text()
+    assert subtracts.source == solution.replace("a + b", "a - b")
+
+
+def test_an_own_title_and_several_edits(course: Course, adding: Assignment) -> None:
+    course.mistakes_file(adding).write_text("""\
+- id: one_more
+  title: Off by one, twice
+  edits:
+    - {in: add, replace: a + b, with: a + b + 1}
+    - {in: Total.__init__, replace: self.value = start, with: self.value = start + 1}
+  hint: Where do you begin to count?
+""")
+    (off,) = load_mistakes(course, adding)
+    assert off.title == "Off by one, twice"
+    assert (run(off.source).add(1, 1), run(off.source).Total().value) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "|\n    self.value = self.value + number\n    return self.value\n",
+            "|\n    if number > 5:\n        self.value += number\n    return self.value\n",
+        ),
+        (
+            '"self.value = self.value + number\\n        return self.value"',
+            '"if number > 5:\\n            self.value += number\\n        return self.value"',
+        ),
+        (
+            "self.value = self.value + number",
+            "|\n    if number > 5:\n        self.value += number\n",
+        ),
+    ],
+    ids=["blocks", "with its own indentation", "one line by several"],
+)
+def test_edits_of_several_lines(course: Course, adding: Assignment, old: str, new: str) -> None:
+    text = f"- id: small_ones_lost\n  in: Total.push\n  replace: {old}\n  with: {new}\n  hint: h\n"
+    course.mistakes_file(adding).write_text(text)
+    (mistake,) = load_mistakes(course, adding)
+    total = run(mistake.source).Total()
+    assert [total.push(3), total.push(7)] == [0, 7]
+
+
+def test_decorators_belong_to_their_function(course: Course, adding: Assignment) -> None:
+    file = course.solution_file(adding)
+    file.write_text(
+        file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push")
+    )
+    course.mistakes_file(adding).write_text(
+        "- {id: forgets, in: Total.push, replace: functools, with: itertools, hint: h}\n"
+    )
+    assert "__import__('itertools').cache" in load_mistakes(course, adding)[0].source
+
+
+def test_an_edit_stays_inside_its_function(course: Course) -> None:
+    text = "- {id: a, in: add, replace: self.value = start, with: pass, hint: h}\n"
+    assert problems_of(course, text) == [
+        f"{LABEL}, line 1: the mistake `a`: `self.value = start` is not found in `add`; "
+        "it must be there exactly once."
+    ]
+
+
+def test_every_wrong_edit_is_a_sentence(course: Course) -> None:
+    text = """\
+- {id: nothing_new, in: add, replace: a + b, with: a + b, hint: h}
+- {id: same_to_python, in: add, replace: a + b, with: (a + b), hint: h}
+- {id: three_times, in: add, replace: together, with: x, hint: h}
+- {id: nowhere, in: Total.pusch, replace: number, with: x, hint: h}
+- {id: bare, hint: h}
+- {id: half_an_edit, in: add, replace: a + b, hint: h}
+- {id: broken, in: add, replace: a + b, with: a +, hint: h}
+- id: overlap
+  hint: h
+  edits:
+    - {in: add, replace: a + b, with: a - b}
+    - {in: add, replace: together = a + b, with: together = 3}
+- {id: broken, in: add, replace: a + b, with: a * b, hint: h}
+"""
+    assert problems_of(course, text) == [
+        f"{LABEL}, line 1: the mistake `nothing_new`: the edit changes nothing, "
+        "`replace` and `with` are the same.",
+        f"{LABEL}, line 2: the mistake `same_to_python` changes nothing: Python reads it like the solution.",
+        f"{LABEL}, line 3: the mistake `three_times`: `together` is found 3 times in `add`; "
+        "it must be there exactly once.",
+        f"{LABEL}, line 4: the mistake `nowhere`: the solution has no `Total.pusch`; "
+        "did you mean `Total.push`?",
+        f"{LABEL}, line 5: the mistake `bare` needs `in`, `replace` and `with`, or else a list of `edits`.",
+        f"{LABEL}, line 6: the mistake `half_an_edit` needs `in`, `replace` and `with`, "
+        "or else a list of `edits`.",
+        f"{LABEL}, line 7: the mistake `broken` is not Python after its edits: invalid syntax.",
+        f"{LABEL}, line 8: the mistake `overlap` has two edits of the same place; make them one.",
+        f"{LABEL}, line 13: the mistake `broken` is there already, in line 7.",
+    ]
+
+
+def test_a_wrong_file_is_sentences(course: Course) -> None:
+    text = "- {id: Capital, in: add, replace: a + b, with: a}\n- {id: b, hnt: x, edits: []}\n- 7\n"
+    assert problems_of(course, text) == [
+        f"{LABEL}, line 1: `id` of the mistake `Capital` must be small letters, digits and underscores, "
+        'such as `mask_one_late`, not the text "Capital".',
+        f"{LABEL}, line 1: the mistake `Capital` has no `hint`.",
+        f"{LABEL}, line 2: `edits` of the mistake `b` must not be an empty list.",
+        f"{LABEL}, line 2: `hnt` is not a setting of the mistake `b`; did you mean `hint`?",
+        f"{LABEL}, line 3: mistake 3 must be a block of `name: value` lines, not 7.",
+    ]
+
+
+def test_a_compiler_error_is_found_too(course: Course) -> None:
+    (problem,) = problems_of(
+        course, "- {id: a, in: add, replace: a + b, with: (yield) + (await b), hint: h}\n"
+    )
+    assert problem == f"{LABEL}, line 1: the mistake `a` is not Python after its edits: " + (
+        "'await' outside async function."
+    )
+
+
+def test_a_broken_solution_is_a_sentence(course: Course, adding: Assignment) -> None:
+    course.solution_file(adding).write_text("def add(:\n")
+    with pytest.raises(MistakesError, match=r"adding\.py, line 1: this is not Python: invalid syntax"):
+        load_mistakes(course, adding)
+    course.solution_file(adding).unlink()
+    with pytest.raises(MistakesError, match=r"adding\.py is missing; mistakes are edits of it"):
+        load_mistakes(course, adding)
+
+
+def test_no_file_means_no_known_mistakes(course: Course, adding: Assignment) -> None:
+    course.mistakes_file(adding).unlink()
+    assert load_mistakes(course, adding) == ()
+
+
+def test_alternatives_come_by_name(course: Course, adding: Assignment) -> None:
+    folder = course.suite_folder(adding) / "alternatives"
+    (folder / "a_first.py").write_text("add = int.__add__\n")
+    assert [name for name, _ in load_alternatives(course, adding)] == ["a_first", "with_sum"]
+    assert run(load_alternatives(course, adding)[1][1]).add(2, 3) == 5
+    (folder / "a_first.py").write_text("def add(\n")
+    with pytest.raises(MistakesError, match=r"alternatives/a_first\.py, line 1: this is not Python"):
+        load_alternatives(course, adding)
