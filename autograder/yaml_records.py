@@ -198,16 +198,12 @@ class MarkedYaml:
         """How a sentence calls the thing at `place`: the part `mask` of `03_masked_heads`."""
         if not place:
             return self.noun
-        *around, key = place
-        while around and isinstance(around[-1], str) and isinstance(key, str):
-            return f"`{key}` of {self.name_of(tuple(around))}"
+        around, key = place[:-1], place[-1]
         if isinstance(key, str):
-            return f"`{key}`" if not around else f"`{key}` of {self.name_of(tuple(around))}"
+            return f"`{key}` of {self.name_of(around)}" if around else f"`{key}`"
         noun = str(around[-1]).removesuffix("s") if around else self.item
-        outer = tuple(around[:-1])
-        own = self._own_name(place)
+        own, owner = self._own_name(place), self._own_name(around[:-1])
         called = f"the {noun} `{own}`" if own else f"{noun} {key + 1}"
-        owner = self._own_name(outer) if outer else None
         return f"{called} of `{owner}`" if owner else called
 
     def _own_name(self, place: Place) -> str | None:
