@@ -12,13 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.checks.gradients import private_generator
+from autograder.checks.gradients import fresh, private_generator
 from autograder.checks.sentences import (
     CheckFailed,
+    actor,
     fault,
     number,
     place,
-    subject,
+    verb,
     without_inputs,
 )
 from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
@@ -36,13 +37,13 @@ def input_untouched(function: Function, *inputs: Any, what: str = "the call") ->
         which = "its input" if len(inputs) == 1 else f"its input number {i + 1}"
         if now.shape != then.shape:
             shapes = f"its shape was {tuple(then.shape)} before and is {tuple(now.shape)} after"
-            raise fault(what, f"changed {which}: {shapes}.")
+            raise fault(what, f"changed {which}: {shapes}.", actor)
         gap = first_difference(now, then, atol=0.0, rtol=0.0)
         if gap is not None:
             start = f"changed {which}" + (f" at {gap.where}" if gap.where else "")
             raise CheckFailed(
-                f"{subject(what)} {start}: it was {gap.expected} before and is {gap.came} after.",
-                f"{subject(without_inputs(what))} {start}; an input must keep its values.",
+                f"{actor(what)} {start}: it was {gap.expected} before and is {gap.came} after.",
+                f"{actor(without_inputs(what))} {start}; an input must keep its values.",
             )
 
 
@@ -51,7 +52,7 @@ def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -
     was_training = module.training
     module.eval()
     try:
-        first, second = _tensors(module(*inputs), what), _tensors(module(*inputs), what)
+        first, second = (_tensors(module(*fresh(*inputs)), what) for _ in range(2))
     finally:
         module.train(was_training)
     for one, two in zip(first, second, strict=False):
@@ -64,7 +65,7 @@ def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -
 
 def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
     """Each row of the batch gets the answer that it gets alone."""
-    together = _numbers(function(x), what)
+    together = _numbers(function(x.clone()), what)
     _starts_like(together, x, 1, what)
     for row in range(x.shape[0]):
         name = f"{what} for one row alone"
@@ -78,7 +79,7 @@ def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: 
 
 def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
     """Cutting the future off changes nothing: f(x[:, :t]) == f(x)[:, :t] for every t."""
-    full = _numbers(function(x), what)
+    full = _numbers(function(x.clone()), what)
     _starts_like(full, x, 2, what)
     for t in range(1, x.shape[1]):
         words = "the first position" if t == 1 else f"the first {t} positions"
@@ -99,7 +100,7 @@ def permutation_equivariant(
     order = torch.randperm(length, generator=private_generator())
     if torch.equal(order, torch.arange(length)):
         order = order.roll(1)
-    straight = _numbers(function(x), what)
+    straight = _numbers(function(x.clone()), what)
     _starts_like(straight, x, 2, what)
     shuffled = _numbers(function(x[:, order].clone()), what)
     shape(shuffled, tuple(straight.shape), f"{what} after shuffling")
@@ -118,7 +119,10 @@ def padding_invariant(
     True where row b is beyond lengths[b]. Only real positions are compared.
     """
     padding = torch.arange(x.shape[1]) >= torch.tensor(list(lengths))[:, None]
-    first, other = tensor(function(x, padding), what), tensor(function(_repad(x, padding), padding), what)
+    first, other = (
+        tensor(function(x.clone(), padding.clone()), what),
+        tensor(function(_repad(x, padding), padding.clone()), what),
+    )
     _starts_like(first, x, 2, what)
     shape(other, tuple(first.shape), what)
     axes = _without_batch(first)
@@ -147,11 +151,11 @@ def heads_local(
 
     Example: `heads_local(mha, x, 4, touch=lambda h: checks.randomize(mha.heads[h].value))`
     """
-    before = _numbers(module(x), what)
+    before = _numbers(module(*fresh(x)), what)
     width = before.shape[-1] // num_heads
     for head in range(num_heads):
         touch(head)
-        after = _numbers(module(x), what)
+        after = _numbers(module(*fresh(x)), what)
         shape(after, tuple(before.shape), what)
         apart = (after - before).abs().reshape(-1, before.shape[-1]).amax(0)
         moved = apart > 1e-9 * before.abs().max()
@@ -185,7 +189,7 @@ def silent_sublayers(
     before = [parameter.detach().clone() for parameter in silence]
     try:
         _fill(silence, [torch.zeros_like(values) for values in before])
-        got, wanted = module(x), expected(x)
+        got, wanted = module(*fresh(x)), expected(*fresh(x))
     finally:
         _fill(silence, before)
     close(got, wanted, what, atol=atol)
@@ -200,13 +204,13 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     Example: `convex_hull(lambda v: student.attention(q, k, v)[0], v)`
     """
     same = values.detach()[..., :1, :].expand_as(values).contiguous()
-    out = _numbers(function(same), what)
+    out = _numbers(function(same.clone()), what)
     _is_mean_of(out, values, what)
     gap = first_difference(out, same[..., :1, :].expand(out.shape), atol=atol)
     if gap is not None:
         start = f"When all values are one and the same vector, {what} must be that vector, but differs"
         raise _gap(start, gap, "came back", "was the value")
-    out = _numbers(function(values), what)
+    out = _numbers(function(values.clone()), what)
     _is_mean_of(out, values, what)
     low, high = values.detach().amin(-2, keepdim=True), values.detach().amax(-2, keepdim=True)
     outside = (out < low - atol) | (out > high + atol)
@@ -247,7 +251,10 @@ def _starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
     if got.shape[:rank] != x.shape[:rank]:
         wanted = ", ".join(str(size) for size in x.shape[:rank])
         names = ", ".join(("batch", "position")[:rank])
-        raise fault(what, f"has shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …).")
+        raise fault(
+            what,
+            f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …).",
+        )
 
 
 def _without_batch(whole: Tensor) -> tuple[str, ...] | None:
@@ -279,4 +286,4 @@ def _is_mean_of(out: Tensor, values: Tensor, what: str) -> None:
     lead, width = values.shape[:-2], values.shape[-1]
     if out.ndim != values.ndim or out.shape[:-2] != lead or out.shape[-1] != width:
         wanted = ", ".join(str(size) for size in (*lead, "…", width))
-        raise fault(what, f"has shape {tuple(out.shape)}; ({wanted}) was expected.")
+        raise fault(what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; ({wanted}) was expected.")

@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from autograder.checks.sentences import (
     CheckFailed,
+    actor,
     cut,
-    is_call,
     kind,
     show,
-    subject,
     without_inputs,
     without_literals,
 )
@@ -73,8 +72,8 @@ class _Refusal:
         if self.words and not any(_mentions(text, word) for word in self.words):
             start = f"raised {_article(name)}, as it should, but its message"
             raise CheckFailed(
-                f"{_begin(self.call)} {start} does not name {_either(self.words)} ({message}).",
-                f"{_begin(_hidden(self.call))} {start} does not name {self._public_words()}.",
+                f"{actor(self.call)} {start} does not name {_either(self.words)} ({message}).",
+                f"{actor(_hidden(self.call))} {start} does not name {self._public_words()}.",
             ) from None
 
     def failure(self, did: str, public: str) -> CheckFailed:
@@ -82,8 +81,8 @@ class _Refusal:
         full = f"{name} that names {_either(self.words)}" if self.words else name
         hidden = f"{name} that names {self._public_words()}" if self.words else name
         return CheckFailed(
-            f"{_begin(self.call)} {did}, but {full} was expected.",
-            f"{_begin(_hidden(self.call))} {public}, but {hidden} was expected.",
+            f"{actor(self.call)} {did}, but {full} was expected.",
+            f"{actor(_hidden(self.call))} {public}, but {hidden} was expected.",
         )
 
     def _public_words(self) -> str:
@@ -95,11 +94,6 @@ class _Refusal:
 
 def _hidden(call: str) -> str:
     return without_literals(without_inputs(call))
-
-
-def _begin(call: str) -> str:
-    """The call as the subject of 'raised' and 'returned': code stays as it is, prose gets a capital."""
-    return call if is_call(call) else subject(call)
 
 
 def _mentions(message: str, word: Word) -> bool:

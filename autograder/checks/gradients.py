@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.checks.sentences import CheckFailed, fault, several
+from autograder.checks.sentences import CheckFailed, fault, several, verb
 from autograder.checks.values import close, first_index, shape, tensor
 
 LEAK = 1e-9  # as a share of the strongest gradient: above it, a position that must be silent is heard
@@ -22,6 +22,11 @@ BLIND = 1e-14  # below it, a position that should be heard is not
 def private_generator() -> torch.Generator:
     """A generator that starts where the test's own seed started, untouched by anybody's draws."""
     return torch.Generator().manual_seed(torch.initial_seed())
+
+
+def fresh(*inputs: Any) -> tuple[Any, ...]:
+    """The inputs with every tensor copied, so that code which changes its input spoils only a copy."""
+    return tuple(value.clone() if isinstance(value, Tensor) else value for value in inputs)
 
 
 def causal_by_gradient(
@@ -78,7 +83,7 @@ def parameter_gradients_close(
     missing = [name for name in expected if name not in actual]
     if missing:
         raise fault("the module", f"lacks {several('parameter', missing)}.")
-    mine, theirs = module(*inputs), reference(*inputs)
+    mine, theirs = module(*fresh(*inputs)), reference(*fresh(*inputs))
     got, wanted = _pull_back(mine, [actual[name] for name in expected], theirs, list(expected.values()))
     for name, g, w in zip(expected, got, wanted, strict=True):
         _same_gradient(g, w, f"{what} of {name}", atol, rtol)
@@ -88,10 +93,10 @@ def _who_hears_whom(function: Callable[[Tensor], Any], x: Tensor, what: str) -> 
     """A (T, T) table: how strongly output t reacts to input s."""
     length = x.shape[1]
     source = x.detach().clone().requires_grad_()
-    out = function(source)
+    out = function(source.clone())
     if tensor(out, what).shape[:2] != x.shape[:2]:
         wanted = f"({x.shape[0]}, {length}, …) was expected (batch, position, …)"
-        raise fault(what, f"has shape {tuple(out.shape)}; {wanted}.")
+        raise fault(what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; {wanted}.")
     _still_connected(out)
     cotangent = _cotangent(out)
     rows = []
@@ -124,7 +129,7 @@ def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list
             value = value.detach().clone().requires_grad_()
             floats.append(value)
         copies.append(value)
-    return function(*copies), floats
+    return function(*fresh(*copies)), floats
 
 
 def _pull_back(

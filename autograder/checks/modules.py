@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from autograder.checks.sentences import (
     CheckFailed,
+    actor,
     fault,
     kind,
     returned,
     several,
     some,
-    subject,
     without_inputs,
 )
 
@@ -31,8 +31,8 @@ def parameter_count(module: Any, n: int, what: str = "the module") -> None:
     if count != n:
         word = "many" if count > n else "few"
         raise CheckFailed(
-            f"{subject(what)} has {count} parameters; {n} were expected ({abs(count - n)} too {word}).",
-            f"{subject(without_inputs(what))} has {count} parameters, which is too {word}.",
+            f"{actor(what)} has {count} parameters; {n} were expected ({abs(count - n)} too {word}).",
+            f"{actor(without_inputs(what))} has {count} parameters, which is too {word}.",
         )
 
 
@@ -40,7 +40,7 @@ def no_parameters(module: Any, what: str = "the module") -> None:
     """Nothing in the module is trainable."""
     names = [name for name, _ in _module(module, what).named_parameters()]
     if names:
-        raise fault(what, f"should have no trainable parameters, but has {some(names)}.")
+        raise fault(what, f"should have no trainable parameters, but has {some(names)}.", actor)
 
 
 def buffers_follow(
@@ -65,7 +65,7 @@ def buffers_follow(
         stuck = [name for name, buffer in floats if buffer.dtype is not torch.float64]
         end = f"was turned into float64, but {several('buffer', stuck)} stayed behind." if stuck else None
     if end:
-        raise fault(what, end)
+        raise fault(what, end, actor)
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
@@ -107,7 +107,7 @@ def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str
         name = wrong[0]
         faults = [f"has a parameter {name} of shape {actual[name]}; {expected[name]} was expected"]
     if faults:
-        raise fault(what, f"{' and '.join(faults)}.")
+        raise fault(what, f"{' and '.join(faults)}.", actor)
 
 
 def _holds(buffer: Tensor, table: Tensor) -> bool:

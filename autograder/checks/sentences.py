@@ -7,7 +7,7 @@ anything of it is used, and everything that is shown is cut to a fixed length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -99,9 +99,14 @@ def returned(what: str, value: str) -> str:
     return f"{subject(what)} {verb(what, 'is', 'are')} {value}"
 
 
-def fault(what: str, end: str) -> CheckFailed:
+def actor(what: str) -> str:
+    """The beginning of a sentence about the call or the object itself, not about what it gave back."""
+    return what if is_call(what) else subject(what)
+
+
+def fault(what: str, end: str, begin: Callable[[str], str] = subject) -> CheckFailed:
     """A failure whose sentence holds nothing secret but the inputs that its description shows."""
-    return CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {end}")
+    return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end}")
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -137,15 +142,19 @@ def _show(value: Any, depth: int) -> str:
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, (str, bytes)):
-        return repr(value[: LONGEST + 1])
+        return _quoted(value, LONGEST - 10)
     if isinstance(value, (list, tuple)) and depth < 3:
         return _show_items(value, "[]" if isinstance(value, list) else "()", depth)
     if isinstance(value, dict) and depth < 3:
         pairs = [f"{_show(k, 3)}: {_show(v, depth + 1)}" for k, v in _first(value.items())]
         return "{" + _join(pairs, len(value)) + "}"
-    if isinstance(value, Tensor) and value.ndim <= 1 and value.numel() <= MOST_ITEMS:
+    if isinstance(value, Tensor) and is_plain(value) and value.ndim <= 1 and value.numel() <= MOST_ITEMS:
         return f"tensor({_show(value.detach().tolist(), 2)})"
     return kind(value)
+
+
+def _quoted(value: str | bytes, longest: int) -> str:
+    return repr(value) if len(value) <= longest else f"{value[:longest]!r}…"
 
 
 def _show_items(value: Sequence[Any], brackets: str, depth: int) -> str:
@@ -167,13 +176,15 @@ def kind(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
+        if not is_plain(value):
+            return "a sparse tensor" if value.layout is not torch.strided else "a tensor without numbers"
         if value.ndim == 0:
             return "a tensor with a single number"
         return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, numpy.ndarray):
         return "a numpy array"
     if isinstance(value, str):
-        return f"the text {cut(repr(value[:60]), 60)}"
+        return f"the text {_quoted(value, 60)}"
     if isinstance(value, (list, tuple, dict)):
         word = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "dict"
         return f"a {word} of {len(value)}"
@@ -182,14 +193,18 @@ def kind(value: Any) -> str:
     return _strange_kind(value)
 
 
+def is_plain(value: Tensor) -> bool:
+    """An ordinary tensor: dense, and with numbers behind it."""
+    return value.layout is torch.strided and not value.is_meta
+
+
 def _strange_kind(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {cut(value.__name__, 60)}"
     name = type(value).__name__
-    if name in ("Opaque", "Handle"):
-        text = repr(value)
-        match = re.match(r"<?([\w.]+)", text)
-        name = match.group(1) if match else text
+    if type(value).__module__.startswith("autograder.student."):  # it stands for something of the student's
+        match = re.match(r"<(?:the student's )?(\w+)", repr(value))
+        name = match.group(1) if match else "strange object"
     name = cut(name, 60)
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 

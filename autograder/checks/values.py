@@ -16,6 +16,7 @@ from autograder.checks.sentences import (
     CheckFailed,
     dtype_kind,
     fault,
+    is_plain,
     kind,
     number,
     place,
@@ -115,7 +116,7 @@ def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None 
 
 def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None) -> Tensor:
     """The value as a plain tensor without history; fails when it is anything else."""
-    if isinstance(actual, Tensor):
+    if isinstance(actual, Tensor) and is_plain(actual):
         return actual.detach().cpu()
     wanted = "a tensor" if expected is None else kind(expected)
     raise _wrong_type(actual, wanted, what)
@@ -275,9 +276,9 @@ def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor
         if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
             raise _wrong_type(actual, "a number" if isinstance(actual, bool) else "True or False", what)
         return _as_tensor(actual).to(_number_type(wanted))
-    if not isinstance(actual, Tensor):
-        raise _wrong_type(actual, kind(wanted) if isinstance(expected, Tensor) else "a number", what)
-    got = actual.detach().cpu()
+    if not isinstance(actual, Tensor) and not isinstance(expected, Tensor):
+        raise _wrong_type(actual, "a number", what)
+    got = tensor(actual, what, wanted)
     whole_for_number = _exact(got) and got.dtype is not torch.bool and not isinstance(expected, Tensor)
     return got.double() if whole_for_number else got
 
@@ -369,7 +370,7 @@ def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
         hidden = without_literals(end)
         raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {hidden}")
     for key, wanted in expected.items():
-        equal(actual[key], wanted, f"{_key(key)} of {what}")
+        equal(actual[key], wanted, f"the entry {_key(key)} of {what}")
 
 
 def _key(key: Any) -> str:
