@@ -1,0 +1,1028 @@
+"""The sandbox, wall by wall: each test is one thing that a student's code might try."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import platform
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import textwrap
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from autograder.records import InfrastructureError
+from autograder.sandbox import doctor, launcher, seccomp
+from autograder.sandbox.launcher import Ending, Sandbox, SandboxUnavailable
+
+ROOT = Path(__file__).resolve().parents[2]
+SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
+
+# runs what the test sends; a student's code gets exactly as far as this
+ENTRY = '''
+import json, traceback
+
+def run(channel):
+    reader = channel.makefile("rb")
+    for line in reader:
+        text, arguments = json.loads(line)
+        space = {}
+        try:
+            exec(text, space)
+            answer = {"value": space["attempt"](*arguments)}
+        except BaseException as error:
+            answer = {"error": type(error).__name__, "errno": getattr(error, "errno", None), "text": str(error)}
+        channel.sendall(json.dumps(answer).encode() + b"\\n")
+'''
+
+NUMBERS = dict(
+    call_seconds=5,
+    load_seconds=5,
+    cpu_seconds=10,
+    submission_seconds=20,
+    memory_mb=512,
+    file_mb=1,
+    scratch_mb=4,
+    processes=16,
+    open_files=64,
+    output_kb=64,
+)
+
+
+def limits(**changed: float) -> SimpleNamespace:
+    return SimpleNamespace(**(NUMBERS | changed))
+
+
+def ask(worker: launcher.WorkerProcess, text: str, *arguments: object, seconds: float = 15) -> dict:
+    """What the function `attempt` of `text` answers inside the worker."""
+    worker.socket.settimeout(seconds)
+    worker.socket.sendall(json.dumps([textwrap.dedent(text), arguments]).encode() + b"\n")
+    return hear(worker)
+
+
+def hear(worker: launcher.WorkerProcess) -> dict:
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = worker.socket.recv(65536)
+        if not chunk:
+            raise EOFError("the worker has ended")
+        line += chunk
+    return json.loads(line)
+
+
+def attempt(sandbox: Sandbox, text: str, *arguments: object, **changed: float) -> dict:
+    """The same in a fresh worker of its own."""
+    with sandbox.spawn(limits(**changed)) as worker:
+        return ask(worker, text, *arguments)
+
+
+def last_attempt(sandbox: Sandbox, text: str, **changed: float) -> Ending:
+    """How a worker ends that does not answer."""
+    with sandbox.spawn(limits(**changed)) as worker:
+        with pytest.raises((EOFError, ConnectionError)):
+            ask(worker, text)
+        return worker.end(kill=False)
+
+
+def descendants(pid: int) -> set[int]:
+    """All living processes below `pid`, seen from this machine."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            state, parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                parents[int(name)] = int(parent)
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new}
+        found |= new
+    return found
+
+
+def living(pids: set[int]) -> set[int]:
+    """Those of `pids` that still run; a zombie whose parent does not look does not."""
+    alive = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                alive.add(pid)
+    return alive
+
+
+def wait_until(condition, seconds: float = 10) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return bool(condition())
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, doctor.TierReport]:
+    return {report.tier: report for report in doctor.examine()}
+
+
+@pytest.fixture(scope="module")
+def entry(tmp_path_factory) -> dict:
+    folder = tmp_path_factory.mktemp("entry")
+    (folder / "sandbox_entry.py").write_text(ENTRY)
+    folder.chmod(0o755)
+    return dict(entry="sandbox_entry:run", folders=[folder], warm=False)
+
+
+@pytest.fixture(scope="module")
+def started(reports, entry):
+    """Sandboxes by tier, started when first asked for; skips where a tier does not work here."""
+    os.environ["GRADERS_SECRET"] = "tell nobody"
+    sandboxes: dict[str, Sandbox] = {}
+
+    def of(tier: str) -> Sandbox:
+        if not reports[tier].works:
+            pytest.skip(reports[tier].reason)
+        if tier not in sandboxes:
+            sandboxes[tier] = Sandbox(tier, **entry)
+        return sandboxes[tier]
+
+    yield of
+    for sandbox in sandboxes.values():
+        sandbox.close()
+    del os.environ["GRADERS_SECRET"]
+
+
+@pytest.fixture(params=SAFE)
+def safe(request, started) -> Sandbox:
+    return started(request.param)
+
+
+@pytest.fixture(params=ALL)
+def any_tier(request, started) -> Sandbox:
+    return started(request.param)
+
+
+@pytest.fixture
+def namespaces(started) -> Sandbox:
+    return started("namespaces")
+
+
+# ------------------------------------------------------------------ files
+
+
+HIDDEN = ["/etc/passwd", "/etc", "/root", "/home", "/var", "/sys", "/proc/1/environ", "/proc/self/cmdline", "/tmp"]
+LOOK = """
+    import os
+    def attempt(*paths):
+        seen = []
+        for path in paths:
+            try:
+                os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1)
+            except OSError:
+                continue
+            seen.append(path)
+        return seen
+"""
+
+
+def test_files_of_the_machine_and_the_course_cannot_be_read(safe):
+    of_the_course = [str(ROOT), str(ROOT / "pyproject.toml"), str(ROOT / "tests"), str(ROOT / "solutions"), __file__]
+    paths = [*HIDDEN, *of_the_course, str(Path.home()), "/proc/self/environ", "/dev/shm", "/dev/tty", "/dev/mem"]
+    assert attempt(safe, LOOK, *paths) == {"value": []}
+
+
+def test_what_a_submission_needs_can_be_read(any_tier):
+    text = """
+        def attempt():
+            import decimal, random, typing, autograder.records, numpy
+            random.seed()
+            return [open("/dev/null").read(), len(open("/dev/urandom", "rb").read(4))]
+    """
+    assert attempt(any_tier, text) == {"value": ["", 4]}
+
+
+def test_a_machine_with_nothing_on_it(namespaces):
+    text = """
+        import os, sys, autograder
+        def attempt():
+            places = [*sys.path, sys.prefix, autograder.__file__, os.getcwd(), *sys.argv, *sys.orig_argv]
+            return [sorted(os.listdir("/")), os.listdir("/proc"), os.listdir("."), os.getuid(),
+                    os.uname().nodename, places]
+    """
+    root, processes, scratch, uid, host, places = attempt(namespaces, text)["value"]
+    allowed = {"box", "dev", "engine", "lib", "lib64", "packages", "proc", "python", "usr"}
+    assert set(root) <= allowed
+    assert (processes, scratch, uid, host) == ([], [], 65534, "sandbox")
+    outside = [place for place in places if str(ROOT) in place or str(Path.home()) in place]
+    assert outside == []
+
+
+def test_the_course_is_not_on_the_import_path(any_tier):
+    text = """
+        import sys
+        def attempt():
+            return [sys.path, sys.argv, sys.orig_argv, sys.flags.isolated, sys.flags.no_site]
+    """
+    path, arguments, original, isolated, no_site = attempt(any_tier, text)["value"]
+    assert str(ROOT) not in path and "" not in path
+    assert (arguments, original, isolated, no_site) == (["autograder"], [], 1, 1)
+
+
+def test_nothing_of_the_graders_environment(any_tier):
+    answer = attempt(any_tier, "import os\ndef attempt():\n    return dict(os.environ)")
+    names = {"HOME", "LANG", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "OMP_NUM_THREADS",
+             "OPENBLAS_NUM_THREADS", "PATH", "PWD", "TMPDIR", "USER", "LC_CTYPE"}  # fmt: skip
+    assert set(answer["value"]) <= names
+
+
+def test_nothing_can_be_written_outside_the_scratch_folder(safe):
+    text = """
+        import os
+        def attempt(*folders):
+            written = []
+            for folder in folders:
+                for write in (lambda p: open(p + "/x", "w"), lambda p: os.mkdir(p + "/y"), lambda p: os.chmod(p, 0o777),
+                              lambda p: os.utime(p), lambda p: os.symlink("/", p + "/z"), lambda p: os.truncate(p, 0)):
+                    try:
+                        write(folder)
+                    except OSError:
+                        continue
+                    written.append(folder)
+            return written
+    """
+    folders = ["/", "/tmp", "/usr", "/usr/lib", "/dev", "/dev/shm", "/etc", "/var/tmp", "/packages/0", "/engine"]
+    folders += ["/engine/autograder", str(ROOT), str(ROOT / "autograder"), sysconfig.get_path("purelib"), str(Path.home())]
+    assert attempt(safe, text, *folders) == {"value": []}
+    assert not (ROOT / "x").exists() and not (ROOT / "autograder" / "x").exists()
+
+
+def test_the_scratch_folder_is_small_and_empty_again_for_the_next(namespaces):
+    fill = """
+        import os
+        def attempt():
+            written = 0
+            try:
+                for number in range(1000):
+                    with open(f"file{number}", "wb") as file:
+                        written += file.write(bytes(500_000))
+            except OSError as error:
+                return [written, error.errno]
+    """
+    written, number = attempt(namespaces, fill)["value"]
+    assert 1_000_000 < written <= 4 * 2**20
+    assert number == errno.ENOSPC
+    assert attempt(namespaces, "import os\ndef attempt():\n    return os.listdir('.')") == {"value": []}
+
+
+def test_a_million_empty_files_are_refused(namespaces):
+    text = """
+        def attempt():
+            for number in range(10_000):
+                open(f"{number}", "w").close()
+    """
+    assert attempt(namespaces, text)["errno"] == errno.ENOSPC
+
+
+def test_a_large_file_is_refused(namespaces):
+    text = """
+        def attempt():
+            with open("large", "wb") as file:
+                file.write(bytes(3_000_000))
+    """
+    assert attempt(namespaces, text)["errno"] == errno.EFBIG
+
+
+def test_under_landlock_there_is_no_folder_to_write_to(started):
+    text = "import tempfile\ndef attempt():\n    return tempfile.mkdtemp()"
+    assert attempt(started("landlock"), text)["error"] in ("FileNotFoundError", "PermissionError")
+
+
+def test_proc_tells_nothing(safe):
+    text = """
+        import os
+        def attempt():
+            found = []
+            for place in ("/proc", "/proc/self", "/proc/self/fd", "/proc/1", "/proc/sys/kernel"):
+                try:
+                    found += os.listdir(place)
+                except OSError:
+                    pass
+            return found
+    """
+    assert attempt(safe, text) == {"value": []}
+
+
+# ------------------------------------------------------------------ network, processes, signals
+
+
+def test_no_network(any_tier):
+    text = """
+        import socket
+        def attempt():
+            made = []
+            for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16, 17):
+                for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+                    try:
+                        socket.socket(family, kind)
+                    except PermissionError:
+                        continue
+                    made.append([family, kind])
+            try:
+                made.append(socket.getaddrinfo("example.org", 80))
+            except OSError:
+                pass
+            return made
+    """
+    assert attempt(any_tier, text) == {"value": []}
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "os.fork()",
+        "os.forkpty()",
+        "os.execv('/usr/bin/env', ['env'])",
+        "os.posix_spawn('/usr/bin/env', ['env'], {})",
+        "__import__('subprocess').run(['/usr/bin/env'])",
+        "__import__('multiprocessing').Pool(1)",
+    ],
+)
+def test_no_other_process(any_tier, action):
+    answer = attempt(any_tier, f"import os\ndef attempt():\n    return {action}")
+    assert answer.get("error") in ("PermissionError", "OSError"), answer
+
+
+def test_no_shell(any_tier):
+    with any_tier.spawn(limits()) as worker:
+        assert ask(worker, "import os\ndef attempt(): return os.system('echo ran; true')")["value"] != 0
+        assert worker.output() == ""
+
+
+def test_signals_reach_nobody_else(any_tier):
+    text = """
+        import os, signal
+        def attempt(*pids):
+            reached = []
+            for pid in (0, -1, 2, 3, os.getppid(), *pids):
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except (PermissionError, ProcessLookupError):
+                    continue
+                reached.append(pid)
+            try:
+                os.killpg(0, signal.SIGKILL)
+            except PermissionError:
+                pass
+            return reached
+    """
+    victim = subprocess.Popen(["sleep", "30"])
+    try:
+        assert attempt(any_tier, text, os.getpid(), victim.pid) == {"value": []}
+        assert victim.poll() is None
+        assert attempt(any_tier, "def attempt(): return 1") == {"value": 1}
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def test_no_limit_and_no_owner_of_another_process_can_be_set(any_tier):
+    text = """
+        import fcntl, os, resource, signal
+        def attempt(pid):
+            refused = 0
+            for action in (lambda: resource.prlimit(pid, resource.RLIMIT_CPU, (1, 1)),
+                           lambda: fcntl.fcntl(3, fcntl.F_SETOWN, pid),
+                           lambda: fcntl.fcntl(3, 10, signal.SIGKILL),
+                           lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+                           lambda: os.sched_setaffinity(pid, {0})):
+                try:
+                    action()
+                except PermissionError:
+                    refused += 1
+            return refused
+    """
+    assert attempt(any_tier, text, os.getpid()) == {"value": 5}
+
+
+def test_limits_cannot_be_raised_again(any_tier):
+    text = """
+        import resource
+        def attempt():
+            for kind in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE):
+                soft, hard = resource.getrlimit(kind)
+                try:
+                    resource.setrlimit(kind, (hard + 1, hard + 1))
+                except (ValueError, OSError):
+                    continue
+                return kind
+    """
+    assert attempt(any_tier, text) == {"value": None}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="The numbers in this test are those of x86_64.")
+def test_dangerous_system_calls_live(any_tier):
+    text = """
+        import ctypes, os
+        calls = dict(ptrace=101, mount=165, unshare=272, setns=308, bpf=321, keyctl=250, add_key=248, shmget=29,
+                     memfd_create=319, prctl=157, chroot=161, seccomp=317, personality=135, userfaultfd=323,
+                     process_vm_readv=310, perf_event_open=298, chmod=90, vfork_is_never_tried=58)
+        def attempt():
+            libc, answers = ctypes.CDLL(None, use_errno=True), {}
+            for name, number in calls.items():
+                if not name.startswith("vfork"):
+                    answers[name] = [libc.syscall(number, 0, 0, 0, 0), ctypes.get_errno()]
+            answers["io_uring_setup"] = [libc.syscall(425, 1, 0), ctypes.get_errno()]
+            answers["clone3"] = [libc.syscall(435, 0, 0), ctypes.get_errno()]
+            answers["x32 getpid"] = [libc.syscall(0x40000000 | 39), ctypes.get_errno()]
+            return answers
+    """
+    answers = attempt(any_tier, text)["value"]
+    unknown = {name: answers.pop(name) for name in ("io_uring_setup", "clone3")}
+    assert set(map(tuple, unknown.values())) == {(-1, errno.ENOSYS)}
+    assert set(map(tuple, answers.values())) == {(-1, errno.EPERM)}, answers
+
+
+def test_the_terminal_cannot_be_typed_into(any_tier):
+    text = """
+        import fcntl
+        def attempt():
+            fcntl.ioctl(0, 0x5412, b"x")
+    """
+    answer = attempt(any_tier, text)
+    assert (answer["error"], answer["errno"]) == ("PermissionError", errno.EPERM)
+
+
+def test_only_four_descriptors_are_open(any_tier):
+    text = """
+        import os
+        def attempt():
+            found = []
+            for number in range(64):
+                try:
+                    os.fstat(number)
+                except OSError:
+                    continue
+                found.append(number)
+            return found
+    """
+    assert attempt(any_tier, text) == {"value": [0, 1, 2, 3]}
+
+
+def test_stop_signals_do_not_keep_a_worker_alive(any_tier):
+    text = """
+        import os, signal
+        def attempt():
+            for number in (signal.SIGSTOP, signal.SIGTSTP):
+                os.kill(os.getpid(), number)
+            while True:
+                signal.pause()
+    """
+    started_at = time.monotonic()
+    ending = last_attempt(any_tier, text, submission_seconds=1)
+    assert ending.reason == "wall"
+    assert time.monotonic() - started_at < 5
+
+
+def test_ignoring_every_signal_does_not_help(any_tier):
+    text = """
+        import signal, time
+        def attempt():
+            for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_IGN)
+            while True:
+                time.sleep(1)
+    """
+    assert last_attempt(any_tier, text, submission_seconds=1).reason == "wall"
+
+
+def test_a_daemon_dies_with_its_worker(any_tier):
+    text = """
+        import os, threading, time
+        def attempt():
+            threading.Thread(target=time.sleep, args=(60,)).start()
+            try:
+                os.setsid()
+                if os.fork() == 0:
+                    time.sleep(60)
+            except PermissionError:
+                pass
+            return "started"
+    """
+    before = descendants(os.getpid())
+    with any_tier.spawn(limits()) as worker:
+        assert ask(worker, text) == {"value": "started"}
+        workers = descendants(os.getpid()) - before
+        assert workers
+    assert living(workers) == set()
+
+
+# ------------------------------------------------------------------ resources
+
+
+def test_memory_is_limited_and_the_worker_lives_on(any_tier):
+    texts = [
+        "def attempt(): bytearray(700 * 2**20)",
+        "import mmap\ndef attempt(): mmap.mmap(-1, 700 * 2**20)",
+        "def attempt(): return len([bytes(2**20) for _ in range(700)])",
+    ]
+    with any_tier.spawn(limits(memory_mb=512)) as worker:
+        assert ask(worker, "def attempt(): return len(bytearray(300 * 2**20))") == {"value": 300 * 2**20}
+        errors = [ask(worker, text)["error"] for text in texts]
+        assert [error for error in errors if error not in ("MemoryError", "OSError")] == []
+
+
+def test_threads_are_limited(any_tier):
+    if any_tier.note:
+        pytest.skip(any_tier.note)
+    text = """
+        import threading, time
+        threading.stack_size(64 * 1024)
+        def attempt():
+            started = 0
+            try:
+                for _ in range(2000):
+                    threading.Thread(target=time.sleep, args=(3,), daemon=True).start()
+                    started += 1
+            except RuntimeError:
+                return started
+    """
+    started = attempt(any_tier, text, processes=16)["value"]
+    assert started is not None and 1 <= started <= 60
+
+
+def test_processor_time_is_limited(any_tier):
+    ending = last_attempt(any_tier, "def attempt():\n    while True: pass", cpu_seconds=1)
+    assert (ending.reason, ending.code) == ("cpu", -signal.SIGKILL)
+    assert 0.5 < ending.cpu_seconds < 3
+
+
+def test_wall_clock_time_is_limited(any_tier):
+    started_at = time.monotonic()
+    ending = last_attempt(any_tier, "import time\ndef attempt(): time.sleep(60)", submission_seconds=1)
+    assert (ending.reason, ending.code) == ("wall", -signal.SIGKILL)
+    assert 0.9 < time.monotonic() - started_at < 4
+
+
+def test_a_flood_of_output_is_cut_without_an_error(any_tier):
+    text = """
+        def attempt():
+            print("first")
+            for _ in range(300):
+                print("x" * 10_000)
+            return "done"
+    """
+    with any_tier.spawn(limits(output_kb=64)) as worker:
+        assert ask(worker, text) == {"value": "done"}
+        assert worker.output().startswith("first\nxxx")
+        assert len(worker.output(limit=10**9)) == 64 * 1024
+        assert worker.output(limit=5) == "first"
+
+
+def test_raw_output_is_limited_like_a_file(any_tier):
+    text = """
+        import os
+        def attempt():
+            while True:
+                os.write(1, bytes(100_000))
+    """
+    with any_tier.spawn(limits(file_mb=1)) as worker:
+        assert ask(worker, text)["errno"] == errno.EFBIG
+        assert len(worker.output(limit=10**9)) <= 2**20
+
+
+def test_output_that_is_no_text_is_replaced(any_tier):
+    with any_tier.spawn(limits()) as worker:
+        ask(worker, "import os\ndef attempt(): os.write(1, b'ok \\xff\\xfe')")
+        assert worker.output() == "ok \ufffd\ufffd"
+
+
+def test_descriptors_are_limited(any_tier):
+    text = "def attempt():\n    return len([open('/dev/null') for _ in range(200)])"
+    assert attempt(any_tier, text)["errno"] == errno.EMFILE
+
+
+# ------------------------------------------------------------------ how workers end
+
+
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        ("os._exit(5)", 5),
+        ("ctypes.string_at(0)", -signal.SIGSEGV),
+        ("os.kill(os.getpid(), signal.SIGKILL)", None),
+        ("os.abort()", None),
+    ],
+)
+def test_an_ending_says_how(any_tier, action, code):
+    text = f"import os, ctypes, signal, time\ndef attempt():\n    {action}\n    time.sleep(0.2)\n    os._exit(9)"
+    ending = last_attempt(any_tier, text)
+    assert ending.reason == "exit"
+    assert ending.code == code if code is not None else ending.code != 0
+    assert ending.peak_memory_mb > 1
+
+
+def test_hanging_up_ends_a_worker_by_itself(any_tier):
+    with any_tier.spawn(limits()) as worker:
+        worker.socket.shutdown(socket.SHUT_WR)
+        assert worker.end(kill=False).reason == "exit"
+        assert worker.end(kill=False).code == 0
+
+
+def test_ending_kills_and_may_be_asked_twice(any_tier):
+    worker = any_tier.spawn(limits())
+    ask(worker, "def attempt(): return 1")
+    first = worker.end()
+    assert (first.reason, first.code) == ("closed", -signal.SIGKILL)
+    assert worker.end() is first
+    worker.close()
+    worker.close()
+
+
+def test_workers_live_side_by_side_and_do_not_meet(any_tier):
+    workers = [any_tier.spawn(limits()) for _ in range(6)]
+    text = "import builtins\ndef attempt(n):\n    builtins.mark = getattr(builtins, 'mark', 0) + n\n    return builtins.mark"
+    assert [ask(worker, text, number)["value"] for number, worker in enumerate(workers)] == list(range(6))
+    workers[0].end()
+    assert [ask(worker, text, 10)["value"] for worker in workers[1:]] == [11, 12, 13, 14, 15]
+    for worker in workers:
+        worker.close()
+
+
+def test_large_messages_pass(any_tier):
+    with any_tier.spawn(limits()) as worker:
+        answer = ask(worker, "def attempt(text): return text[::-1]", "ab" * 2_000_000)
+        assert answer["value"] == "ba" * 2_000_000
+
+
+def test_descriptors_that_a_worker_sends_do_not_arrive(any_tier):
+    text = """
+        import os, socket
+        def attempt():
+            channel = socket.socket(fileno=os.dup(3))
+            for _ in range(20):
+                socket.send_fds(channel, [b" "], [1] * 20)
+    """
+    with any_tier.spawn(limits()) as worker:
+        before = len(os.listdir("/proc/self/fd"))
+        assert ask(worker, text) == {"value": None}
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_wall_that_cannot_be_put_up_is_no_students_fault(any_tier):
+    with any_tier.spawn(limits(open_files=-7)) as worker:
+        with pytest.raises((EOFError, ConnectionError)):
+            ask(worker, "def attempt(): return 'no wall'")
+        with pytest.raises(InfrastructureError, match="could not put up the walls"):
+            worker.end(kill=False)
+
+
+# ------------------------------------------------------------------ the fork server
+
+
+def test_a_dead_fork_server_is_started_again(any_tier):
+    worker = any_tier.spawn(limits())
+    server = any_tier._server.process
+    for pid in descendants(server.pid) | {server.pid}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    with pytest.raises(InfrastructureError, match="fork server ended"):
+        worker.end()
+    worker.close()
+    assert attempt(any_tier, "def attempt(): return 'alive'") == {"value": "alive"}
+    assert any_tier._server.process is not server
+
+
+@pytest.mark.parametrize("tier", ALL)
+def test_a_fork_server_that_does_not_start_says_why(reports, tier):
+    if not reports[tier].works:
+        pytest.skip(reports[tier].reason)
+    sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
+    with pytest.raises(SandboxUnavailable, match="(?s)does not work here.*No module named 'no'"):
+        sandbox.spawn(limits())
+    sandbox.close()
+
+
+@pytest.mark.parametrize("tier", ALL)
+def test_closing_leaves_nothing(reports, entry, tier):
+    if not reports[tier].works:
+        pytest.skip(reports[tier].reason)
+    before = descendants(os.getpid())
+    open_files = len(os.listdir("/proc/self/fd"))
+    with Sandbox(tier, **entry) as sandbox:
+        workers = [sandbox.spawn(limits()) for _ in range(3)]
+        for worker in workers:
+            ask(worker, "import signal\ndef attempt(): signal.signal(signal.SIGTERM, signal.SIG_IGN) and None")
+        family = descendants(os.getpid()) - before
+        assert len(family) >= 4
+    assert wait_until(lambda: living(family) == set(), 2)
+    for worker in workers:
+        worker.close()
+    assert len(os.listdir("/proc/self/fd")) == open_files
+
+
+GRADER = """
+import sys, time
+from types import SimpleNamespace
+from autograder.sandbox.launcher import Sandbox
+sandbox = Sandbox({tier!r}, entry="sandbox_entry:run", folders=[{folder!r}], warm=False)
+workers = [sandbox.spawn(SimpleNamespace(**{numbers!r})) for _ in range(3)]
+for worker in workers:
+    worker.socket.sendall(b'["def attempt():\\\\n    while True: pass", []]\\n')
+time.sleep(0.3)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("tier", ALL)
+def test_nothing_survives_a_killed_grader(reports, entry, tier):
+    if not reports[tier].works:
+        pytest.skip(reports[tier].reason)
+    code = GRADER.format(tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    grader = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+    assert grader.stdout.readline() == b"ready\n"
+    family = descendants(grader.pid)
+    assert len(family) >= 4
+    grader.kill()
+    grader.wait()
+    grader.stdout.close()
+    assert wait_until(lambda: living(family) == set(), 5), living(family)
+
+
+def test_a_sandbox_outlives_the_thread_that_made_it(reports, entry):
+    tier = next(tier for tier in ALL if reports[tier].works)
+    made: list[Sandbox] = []
+    thread = threading.Thread(target=lambda: made.append(Sandbox(tier, **entry)))
+    thread.start()
+    thread.join()
+    with made[0] as sandbox:
+        worker = sandbox.spawn(limits())
+        time.sleep(0.1)
+        assert ask(worker, "def attempt(): return 1") == {"value": 1}
+        worker.close()
+
+
+def test_the_real_server_is_warm_and_has_one_thread(reports):
+    tier = next(tier for tier in ALL if reports[tier].works)
+    with Sandbox(tier) as sandbox, sandbox.spawn(limits()) as worker:
+        assert all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in descendants(os.getpid()))
+        worker.socket.shutdown(socket.SHUT_WR)
+        ending = worker.end(kill=False)
+        assert (ending.reason, ending.code) == ("exit", 0)
+        assert ending.peak_memory_mb > 100  # PyTorch is there already
+
+
+def test_gradients_in_a_worker_are_quick(reports, entry):
+    tier = next(tier for tier in ALL if reports[tier].works)
+    text = """
+        import time, torch
+        def attempt():
+            start = time.process_time()
+            x = torch.randn(2, 3, 8, requires_grad=True)
+            torch.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)[0].sum().backward()
+            return [torch.get_num_threads(), x.grad is not None, time.process_time() - start]
+    """
+    with Sandbox(tier, **(entry | {"warm": True})) as sandbox:
+        threads, has_gradient, seconds = attempt(sandbox, text)["value"]
+    assert (threads, has_gradient) == (1, True)
+    assert seconds < 0.15  # without the warm-up 0.24 s and more
+
+
+# ------------------------------------------------------------------ which tier
+
+
+def test_the_doctor_tries_all_tiers(reports):
+    assert list(reports) == list(ALL)
+    for report in reports.values():
+        assert report.reason.endswith(".") and len(report.reason) > 30
+        assert report.works or report.hint
+
+
+def test_without_bubblewrap_the_sentence_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="no bubblewrap.*Install bubblewrap"):
+        Sandbox("namespaces")
+    report = doctor.examine()[0]
+    assert (report.tier, report.works) == ("namespaces", False)
+    assert "no bubblewrap" in report.reason and "Install bubblewrap" in report.hint
+
+
+def test_a_bubblewrap_that_fails_is_quoted(monkeypatch, tmp_path):
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    report = doctor.examine()[0]
+    assert not report.works and "No permissions to create new namespace" in report.reason
+
+
+@pytest.fixture
+def tiers_that_work(monkeypatch):
+    def only(*working: str) -> None:
+        def try_tier(tier: str) -> str:
+            if tier not in working:
+                raise launcher.unavailable(tier, "It is switched off.")
+            return ""
+
+        monkeypatch.setattr(doctor, "try_tier", try_tier)
+        launcher.best_tier.cache_clear()
+
+    yield only
+    launcher.best_tier.cache_clear()
+
+
+def test_best_is_the_strongest_that_works_and_never_unsafe(tiers_that_work):
+    tiers_that_work("namespaces", "landlock", "unsafe")
+    assert launcher.best_tier() == "namespaces"
+    tiers_that_work("landlock", "unsafe")
+    assert launcher.best_tier() == "landlock"
+    tiers_that_work("unsafe")
+    with pytest.raises(SandboxUnavailable, match="(?s)'namespaces'.*'landlock'.*--unsafe"):
+        Sandbox("best")
+
+
+def test_an_unknown_tier_is_a_sentence():
+    with pytest.raises(SandboxUnavailable, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"):
+        Sandbox("chroot")
+
+
+@pytest.mark.parametrize("tier", SAFE)
+def test_a_course_among_pythons_own_files_is_refused(tier):
+    with pytest.raises(SandboxUnavailable, match="Move the course"):
+        Sandbox(tier, hidden=[Path("/usr/share/course/tests")])
+
+
+ORDINARY = """
+import json
+from autograder.sandbox import doctor
+print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
+"""
+
+
+def test_an_ordinary_user_gets_the_same_walls(reports):
+    if os.getuid() != 0:
+        pytest.skip("This user is an ordinary one: all other tests have shown it.")
+    python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    folders = os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")])
+    command = ["setpriv", "--reuid=4321", "--regid=4321", "--clear-groups", "env", "-i", f"PYTHONPATH={folders}"]
+    command += ["PYTHONDONTWRITEBYTECODE=1", "PATH=/usr/bin:/bin", python, "-c"]
+    try:
+        trial = subprocess.run([*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/")
+    except FileNotFoundError:
+        pytest.skip("There is no setpriv to become an ordinary user with.")
+    if trial.returncode:
+        pytest.skip(f"An ordinary user can reach no Python with our packages: {trial.stderr[-200:]}")
+    done = subprocess.run([*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=30)
+    found = {tier: (works, reason) for tier, works, reason in json.loads(done.stdout)}
+    for tier in ALL:
+        works, reason = found[tier]
+        if reports[tier].works and not works and "amespace" in reason:
+            pytest.skip(reason)
+        assert works == reports[tier].works, reason
+
+
+# ------------------------------------------------------------------ the system call filter
+
+
+MACHINES = ["x86_64", "aarch64"]
+OWN_PID = 4711
+
+
+def decide(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
+    """What the kernel would do: a small interpreter of the filter's program."""
+    padded = [*arguments, *[0] * (6 - len(arguments))]
+    architecture = seccomp.ARCHITECTURES[machine] if architecture is None else architecture
+    call = struct.pack("=IIQ6Q", number, architecture, 0, *padded)
+    program = list(struct.iter_unpack("=HBBI", seccomp.filter_program(machine, OWN_PID)))
+    accumulator, at = 0, 0
+    while True:
+        code, if_true, if_false, value = program[at]
+        at += 1
+        if code == seccomp.RETURN:
+            return value
+        if code == seccomp.LOAD:
+            accumulator = struct.unpack_from("=I", call, value)[0]
+            continue
+        holds = {
+            seccomp.JUMP_EQUAL: accumulator == value,
+            seccomp.JUMP_AT_LEAST: accumulator >= value,
+            seccomp.JUMP_ANY_BIT: bool(accumulator & value),
+        }[code]
+        at += if_true if holds else if_false
+
+
+def number_of(name: str, machine: str) -> int | None:
+    special = {"clone": seccomp.CLONE, "clone3": seccomp.CLONE3, "kill": seccomp.KILL, "tgkill": seccomp.TGKILL}
+    special |= {"fcntl": seccomp.FCNTL, "ioctl": seccomp.IOCTL, "prlimit64": seccomp.PRLIMIT64}
+    return {**seccomp.ALLOWED, **special}[name][MACHINES.index(machine)]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_listed_call_is_allowed_and_no_other(machine):
+    column = MACHINES.index(machine)
+    allowed = {numbers[column] for numbers in seccomp.ALLOWED.values()} - {None}
+    by_argument = {number_of(name, machine) for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")}
+    for number in range(600):
+        decision = decide(machine, number, 9999, 9999)
+        if number in allowed:
+            assert decision == seccomp.ALLOW, number
+        elif number in by_argument:
+            assert decision == seccomp.REFUSE, number
+        else:
+            assert decision == (seccomp.UNKNOWN if number >= 424 else seccomp.REFUSE), number
+
+
+REFUSED = {
+    "x86_64": dict(execve=59, execveat=322, socket=41, socketpair=53, connect=42, fork=57, vfork=58, ptrace=101,
+                   mount=165, unshare=272, setns=308, tkill=200, rt_sigqueueinfo=129, prctl=157, chmod=90,
+                   fchmodat=268, truncate=76, memfd_create=319, shmget=29, keyctl=250, bpf=321, setpriority=141,
+                   process_vm_readv=310, sched_setaffinity=203, symlink=88, link=86, mknod=133, setsid=112),
+    "aarch64": dict(execve=221, execveat=281, socket=198, socketpair=199, connect=203, ptrace=117, mount=40,
+                    unshare=97, setns=268, tkill=130, rt_sigqueueinfo=138, prctl=167, fchmodat=53, truncate=45,
+                    memfd_create=279, shmget=194, keyctl=219, bpf=280, setpriority=140, process_vm_readv=270,
+                    sched_setaffinity=122, symlinkat=36, linkat=37, mknodat=33, setsid=157),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("machine", "name"), [(m, name) for m in MACHINES for name in REFUSED[m]])
+def test_what_could_do_harm_is_refused(machine, name):
+    assert decide(machine, REFUSED[machine][name]) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_calls_that_an_argument_decides(machine):
+    def on(name: str, *arguments: int) -> int:
+        return decide(machine, number_of(name, machine), *arguments)
+
+    glibc_thread, glibc_fork = 0x3D0F00, 0x01200011
+    assert on("clone", glibc_thread) == seccomp.ALLOW
+    assert on("clone", glibc_fork) == seccomp.REFUSE
+    assert on("clone3", glibc_thread) == seccomp.UNKNOWN
+    for name in ("kill", "tgkill"):
+        assert on(name, OWN_PID, 9) == seccomp.ALLOW
+        for other in (0, 1, OWN_PID + 1, 2**32 - 1, 2**64 - 1):
+            assert on(name, other, 9) == seccomp.REFUSE
+    assert on("prlimit64", 0) == on("prlimit64", OWN_PID) == seccomp.ALLOW
+    assert on("prlimit64", 1) == seccomp.REFUSE
+    assert on("ioctl", 0, 0x5401) == seccomp.ALLOW
+    assert on("ioctl", 0, 0x5412) == on("ioctl", 0, 0x541C) == on("ioctl", 0, 0x8901) == seccomp.REFUSE
+    assert on("ioctl", 0, 0x5412 | 1 << 32) == seccomp.REFUSE
+    assert on("fcntl", 3, 4) == seccomp.ALLOW
+    assert on("fcntl", 3, 8) == on("fcntl", 3, 10) == on("fcntl", 3, 1031) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_another_architectures_calls_kill(machine):
+    i386, arm = 0x40000003, 0x40000028
+    other = seccomp.ARCHITECTURES[MACHINES[1 - MACHINES.index(machine)]]
+    for architecture in (i386, arm, other, 0):
+        assert decide(machine, 0, architecture=architecture) == seccomp.KILL_PROCESS
+
+
+@pytest.mark.parametrize("number", [0x40000000, 0x40000000 | 39, 0x40000000 | 59, 2**32 - 1])
+def test_x32_calls_are_refused(number):
+    assert decide("x86_64", number) == seccomp.REFUSE
+
+
+HEADERS = {
+    "x86_64": ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", r"#define __NR_(\w+)\s+(\d+)"),
+    "aarch64": ("/usr/include/asm-generic/unistd.h", r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_table_agrees_with_the_kernels_headers(machine):
+    path, pattern = HEADERS[machine]
+    if not os.path.exists(path):
+        pytest.skip(f"The kernel's headers are not installed ({path}).")
+    kernel = {name: int(number) for name, number in re.findall(pattern, Path(path).read_text())}
+    kernel.setdefault("newfstatat", kernel.get("fstatat"))
+    ours = {name: number_of(name, machine) for name in [*seccomp.ALLOWED, "clone", "clone3", "kill", "tgkill"]}
+    ours |= {name: number_of(name, machine) for name in ("fcntl", "ioctl", "prlimit64")}
+    ours |= {name: number for name, number in REFUSED[machine].items()}
+    assert {name: (number, kernel.get(name)) for name, number in ours.items() if number != kernel.get(name)} == {}
+
+
+def test_the_assembler_refuses_what_the_kernel_would():
+    program = seccomp.Assembler()
+    program.if_equal(1, "far")
+    with pytest.raises(ValueError, match="not defined"):
+        program.assemble()
+    for _ in range(256):
+        program.answer(seccomp.ALLOW)
+    program.label("far")
+    program.answer(seccomp.REFUSE)
+    with pytest.raises(ValueError, match="256 instructions long"):
+        program.assemble()
+    with pytest.raises(ValueError, match="used twice"):
+        program.label("far")
