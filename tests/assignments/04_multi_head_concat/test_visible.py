@@ -16,20 +16,22 @@ def fill(parameter, numbers):
         parameter.copy_(numbers)
 
 
+def fill_all(module):
+    """The same fresh numbers for everybody, in whatever order the layers were made."""
+    for _, parameter in sorted(module.named_parameters()):
+        fill(parameter, torch.randn(parameter.shape) / 3)
+    return module
+
+
 @by_hand
 @pytest.mark.part("heads")
 @pytest.mark.points(1)
 def test_every_head_is_known_to_pytorch(student):
-    """PyTorch finds the weights of all heads and of the projection; the output is as wide as the input."""
-    with_bias = student.MultiHeadAttention(20, 4, 11)
-    tables = {f"heads.{h}.{name}.weight": (5, 20) for h in range(4) for name in ("key", "query", "value")}
-    checks.parameters(with_bias, {**tables, "proj.weight": (20, 20), "proj.bias": (20,)})
-
-    without_bias = student.MultiHeadAttention(20, 4, 11, bias=False)
-    checks.parameters(without_bias, {**tables, "proj.weight": (20, 20)})
-
-    x = torch.randn(3, 7, 20)                                                          # (B, T, C)
-    checks.shape(with_bias(x), (3, 7, 20), "the output for x of shape (3, 7, 20)")
+    """PyTorch finds the weights of all heads and of the projection, and each table has the right shape."""
+    mha = student.MultiHeadAttention(20, 4, 11)
+    tables = {f"{h}.{name}.weight": (5, 20) for h in range(4) for name in ("key", "query", "value")}
+    checks.parameters(mha.heads, tables, "heads")
+    checks.shape(mha.proj.weight, (20, 20), "proj.weight")
 
 
 @by_hand
@@ -44,11 +46,12 @@ def test_notes_are_stapled_in_order(student):
         table = torch.zeros(2, 6)
         table[0, 2 * h] = table[1, 2 * h + 1] = factors[h]
         fill(mha.heads[h].value.weight, table)
-    fill(mha.proj.weight, 2 * torch.eye(6))  # the projection doubles everything …
-    fill(mha.proj.bias, torch.full((6,), 0.5))                                         # … and adds a half
+    fill(mha.proj.weight, 2 * torch.eye(6))  # the projection doubles everything
+    if mha.proj.bias is not None:
+        fill(mha.proj.bias, torch.zeros(6))
 
     word = torch.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]], dtype=torch.float64)       # (1, 1, 6)
-    expected = torch.tensor([[[2.5, 4.5, 60.5, 80.5, 1000.5, 1200.5]]], dtype=torch.float64)
+    expected = torch.tensor([[[2.0, 4.0, 60.0, 80.0, 1000.0, 1200.0]]], dtype=torch.float64)
     checks.close(mha(word), expected, "the output for the single word [1, 2, 3, 4, 5, 6]")
 
 
@@ -60,7 +63,7 @@ def test_heads_refuse_what_does_not_fit(student):
     checks.raises(
         ValueError, student.MultiHeadAttention, 22, 4, 11, naming=("embed_size", "num_heads", 22, 4)
     )
-    mha = student.MultiHeadAttention(20, 4, 7)
+    mha = fill_all(student.MultiHeadAttention(20, 4, 7))
     checks.shape(mha(torch.randn(2, 7, 20)), (2, 7, 20), "the output for exactly block_size words")
     checks.raises(ValueError, mha, torch.randn(2, 8, 20))
 
@@ -92,39 +95,30 @@ def test_merge_undoes_split(student):
 @pytest.mark.part("fused")
 @pytest.mark.points(1)
 def test_fused_owns_two_tables(student):
-    """The fused form owns exactly W_qkv and W_out, and its output is as wide as its input."""
+    """The fused form owns W_qkv with 3·C rows and W_out with C rows, and nothing else that learns."""
     fused = student.FusedMultiHeadAttention(20, 4)
     checks.parameters(fused, {"W_qkv.weight": (60, 20), "W_out.weight": (20, 20)})
-    checks.shape(fused(torch.randn(3, 7, 20)), (3, 7, 20), "the output for x of shape (3, 7, 20)")
 
 
 @by_hand
 @pytest.mark.part("fused")
 @pytest.mark.points(1)
-@pytest.mark.needs("test_fused_owns_two_tables")
 def test_shuffled_words_give_shuffled_answers(student):
     """Without a mask the fused form knows no order: shuffle the words, and the answers are shuffled alike."""
-    fused = student.FusedMultiHeadAttention(20, 4).double()
-    fill(fused.W_qkv.weight, torch.randn(60, 20) / 3)
-    fill(fused.W_out.weight, torch.randn(20, 20))
+    fused = fill_all(student.FusedMultiHeadAttention(20, 4).double())
     checks.permutation_equivariant(fused, torch.randn(3, 7, 20).double())
 
 
 @by_hand
 @pytest.mark.part("proof")
 @pytest.mark.points(1)
-@pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
 def test_both_forms_give_the_same_answer(student):
     """After fuse, the fused form with a causal mask answers exactly like the heads side by side."""
-    per_head = student.MultiHeadAttention(20, 4, 11, bias=False).double()
-    fused = student.FusedMultiHeadAttention(20, 4).double()
-    for h in range(4):
-        for table in (per_head.heads[h].query, per_head.heads[h].key, per_head.heads[h].value):
-            fill(table.weight, torch.randn(5, 20) / 3)
-    fill(per_head.proj.weight, torch.randn(20, 20))
+    per_head = fill_all(student.MultiHeadAttention(20, 4, 11, bias=False))
+    fused = fill_all(student.FusedMultiHeadAttention(20, 4))
 
     student.fuse(per_head, fused)
 
-    x = torch.randn(3, 7, 20).double()                                                 # (B, T, C)
+    x = torch.randn(3, 7, 20)                                                          # (B, T, C)
     causal = torch.ones(7, 7, dtype=torch.bool).tril()                                 # (T, T)
-    checks.close(fused(x, causal), per_head(x), "the fused output after fuse")
+    checks.close(fused(x, causal), per_head(x), "the fused output after fuse", atol=1e-4, rtol=1e-4)
