@@ -1,0 +1,1144 @@
+"""The sentences of the checks, literally, and that right answers pass without a word.
+
+Every entry of GOLDEN is one failing call with the sentence that the student reads and, below it, the
+public one, which must not give away inputs and expected values.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from autograder import checks
+from autograder.checks.sentences import show, verb, without_inputs, without_literals
+from autograder.records import InfrastructureError
+from autograder.student.errors import RemoteException, StudentTimeout, student_raised
+from autograder.student.wire import Opaque
+
+
+def count(*size: int) -> Tensor:
+    """0.0, 1.0, 2.0, … in that shape."""
+    return torch.arange(math.prod(size), dtype=torch.float64).reshape(size)
+
+
+def changed(t: Tensor, at: tuple[int, ...], value: float) -> Tensor:
+    t = t.clone()
+    t[at] = value
+    return t
+
+
+def half(block_size: int) -> int:
+    return block_size // 2
+
+
+def divide(block_size: int) -> float:
+    return block_size / 0
+
+
+def refuse(block_size: int) -> None:
+    raise ValueError("I do not like it")
+
+
+def refuse_well(T: int, block_size: int) -> None:
+    raise ValueError(f"T = {T} is longer than the block size.")
+
+
+def lose_a_key(block_size: int) -> None:
+    raise student_raised(RemoteException("LostKey", ("KeyError", "LookupError"), "'q'"))
+
+
+def add_in_place(x: Tensor) -> Tensor:
+    x += 1
+    return x
+
+
+def blend(x: Tensor) -> Tensor:
+    """Every position becomes the mean of all positions."""
+    return x.mean(1, keepdim=True).expand_as(x)
+
+
+def remember(x: Tensor) -> Tensor:
+    return x.cumsum(1)
+
+
+def ignore_padding(x: Tensor, padding: Tensor) -> Tensor:
+    return x.masked_fill(padding[..., None], 0.0).cumsum(1)
+
+
+class Noise(nn.Module):
+    """Counts its calls, as dropout that never rests would differ from call to call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x + self.calls
+
+
+class Table(nn.Module):
+    """A module with one weight and one constant, kept as a buffer or not."""
+
+    def __init__(self, registered: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2, 3))
+        if registered:
+            self.register_buffer("pe", torch.arange(4.0)[None])
+        else:
+            self.pe = torch.arange(4.0)[None]
+
+
+class Scale(nn.Module):
+    """x * gamma, with a twist for the tests of gradients."""
+
+    def __init__(self, power: int = 1, use: bool = True) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.full((3,), 2.0, dtype=torch.float64))
+        self.power, self.use = power, use
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.gamma**self.power if self.use else x * 2.0
+
+
+class TwoHeads(nn.Module):
+    """Each column is scaled by one of three weights; the third belongs to no head."""
+
+    def __init__(self, columns: list[int]) -> None:
+        super().__init__()
+        self.scales = nn.Parameter(torch.ones(3, dtype=torch.float64))
+        self.columns = columns
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scales[self.columns]
+
+    def touch(self, head: int) -> None:
+        with torch.no_grad():
+            self.scales[head] += 1.0
+
+
+def heads_local(columns: list[int]) -> None:
+    module = TwoHeads(columns)
+    checks.heads_local(module, count(1, 2, 4) + 1, 2, touch=module.touch)
+
+
+def silent(leftover: float) -> None:
+    layer = nn.Linear(3, 3, bias=False).double()
+    checks.silent_sublayers(lambda x: x + layer(x) + leftover, count(1, 2, 3), [layer.weight], lambda x: x)
+
+
+def leak(x: Tensor) -> Tensor:
+    return remember(x) + 0.5 * x.roll(-2, 1)
+
+
+def nan_row(x: Tensor) -> Tensor:
+    return changed(x, (0, 1, 2), math.nan)
+
+
+def throw(error: Exception) -> None:
+    raise error
+
+
+def leaf() -> Tensor:
+    """An input that takes gradients, so that an output can be connected without any parameter."""
+    return torch.ones(3, dtype=torch.float64, requires_grad=True)
+
+
+X = count(2, 3, 4)
+HEARD = X + 1
+SAME = None  # the public sentence is the full one
+GOLDEN = {
+    "close_numbers": (
+        lambda: checks.close(changed(X, (1, 2, 0), 0.1234567), X),
+        (
+            "The output differs first at batch 1, position 2, feature 0: 0.1235 came back, 20 was "
+            "expected. 1 of 24 numbers differs, by at most 20."
+        ),
+        (
+            "The output differs first at batch 1, position 2, feature 0. 1 of 24 numbers differs, by "
+            "at most 20."
+        ),
+    ),
+    "close_many_numbers": (
+        lambda: checks.close(2 * X, X, "the weights of head 2", axes=("head", "row", "column")),
+        (
+            "The weights of head 2 differ first at head 0, row 0, column 1: 2 came back, 1 was "
+            "expected. 23 of 24 numbers differ, by at most 23."
+        ),
+        (
+            "The weights of head 2 differ first at head 0, row 0, column 1. 23 of 24 numbers differ, "
+            "by at most 23."
+        ),
+    ),
+    "close_digits": (
+        lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
+        "The loss is 0.1235; 0.1234 was expected (off by 5.6e-05).",
+        "The loss is not as expected (off by 5.6e-05).",
+    ),
+    "close_call": (
+        lambda: checks.close(2.5, 2.0, "loss([1, 2])"),
+        "loss([1, 2]) returned 2.5; 2 was expected (off by 0.5).",
+        "The result of loss(…) is not as expected (off by 0.5).",
+    ),
+    "close_scalar_tensor": (
+        lambda: checks.close(torch.tensor(2.5), 2.0, "the loss"),
+        "The loss is 2.5; 2 was expected (off by 0.5).",
+        "The loss is not as expected (off by 0.5).",
+    ),
+    "close_shape": (
+        lambda: checks.close(X.transpose(1, 2), X, axes=("batch", "position", "feature")),
+        "The output has shape (2, 4, 3); (2, 3, 4) (batch, position, feature) was expected.",
+        SAME,
+    ),
+    "close_no_broadcast": (
+        lambda: checks.close(X[:1], X, "the logits"),
+        "The logits have shape (1, 3, 4); (2, 3, 4) was expected.",
+        SAME,
+    ),
+    "close_none": (
+        lambda: checks.close(None, X, "attention(q, k, v)"),
+        "attention(q, k, v) returned None; a tensor of shape (2, 3, 4) was expected.",
+        SAME,
+    ),
+    "close_tuple": (
+        lambda: checks.close((X, X), X),
+        "The output is a tuple of 2; a tensor of shape (2, 3, 4) was expected.",
+        SAME,
+    ),
+    "close_numpy": (
+        lambda: checks.close(X.numpy(), X),
+        "The output is a numpy array; a tensor of shape (2, 3, 4) was expected.",
+        SAME,
+    ),
+    "close_sparse": (
+        lambda: checks.close(X.to_sparse(), X),
+        "The output is a sparse tensor; a tensor of shape (2, 3, 4) was expected.",
+        SAME,
+    ),
+    "close_text": (
+        lambda: checks.close("seven" * 100, 7.0, "the loss"),
+        (
+            "The loss is the text 'sevensevensevensevensevensevensevensevensevensevensevenseven'…; a "
+            "number was expected."
+        ),
+        SAME,
+    ),
+    "close_nan": (
+        lambda: checks.close(nan_row(X), X),
+        "The output is NaN at batch 0, position 1, feature 2: 1 of 24 numbers is NaN.",
+        SAME,
+    ),
+    "close_nan_number": (
+        lambda: checks.close(math.nan, 1.0, "the loss"),
+        "The loss is NaN.",
+        SAME,
+    ),
+    "close_infinite": (
+        lambda: checks.close((X + 1) / 0, X),
+        "The output is infinite at batch 0, position 0, feature 0: 24 of 24 numbers are infinite.",
+        SAME,
+    ),
+    "close_whole_numbers": (
+        lambda: checks.close(X.long(), X),
+        "The output holds whole numbers (torch.int64); floating-point numbers were expected.",
+        SAME,
+    ),
+    "close_bool": (
+        lambda: checks.close(True, 1.0, "the loss"),
+        "The loss is True; a number was expected.",
+        SAME,
+    ),
+    "close_items": (
+        lambda: checks.close((X, X + 1), (X, X), "attention(q, k, v)"),
+        (
+            "Item 1 of attention(q, k, v) differs first at batch 0, position 0, feature 0: 1 came "
+            "back, 0 was expected. 24 of 24 numbers differ, by at most 1."
+        ),
+        (
+            "Item 1 of attention(q, k, v) differs first at batch 0, position 0, feature 0. 24 of 24 "
+            "numbers differ, by at most 1."
+        ),
+    ),
+    "close_too_few_items": (
+        lambda: checks.close(X, (X, X), "attention(q, k, v)"),
+        "attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 was expected.",
+        SAME,
+    ),
+    "equal_int": (
+        lambda: checks.equal(109519104, 109482240, "the total of count_bert(config)"),
+        "The total of count_bert(config) is 109519104; 109482240 was expected.",
+        "The total of count_bert(config) is 109519104, which is not as expected.",
+    ),
+    "equal_call": (
+        lambda: checks.equal(3, 4, "half(9)"),
+        "half(9) returned 3; 4 was expected.",
+        "half(…) returned 3, which is not as expected.",
+    ),
+    "equal_bool": (
+        lambda: checks.equal(1, True, "the answer"),
+        "The answer is 1 (an int); True (a bool) was expected.",
+        "The answer is 1 (an int); a bool was expected.",
+    ),
+    "equal_text": (
+        lambda: checks.equal("abd", "abc", "decode([0, 1, 2])"),
+        "decode([0, 1, 2]) returned 'abd'; 'abc' was expected.",
+        "decode(…) returned 'abd', which is not as expected.",
+    ),
+    "equal_none": (
+        lambda: checks.equal(3, None, "the loss"),
+        "The loss is 3; None was expected.",
+        "The loss is 3, which is not as expected.",
+    ),
+    "equal_item": (
+        lambda: checks.equal([(0, 1), (1, 2)], [(0, 1), (1, 0)], "skip_gram_pairs([5, 7], 1)"),
+        "Item 1 of item 1 of skip_gram_pairs([5, 7], 1) is 2; 0 was expected.",
+        "Item 1 of item 1 of skip_gram_pairs(…) is 2, which is not as expected.",
+    ),
+    "equal_list_for_tuple": (
+        lambda: checks.equal([[0, 1]], [(0, 1)], "the pairs"),
+        "Item 0 of the pairs is a list of 2; a tuple was expected.",
+        SAME,
+    ),
+    "equal_length": (
+        lambda: checks.equal([1, 2], [1, 2, 3], "the ids"),
+        "The ids have 2 items; 3 were expected.",
+        "The ids have 2 items, which is too few.",
+    ),
+    "equal_keys": (
+        lambda: checks.equal({"total": 1, 7: 2}, {"total": 1, "pooler": 2, 9: 1}, "the counts"),
+        "The counts lack the keys pooler and 9 and have the unexpected key 7.",
+        "The counts lack the keys pooler and … and have the unexpected key ….",
+    ),
+    "equal_entry": (
+        lambda: checks.equal({"total": 1}, {"total": 2}, "count_gpt2(config)"),
+        "The entry total of count_gpt2(config) is 1; 2 was expected.",
+        "The entry total of count_gpt2(config) is 1, which is not as expected.",
+    ),
+    "equal_mask": (
+        lambda: checks.equal(torch.ones(2, 2).bool(), torch.ones(2, 2).tril().bool(), "the mask"),
+        (
+            "The mask differs first at row 0, column 1: True came back, False was expected. 1 of 4 "
+            "entries differs."
+        ),
+        "The mask differs first at row 0, column 1. 1 of 4 entries differs.",
+    ),
+    "equal_ids": (
+        lambda: checks.equal(torch.tensor([1, 2, 9]), torch.tensor([1, 2, 3]), "the ids"),
+        "The ids differ first at index 2: 9 came back, 3 was expected. 1 of 3 numbers differs.",
+        "The ids differ first at index 2. 1 of 3 numbers differs.",
+    ),
+    "equal_long_text": (
+        lambda: checks.equal("word " * 1000, "words", "the text"),
+        (
+            "The text is 'word word word word word word word word word word word word word word word "
+            "word word word word word word word word word word word word word word word word word word "
+            "word word word word word '…; 'words' was expected."
+        ),
+        (
+            "The text is 'word word word word word word word word word word word word word word word "
+            "word word word word word word word word word word word word word word word word word word "
+            "word word word word word '…, which is not as expected."
+        ),
+    ),
+    "opaque": (
+        lambda: checks.close(Opaque("generator"), X, "the output"),
+        "The output is a generator; a tensor of shape (2, 3, 4) was expected.",
+        SAME,
+    ),
+    "equal_huge": (
+        lambda: checks.equal(10**5000, 1, "the total"),
+        "The total is a whole number of about 5000 digits; 1 was expected.",
+        "The total is a whole number of about 5000 digits, which is not as expected.",
+    ),
+    "shape": (
+        lambda: checks.shape(X, (2, 4, 3), axes=("batch", "position", "feature")),
+        "The output has shape (2, 3, 4); (2, 4, 3) (batch, position, feature) was expected.",
+        SAME,
+    ),
+    "shape_call": (
+        lambda: checks.shape(X, (2, 4, 3), "split_heads(x, 4)"),
+        "The result of split_heads(x, 4) has shape (2, 3, 4); (2, 4, 3) was expected.",
+        "The result of split_heads(…) has shape (2, 3, 4); (2, 4, 3) was expected.",
+    ),
+    "shape_type": (
+        lambda: checks.shape([1, 2], (2,), "the ids"),
+        "The ids are a list of 2; a tensor was expected.",
+        SAME,
+    ),
+    "dtype": (
+        lambda: checks.dtype(X, torch.float32, "the table"),
+        "The table has the number type torch.float64; torch.float32 was expected.",
+        SAME,
+    ),
+    "finite": (
+        lambda: checks.finite(1 / X, "the weights"),
+        "The weights are infinite at batch 0, position 0, feature 0: 1 of 24 numbers is infinite.",
+        SAME,
+    ),
+    "tensor": (
+        lambda: checks.tensor((i for i in range(3)), "the answer"),
+        "The answer is a generator; a tensor was expected.",
+        SAME,
+    ),
+    "unpack": (
+        lambda: checks.unpack(X, ("output", "weights"), "attention(q, k, v)"),
+        (
+            "attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 (output, weights) "
+            "was expected."
+        ),
+        SAME,
+    ),
+    "between": (
+        lambda: checks.between(0.12, 0.14, 0.16, "the share of masked words"),
+        "The share of masked words is 0.12; 0.14 to 0.16 was expected.",
+        "The share of masked words is 0.12, which is too small.",
+    ),
+    "between_type": (
+        lambda: checks.between(None, 0.14, 0.16, "the share of masked words"),
+        "The share of masked words is None; a number was expected.",
+        SAME,
+    ),
+    "rows_sum_to_one": (
+        lambda: checks.rows_sum_to_one(torch.full((2, 3, 5), 0.25)),
+        "In the weights, the row at batch 0, position 0 sums to 1.25; each row should sum to 1.",
+        "In the weights, the row at batch 0, position 0 does not sum to one.",
+    ),
+    "rows_sum_to_one_negative": (
+        lambda: checks.rows_sum_to_one(torch.tensor([[0.5, 0.5], [-0.5, 1.5]])),
+        "The weights are negative at row 1, column 0.",
+        SAME,
+    ),
+    "true": (
+        lambda: checks.true(False, "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'."),
+        "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'.",
+        "Row … of norm2 should be … for T = …, not ….",
+    ),
+    "true_public": (
+        lambda: checks.true(False, "Head 1 says 0.3.", public="Head 1 says something else."),
+        "Head 1 says 0.3.",
+        "Head 1 says something else.",
+    ),
+    "true_tensor": (
+        lambda: checks.true(torch.ones(2) == 1, "Both should be one."),
+        "Both should be one.",
+        SAME,
+    ),
+    "raises_returned": (
+        lambda: checks.raises(ValueError, half, 9, naming=("block_size", 9)),
+        "half(9) returned 4, but a ValueError that names block_size or 9 was expected.",
+        "half(…) returned 4, but a ValueError that names block_size was expected.",
+    ),
+    "raises_other": (
+        lambda: checks.raises(ValueError, divide, 9, naming="block_size"),
+        (
+            'divide(9) raised a ZeroDivisionError ("division by zero"), but a ValueError that names '
+            "block_size was expected."
+        ),
+        "divide(…) raised a ZeroDivisionError, but a ValueError that names block_size was expected.",
+    ),
+    "raises_unnamed": (
+        lambda: checks.raises(ValueError, refuse, 9, naming=("block_size", 9)),
+        (
+            "refuse(9) raised a ValueError, as it should, but its message does not name block_size or "
+            '9 ("I do not like it").'
+        ),
+        "refuse(…) raised a ValueError, as it should, but its message does not name block_size.",
+    ),
+    "raises_only_values": (
+        lambda: checks.raises(ValueError, refuse, "naïve", naming="ï"),
+        (
+            "refuse('naïve') raised a ValueError, as it should, but its message does not name ï (\"I do "
+            'not like it").'
+        ),
+        "refuse(…) raised a ValueError, as it should, but its message does not name what is wrong.",
+    ),
+    "raises_prose": (
+        lambda: checks.raises(ValueError, lambda x: x, X, what="a sentence of 9 words"),
+        "A sentence of 9 words returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
+        "A sentence of … words returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
+    ),
+    "raises_module": (
+        lambda: checks.raises(ValueError, nn.Identity(), X),
+        (
+            "Identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a "
+            "ValueError was expected."
+        ),
+        "Identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
+    ),
+    "raises_remote": (
+        lambda: checks.raises(ValueError, lose_a_key, 9),
+        "lose_a_key(9) raised a LostKey (\"'q'\"), but a ValueError was expected.",
+        "lose_a_key(…) raised a LostKey, but a ValueError was expected.",
+    ),
+    "input_untouched": (
+        lambda: checks.input_untouched(add_in_place, X.clone()),
+        "The call changed its input at batch 0, position 0, feature 0: it was 0 before and is 1 after.",
+        "The call changed its input at batch 0, position 0, feature 0; an input must keep its values.",
+    ),
+    "input_untouched_second": (
+        lambda: checks.input_untouched(lambda a, b: b.unsqueeze_(0), 3, X.clone(), what="Head(20, 5)"),
+        ("Head(20, 5) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after."),
+        "Head(…) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after.",
+    ),
+    "deterministic_in_eval": (
+        lambda: checks.deterministic_in_eval(Noise(), X),
+        (
+            "In eval mode two calls with the same input must agree, but their answers differ first at "
+            "batch 0, position 0, feature 0: 2 in the second call, 1 in the first. 24 of 24 numbers "
+            "differ, by at most 1."
+        ),
+        (
+            "In eval mode two calls with the same input must agree, but their answers differ first at "
+            "batch 0, position 0, feature 0. 24 of 24 numbers differ, by at most 1."
+        ),
+    ),
+    "batch_invariant": (
+        lambda: checks.batch_invariant(lambda x: x - x.mean(0), X),
+        (
+            "Row 0 of the batch gets another answer alone than among the others: they differ first at "
+            "position 0, feature 0: 0 alone, -6 among the others. 12 of 12 numbers differ, by at most "
+            "6."
+        ),
+        (
+            "Row 0 of the batch gets another answer alone than among the others: they differ first at "
+            "position 0, feature 0. 12 of 12 numbers differ, by at most 6."
+        ),
+    ),
+    "batch_invariant_shape": (
+        lambda: checks.batch_invariant(lambda x: x[0], X),
+        "The output has shape (3, 4); (2, …) was expected (batch, …).",
+        SAME,
+    ),
+    "prefix_invariant": (
+        lambda: checks.prefix_invariant(blend, X),
+        (
+            "What follows the first position must not change the output there, but the answers differ "
+            "first at batch 0, position 0, feature 0: 0 without the rest, 4 with it. 8 of 8 numbers "
+            "differ, by at most 4."
+        ),
+        (
+            "What follows the first position must not change the output there, but the answers differ "
+            "first at batch 0, position 0, feature 0. 8 of 8 numbers differ, by at most 4."
+        ),
+    ),
+    "prefix_invariant_shape": (
+        lambda: checks.prefix_invariant(lambda x: x.mean(1), X, what="the logits"),
+        "The logits have shape (2, 4); (2, 3, …) was expected (batch, position, …).",
+        SAME,
+    ),
+    "causal_leak": (
+        lambda: checks.causal_by_gradient(leak, HEARD),
+        "Position 0 hears position 2: the output there changes with an input that it must not depend on.",
+        SAME,
+    ),
+    "causal_many_leaks": (
+        lambda: checks.causal_by_gradient(blend, HEARD),
+        (
+            "Position 0 hears position 1 (and 2 more such pairs): the output there changes with an "
+            "input that it must not depend on."
+        ),
+        SAME,
+    ),
+    "causal_blind": (
+        lambda: checks.causal_by_gradient(lambda x: x, HEARD),
+        (
+            "Position 1 does not hear position 0 (and 2 more such pairs): the output there must depend "
+            "on that input, but does not."
+        ),
+        SAME,
+    ),
+    "causal_detached": (
+        lambda: checks.causal_by_gradient(lambda x: remember(x).detach(), HEARD),
+        "The output is cut off from the input: no gradient can flow back through it.",
+        SAME,
+    ),
+    "causal_shape": (
+        lambda: checks.causal_by_gradient(lambda x: x.mean(1), HEARD),
+        "The output has shape (2, 4); (2, 3, …) was expected (batch, position, …).",
+        SAME,
+    ),
+    "padding_length": (
+        lambda: checks.padding_invariant(lambda x, padding: x + x.shape[1], X, [3, 2]),
+        (
+            "Row 1 of the batch gets another answer padded than without padding: they differ first at "
+            "position 0, feature 0: 15 padded, 14 without padding. 8 of 8 numbers differ, by at most 1."
+        ),
+        (
+            "Row 1 of the batch gets another answer padded than without padding: they differ first at "
+            "position 0, feature 0. 8 of 8 numbers differ, by at most 1."
+        ),
+    ),
+    "padding_nan": (
+        lambda: checks.padding_invariant(lambda x, padding: nan_row(x), X, [3, 2]),
+        "The output for row 0 of the batch is NaN at position 1, feature 2: 1 of 12 numbers is NaN.",
+        SAME,
+    ),
+    "gradients_detached": (
+        lambda: checks.gradients_close(lambda x: x.detach(), lambda x: x, X),
+        "The output is cut off from the input: no gradient can flow back through it.",
+        SAME,
+    ),
+    "gradients_missing": (
+        lambda: checks.gradients_close(lambda x, y: x, lambda x, y: x + y, X, X),
+        "The gradient of input number 2 is missing: nothing in the output depends on it.",
+        SAME,
+    ),
+    "parameter_gradients_unused": (
+        lambda: checks.parameter_gradients_close(Scale(use=False), Scale(), leaf()),
+        "The gradient of gamma is missing: nothing in the output depends on it.",
+        SAME,
+    ),
+    "parameters_missing": (
+        lambda: checks.parameters(Table(True), {"key.weight": (2, 3), "weight": (2, 3)}),
+        "The module lacks the parameter key.weight.",
+        SAME,
+    ),
+    "parameters_extra": (
+        lambda: checks.parameters(nn.Linear(2, 3), {"weight": (3, 2)}, "Head(2, 3)"),
+        "Head(2, 3) has the unexpected parameter bias.",
+        "Head(…) has the unexpected parameter bias.",
+    ),
+    "parameters_shape": (
+        lambda: checks.parameters(Table(True), {"weight": (3, 2)}),
+        "The module has a parameter weight of shape (2, 3); (3, 2) was expected.",
+        SAME,
+    ),
+    "parameters_type": (
+        lambda: checks.parameters(None, {"weight": (3, 2)}, "Head(2, 3)"),
+        "Head(2, 3) returned None; a module (an nn.Module) was expected.",
+        "Head(…) returned None; a module (an nn.Module) was expected.",
+    ),
+    "parameter_count": (
+        lambda: checks.parameter_count(Table(True), 9),
+        "The module has 6 parameters; 9 were expected (3 too few).",
+        "The module has 6 parameters, which is too few.",
+    ),
+    "no_parameters": (
+        lambda: checks.no_parameters(Table(True)),
+        "The module should have no trainable parameters, but has weight.",
+        SAME,
+    ),
+    "buffers_follow": (
+        lambda: checks.buffers_follow(Table(False)),
+        (
+            "The module keeps no buffer: a constant tensor follows the module only when it is "
+            "registered as one."
+        ),
+        SAME,
+    ),
+    "buffers_follow_names": (
+        lambda: checks.buffers_follow(Table(True), ("mask",)),
+        "The module has no buffer called mask.",
+        SAME,
+    ),
+    "buffers_follow_holding": (
+        lambda: checks.buffers_follow(Table(True), holding=torch.ones(4)),
+        "The module has no buffer that holds the expected table; its buffers are pe.",
+        SAME,
+    ),
+    "copy_parameters": (
+        lambda: checks.copy_parameters(nn.Linear(2, 3), Table(True)),
+        "The module lacks the parameter bias.",
+        SAME,
+    ),
+    "heads_local_leak": (
+        lambda: heads_local([0, 1, 0, 1]),
+        "Touching only head 0 moves column 2 of the output; only its own columns 0 to 1 may move.",
+        SAME,
+    ),
+    "heads_local_still": (
+        lambda: heads_local([0, 2, 1, 1]),
+        "Touching head 0 does not move column 1 of the output, one of its own columns 0 to 1.",
+        SAME,
+    ),
+    "silent_sublayers": (
+        lambda: silent(1.0),
+        (
+            "The output with silent sublayers differs first at batch 0, position 0, feature 0: 1 came "
+            "back, 0 was expected. 6 of 6 numbers differ, by at most 1."
+        ),
+        (
+            "The output with silent sublayers differs first at batch 0, position 0, feature 0. 6 of 6 "
+            "numbers differ, by at most 1."
+        ),
+    ),
+    "convex_hull_constant": (
+        lambda: checks.convex_hull(lambda v: v.sum(-2, keepdim=True), X),
+        (
+            "When all values are one and the same vector, the output must be that vector, but differs "
+            "first at batch 0, position 0, feature 1: 3 came back, 1 was the value. 7 of 8 numbers "
+            "differ, by at most 30."
+        ),
+        (
+            "When all values are one and the same vector, the output must be that vector, but differs "
+            "first at batch 0, position 0, feature 1. 7 of 8 numbers differ, by at most 30."
+        ),
+    ),
+    "convex_hull_range": (
+        lambda: checks.convex_hull(lambda v: 2 * v - v.mean(-2, keepdim=True), X),
+        (
+            "A weighted mean lies between the smallest and the largest value; the output does not at "
+            "batch 0, position 0, feature 0: -4 came back."
+        ),
+        (
+            "A weighted mean lies between the smallest and the largest value; the output does not at "
+            "batch 0, position 0, feature 0."
+        ),
+    ),
+    "convex_hull_shape": (
+        lambda: checks.convex_hull(lambda v: v.mean(-2), X),
+        "The output has shape (2, 4); (2, …, 4) was expected.",
+        SAME,
+    ),
+}
+
+# Random numbers in the sentence: every number is blanked before it is compared
+ROUGH = {
+    "permutation_equivariant": (
+        lambda: checks.permutation_equivariant(remember, X),
+        (
+            "When the positions are shuffled, the output must be shuffled in the same way, but it "
+            "differs first at batch …, position …, feature …: … shuffled going in, … shuffled coming "
+            "out. … of … numbers differ, by at most …."
+        ),
+        (
+            "When the positions are shuffled, the output must be shuffled in the same way, but it "
+            "differs first at batch …, position …, feature …. … of … numbers differ, by at most …."
+        ),
+    ),
+    "padding_content": (
+        lambda: checks.padding_invariant(lambda x, padding: blend(x), X, [3, 2]),
+        (
+            "Row … of the batch changes when only its padding holds something else: it differs first "
+            "at position …, feature …: … with other padding, … before. … of … numbers differ, by at "
+            "most …."
+        ),
+        (
+            "Row … of the batch changes when only its padding holds something else: it differs first "
+            "at position …, feature …. … of … numbers differ, by at most …."
+        ),
+    ),
+    "gradients_close": (
+        lambda: checks.gradients_close(lambda x: x.sum(), lambda x: 2 * x.sum(), torch.ones(2)),
+        (
+            "The gradient of the input differs first at index …: … came back, … was expected. … of … "
+            "numbers differ, by at most …."
+        ),
+        "The gradient of the input differs first at index …. … of … numbers differ, by at most ….",
+    ),
+    "parameter_gradients_close": (
+        lambda: checks.parameter_gradients_close(Scale(2), Scale(), torch.zeros(3).double() + 1),
+        (
+            "The gradient of gamma differs first at index …: … came back, … was expected. … of … "
+            "numbers differ, by at most …."
+        ),
+        "The gradient of gamma differs first at index …. … of … numbers differ, by at most ….",
+    ),
+}
+
+
+def failure(name: str, table: dict) -> tuple[checks.CheckFailed, str, str]:
+    call, full, public = table[name]
+    torch.manual_seed(7)
+    with pytest.raises(checks.CheckFailed) as caught:
+        call()
+    return caught.value, full, full if public is SAME else public
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_sentence(name: str) -> None:
+    error, full, public = failure(name, GOLDEN)
+    assert str(error) == full
+    assert error.public == public
+
+
+@pytest.mark.parametrize("name", ROUGH)
+def test_sentence_with_random_numbers(name: str) -> None:
+    error, full, public = failure(name, ROUGH)
+    assert without_literals(str(error)) == full
+    assert without_literals(error.public) == public
+
+
+def test_every_check_has_a_golden_sentence() -> None:
+    tried = {word for call, *_ in (GOLDEN | ROUGH).values() for word in call.__code__.co_names}
+    helped = {"heads_local", "silent_sublayers"}  # called by a function of this file
+    assert set(checks.__all__) - tried - helped == {"CheckFailed", "randomize"}
+
+
+def test_all_is_alphabetical() -> None:
+    assert checks.__all__ == sorted(checks.__all__)
+
+
+# What is right passes
+
+
+def test_right_values_pass() -> None:
+    checks.close(X.float(), X)
+    checks.close(X + 1e-7, X)
+    checks.close(torch.tensor(3), 3.0)
+    checks.close(3, torch.tensor(3.0))
+    checks.close([X, 1.0], (X, 1.0))
+    checks.close(torch.tensor([math.inf, math.nan]), torch.tensor([math.inf, math.nan]))
+    checks.close(torch.empty(0, 3), torch.empty(0, 3))
+    checks.equal([(1, "a"), {"k": None}, 2.0], [(1, "a"), {"k": None}, 2.0])
+    checks.equal(torch.tensor([1, 2], dtype=torch.int32), torch.tensor([1, 2]))
+    checks.shape(X, X.shape)
+    checks.dtype(X, torch.float64)
+    checks.finite(X)
+    checks.finite(3.0)
+    checks.between(torch.tensor(0.5), 0, 1)
+    checks.rows_sum_to_one(torch.randn(2, 3, 5).softmax(-1))
+    checks.true(numpy.bool_(True), "…")
+    checks.true(torch.tensor(True), "…")
+    assert checks.unpack([1, 2], 2) == (1, 2)
+
+
+def test_right_behaviour_passes() -> None:
+    x = torch.randn(2, 5, 3, dtype=torch.float64)
+    checks.input_untouched(lambda x, n: x + n, x, 3)
+    checks.deterministic_in_eval(nn.Dropout(), x)
+    checks.batch_invariant(remember, x)
+    checks.prefix_invariant(remember, x)
+    checks.permutation_equivariant(lambda x: x + blend(x), x)
+    checks.causal_by_gradient(remember, x)
+    checks.causal_by_gradient(blend, x, allowed=torch.ones(5, 5).bool())
+    checks.padding_invariant(ignore_padding, x, [5, 3])
+    checks.gradients_close(lambda x, n: x * n, lambda x, n: n * x, x, 3)
+    checks.parameter_gradients_close(Scale(), Scale(), x)
+    checks.convex_hull(lambda v: v.mean(-2, keepdim=True), x)
+    checks.silent_sublayers(nn.Identity(), x, [], lambda x: x)
+    heads_local([0, 0, 1, 1])
+    silent(0.0)
+
+
+def test_padding_of_ids_is_varied_within_the_ids_at_hand() -> None:
+    ids = torch.tensor([[3, 5, 7, 3], [5, 5, 3, 3]])
+    seen: list[Tensor] = []
+
+    def embed(ids: Tensor, padding: Tensor) -> Tensor:
+        seen.append(ids)
+        return ids.masked_fill(padding, 0).cumsum(1)
+
+    checks.padding_invariant(embed, ids, [4, 2])
+    assert torch.equal(seen[0], ids)
+    assert bool((seen[1][1, 2:] != ids[1, 2:]).all()) and set(seen[1].unique().tolist()) <= {3, 5, 7}
+    assert torch.equal(seen[3], ids[1:, :2])
+
+
+def test_right_modules_pass() -> None:
+    checks.parameters(Table(True), {"weight": (2, 3)})
+    checks.parameter_count(Table(True), 6)
+    checks.no_parameters(nn.ReLU())
+    checks.buffers_follow(Table(True), ("pe",), holding=torch.arange(4.0))
+
+
+def test_weights_go_in() -> None:
+    torch.manual_seed(1)
+    source, target = checks.randomize(nn.LayerNorm(5)), nn.LayerNorm(5).double()
+    assert checks.copy_parameters(source, target) is target
+    assert target.weight.tolist() == source.weight.tolist() != [1.0] * 5
+    assert source.bias.abs().max() > 0
+    assert torch.equal(checks.randomize(nn.Linear(50, 50), scale=0.0).weight, torch.zeros(50, 50))
+
+
+def test_silenced_parameters_come_back_even_after_a_crash() -> None:
+    layer = nn.Linear(3, 3)
+    before = layer.weight.detach().clone()
+    with pytest.raises(ZeroDivisionError):
+        checks.silent_sublayers(lambda x: 1 / 0, X, [layer.weight], lambda x: x)
+    assert torch.equal(layer.weight, before)
+
+
+def test_mode_is_restored() -> None:
+    module = nn.Dropout()
+    checks.deterministic_in_eval(module, X)
+    assert module.training
+    checks.deterministic_in_eval(module.eval(), X)
+    assert not module.training
+
+
+def test_code_that_changes_its_input_fails_only_where_that_is_asked() -> None:
+    x = X.clone()
+    checks.batch_invariant(add_in_place, x)
+    checks.prefix_invariant(add_in_place, x)
+    checks.permutation_equivariant(add_in_place, x)
+    checks.gradients_close(add_in_place, lambda x: x + 1, x)
+    checks.silent_sublayers(add_in_place, x, [], lambda x: x + 1)
+    assert torch.equal(x, X)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("naming", "args"),
+    [
+        (None, (9, 7)),
+        ("T", (9, 7)),
+        (9, (9, 7)),
+        (("nothing", "block_size"), (9, 7)),
+    ],
+)
+def test_a_good_refusal_passes(naming: object, args: tuple[int, int]) -> None:
+    checks.raises(ValueError, refuse_well, *args, naming=naming)
+
+
+@pytest.mark.parametrize("naming", ["t", "lock", 1, "longe", "-9"])
+def test_a_word_is_found_whole_or_not_at_all(naming: object) -> None:
+    with pytest.raises(checks.CheckFailed):
+        checks.raises(ValueError, refuse_well, 19, 7, naming=naming)
+
+
+def test_an_exception_of_the_student_s_process_counts_as_its_builtin() -> None:
+    error = student_raised(RemoteException("TooLong", ("ValueError",), "T = 9"))
+    checks.raises(ValueError, throw, error, naming="T")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NotImplementedError("half is not written yet."), StudentTimeout("No answer."), InfrastructureError("x")],
+)
+def test_what_is_no_answer_passes_through_raises(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught:
+        checks.raises(ValueError, throw, error)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda f: checks.input_untouched(f, X),
+        lambda f: checks.batch_invariant(f, X),
+        lambda f: checks.prefix_invariant(f, X),
+        lambda f: checks.permutation_equivariant(f, X),
+        lambda f: checks.causal_by_gradient(f, X),
+        lambda f: checks.padding_invariant(f, X, [3, 2]),
+        lambda f: checks.gradients_close(f, remember, X),
+        lambda f: checks.convex_hull(f, X),
+        lambda f: checks.heads_local(f, X, 2, lambda head: None),
+    ],
+)
+def test_what_the_student_raises_passes_through(check: object) -> None:
+    def crash(*inputs: Tensor) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        check(crash)
+
+
+# Values that nobody expects
+
+
+class Hostile:
+    """Every use of it is a crash."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("touched")
+
+    __str__ = __eq__ = __bool__ = __len__ = __iter__ = __getattr__ = __float__ = __repr__
+    __hash__ = object.__hash__
+
+
+def knot() -> list:
+    loop: list = []
+    loop.append(loop)
+    return loop
+
+
+ODD = {
+    "hostile": Hostile(),
+    "none": None,
+    "huge": 10**6000,
+    "minus huge": -(10**6000),
+    "text": "a\x1b[31m\n::error::" * 100_000,
+    "bytes": b"\x00" * 100_000,
+    "knot": knot(),
+    "deep": [[[[[[[[]]]]]]]] * 1000,
+    "wide": list(range(1_000_000)),
+    "dict": {i: "x" * 1000 for i in range(10_000)},
+    "class": Hostile,
+    "opaque": Opaque("generator"),
+    "complex": 1j,
+    "nan": math.nan,
+    "module": nn.ReLU(),
+    "array": numpy.zeros(3),
+    "sparse": torch.eye(3).to_sparse(),
+    "meta": torch.empty(3, device="meta"),
+    "complex tensor": torch.zeros(2, 2, dtype=torch.complex64),
+    "bool tensor": torch.zeros(2, 2, dtype=torch.bool),
+    "big tensor": torch.zeros(1000, 1000),
+}
+LOOKS = {
+    "close": lambda value: checks.close(value, torch.ones(2, 2)),
+    "close number": lambda value: checks.close(value, 1.5),
+    "close items": lambda value: checks.close(value, (1.5, 2.5, 3.5)),
+    "equal": lambda value: checks.equal(value, 7),
+    "equal text": lambda value: checks.equal(value, "seven"),
+    "equal none": lambda value: checks.equal(0 if value is None else value, None),
+    "equal list": lambda value: checks.equal(value, [7, [7]]),
+    "equal dict": lambda value: checks.equal(value, {"seven": 7}),
+    "equal tensor": lambda value: checks.equal(value, torch.ones(2, 2, dtype=torch.int64)),
+    "shape": lambda value: checks.shape(value, (7, 7)),
+    "dtype": lambda value: checks.dtype(value, torch.int8),
+    "between": lambda value: checks.between(value, 0.25, 0.75),
+    "unpack": lambda value: checks.unpack(value, 3),
+    "true": lambda value: checks.true(value, "It should be true."),
+    "parameters": lambda value: checks.parameters(value, {"weight": (7,)}),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_values_give_one_short_sentence(odd: str, look: str) -> None:
+    with pytest.raises(checks.CheckFailed) as caught:
+        LOOKS[look](ODD[odd])
+    for text in (str(caught.value), caught.value.public):
+        assert 10 < len(text) < 600 and text.isprintable() and text.endswith(".")
+
+
+# The public sentence
+
+
+@given(st.integers(1000, 9999), st.integers(1000, 9999), st.integers(1000, 9999))
+def test_public_sentences_keep_the_secret(mine: int, secret: int, argument: int) -> None:
+    if str(secret) in str(mine) or mine == secret:
+        return
+    for call in (
+        lambda: checks.equal(mine, secret, f"count({argument})"),
+        lambda: checks.equal([mine], [secret], f"the ids for n = {argument}"),
+        lambda: checks.equal({"n": mine}, {"n": secret}, f"pairs([{argument}], 'x {argument}')"),
+        lambda: checks.equal(torch.tensor([mine]), torch.tensor([secret]), f"f(g({argument}))"),
+        lambda: checks.true(mine == secret, f"{secret} was expected for {argument}."),
+        lambda: checks.raises(ValueError, half, argument, naming=("block_size", argument)),
+    ):
+        with pytest.raises(checks.CheckFailed) as caught:
+            call()
+        assert str(secret) in str(caught.value) or str(argument) in str(caught.value)
+        without_own = caught.value.public.replace(str(mine), "")
+        assert str(secret) not in without_own and str(argument) not in without_own
+
+
+@given(st.floats(1, 2), st.floats(3, 4))
+def test_public_sentences_of_numbers_hide_both_numbers(mine: float, secret: float) -> None:
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.close(torch.tensor([[mine]]).double(), torch.tensor([[secret]]).double())
+    assert caught.value.public.startswith("The output differs first at row 0, column 0. 1 of 1 numbers")
+
+
+def test_a_failure_survives_pickling() -> None:
+    error = pickle.loads(pickle.dumps(checks.CheckFailed("It is 7.", public="It is wrong.")))
+    assert (str(error), error.public) == ("It is 7.", "It is wrong.")
+    assert checks.CheckFailed("It is 7.").public == "It is …."
+
+
+@pytest.mark.parametrize(
+    ("what", "public"),
+    [
+        ("causal_mask(5)", "causal_mask(…)"),
+        ("the output of Head(20, 5, 7) for T = 6", "the output of Head(…) for T = …"),
+        ("the buffer `pe` for d_model=6", "the buffer `pe` for d_model=…"),
+        ("x of shape (3, 7, 20)", "x of shape (3, 7, 20)"),
+        ("merge_heads(split_heads(x, 4))", "merge_heads(…)"),
+        ("decode('abc') and attention(q, k, v)", "decode(…) and attention(q, k, v)"),
+        ("the word [1, 2] in row 3 of table[4]", "the word … in row 3 of table[4]"),
+        ("count_bert(config)['total']", "count_bert(config)['total']"),
+        ("norm2 of GPT-2 (", "norm2 of GPT-2 ("),
+    ],
+)
+def test_a_description_without_its_inputs(what: str, public: str) -> None:
+    assert without_inputs(what) == public
+
+
+@pytest.mark.parametrize(
+    ("what", "word"),
+    [
+        ("the weights", "are"),
+        ("the weights of head 2", "are"),
+        ("the output for two words", "is"),
+        ("the loss", "is"),
+        ("the bias", "is"),
+        ("norm1.weight after both steps", "is"),
+        ("shapes(x)", "is"),
+    ],
+)
+def test_the_verb_fits(what: str, word: str) -> None:
+    assert verb(what, "is", "are") == word
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (-0.0, "0"),
+        (1 / 3, "0.3333"),
+        ((1,), "(1,)"),
+        ([1, [2, [3, [4]]]], "[1, [2, [3, a list of 1]]]"),
+        ({"a": torch.ones(2, 2)}, "{'a': a tensor of shape (2, 2)}"),
+        (torch.tensor([1, 2]), "tensor([1, 2])"),
+        (list(range(100)), "[0, 1, 2, 3, 4, 5, 6, 7, … (100 in all)]"),
+        ((i for i in "ab"), "a generator"),
+        (nn.ReLU(), "a module (ReLU)"),
+        (int, "the class int"),
+    ],
+)
+def test_values_are_shown_short(value: object, shown: str) -> None:
+    assert show(value) == shown
+
+
+# Properties of close
+
+
+SHAPES = st.lists(st.integers(1, 4), max_size=4).map(tuple)
+NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@st.composite
+def tensors(draw: st.DrawFn) -> Tensor:
+    size = draw(SHAPES)
+    total = math.prod(size)
+    numbers = draw(st.lists(NUMBERS, min_size=total, max_size=total))
+    return torch.tensor(numbers, dtype=torch.float64).reshape(size)
+
+
+@given(tensors())
+def test_equal_tensors_are_close_and_equal(t: Tensor) -> None:
+    checks.close(t.clone(), t)
+    checks.equal(t.clone(), t)
+    checks.close(t * (1 + 1e-7), t)
+
+
+@given(tensors(), st.data())
+def test_one_changed_number_is_found_and_named(t: Tensor, data: st.DataObject) -> None:
+    at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
+    sign = data.draw(st.sampled_from([-1, 1]))
+    other = changed(t, at, t[at].item() * (1 + sign * 1e-4) + sign * 1e-4)
+    axes = ("a", "b", "c", "d")[: t.ndim]
+    for check in (checks.close, checks.equal):
+        with pytest.raises(checks.CheckFailed) as caught:
+            check(other, t, axes=axes)
+        where = ", ".join(f"{name} {i}" for name, i in zip(axes, at, strict=True))
+        for text in (str(caught.value), caught.value.public):
+            assert (f"first at {where}" in text and f"1 of {t.numel()} numbers differs" in text) or not axes
+
+
+@given(tensors(), st.data(), st.sampled_from([math.nan, math.inf, -math.inf]))
+def test_one_odd_number_is_called_by_its_name(t: Tensor, data: st.DataObject, odd: float) -> None:
+    at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
+    with pytest.raises(checks.CheckFailed, match="NaN" if math.isnan(odd) else "infinite"):
+        checks.close(changed(t, at, odd), t)
+
+
+@settings(max_examples=50)
+@given(SHAPES, SHAPES)
+def test_nothing_is_broadcast(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
+    if mine == theirs:
+        checks.close(torch.ones(mine), torch.ones(theirs))
+        return
+    with pytest.raises(checks.CheckFailed, match="shape"):
+        checks.close(torch.ones(mine), torch.ones(theirs))
