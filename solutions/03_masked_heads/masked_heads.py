@@ -13,7 +13,7 @@
 # | **key** | $k$ | what I can be asked about |
 # | **value** | $v$ | what I say when somebody listens to me |
 #
-# Everybody compares the own query with everybody's key, listens more to those who match and less to
+# Everybody compares their query with everybody's key, listens more to those who match and less to
 # the others, and takes home the blend of what was said. There is one rule when a model learns to
 # write: *nobody hears a word that has not been spoken yet.*
 #
