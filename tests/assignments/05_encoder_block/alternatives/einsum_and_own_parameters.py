@@ -1,4 +1,4 @@
-"""Einstein sums, F.linear with parameters registered by hand, attention through F.multi_head_attention_forward."""
+"""Einstein sums, linear maps with parameters registered by hand, attention written out."""
 
 import math
 
@@ -109,7 +109,7 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, token_ids, padding_mask=None):
         T = token_ids.shape[1]
-        if not T <= len(self.pe):
+        if not len(self.pe) >= T:
             raise ValueError(f"T = {T} > max_len = {len(self.pe)}")
         x = F.embedding(token_ids, self.embedding.weight) + self.pe.narrow(0, 0, T)
         x = F.dropout(x, self.p, training=self.training)

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 from torch.nn import Dropout, Embedding, Linear, Module, ModuleList, MultiheadAttention, Parameter
 
 
@@ -118,7 +117,7 @@ class TransformerEncoder(Module):
 
     def forward(self, token_ids, padding_mask=None):
         T, max_len = token_ids.shape[-1], self.pe.shape[1]
-        if T > max_len:
+        if max_len < T:
             raise ValueError(f"T={T}, but there are only {max_len} positions")
         x = self.dropout(self.embedding(token_ids) + self.pe[:, :T])
         for layer in self.layers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Callable, Optional
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -56,7 +56,7 @@ class Block(nn.Module, abc.ABC):
         self.dropout, self.dropout2 = nn.Dropout(dropout), nn.Dropout(dropout)
 
     def forward(
-        self, x: Tensor, padding_mask: Optional[Tensor] = None, attn_mask: Optional[Tensor] = None
+        self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
     ) -> Tensor:
         def listen(y: Tensor) -> Tensor:
             heard, _ = self.attention(y, y, y, padding_mask, need_weights=False, attn_mask=attn_mask)
@@ -111,7 +111,7 @@ class TransformerEncoder(nn.Module):
         self.norm = LayerNorm(d_model)
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, token_ids: Tensor, padding_mask: Optional[Tensor] = None) -> Tensor:
+    def forward(self, token_ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         batch, length = token_ids.shape
         longest = self.pe.shape[0]
         if length > longest:
