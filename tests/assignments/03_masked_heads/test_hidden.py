@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from autograder import checks
 
-pytestmark = pytest.mark.forbids(
+by_hand = pytest.mark.forbids(
     "torch.nn.functional.scaled_dot_product_attention",
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
@@ -86,6 +86,7 @@ def test_mask_makes_pytorch_causal(student):
 # Part 2: scaled dot-product attention
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_shapes")
@@ -95,6 +96,7 @@ def test_attention_without_a_mask(student, reference):
     same_answer(student, reference, q, k, v)
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_attention_shapes")
@@ -104,6 +106,7 @@ def test_attention_with_a_mask(student, reference):
     same_answer(student, reference, q, k, v, somebody_to_hear(5, 7))
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_without_a_mask", "test_attention_with_a_mask")
@@ -117,6 +120,7 @@ def test_attention_equals_pytorch(student, reference):
         checks.close(output, expected, "the output")
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_shapes")
@@ -127,6 +131,7 @@ def test_one_mask_serves_many(student):
         shares_follow_the_mask(student, q, k, v, somebody_to_hear(*shape))
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_shapes")
@@ -142,6 +147,7 @@ def test_huge_scores_stay_finite(student, reference):
         same_answer(student, reference, q, k, v, mask, atol=1e-5)
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_nobody_to_hear_is_silence")
@@ -154,6 +160,7 @@ def test_silence_does_not_spread(student):
     shares_follow_the_mask(student, q, k, v, mask)
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_shapes")
@@ -168,6 +175,7 @@ def test_attention_leaves_its_inputs_alone(student):
         checks.dtype(weights, dtype, "the weights")
 
 
+@by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_with_a_mask")
@@ -184,6 +192,7 @@ def test_attention_can_be_learnt_from(student, reference):
 # Part 3: one masked head
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.5)
 def test_head_learns_three_matrices(student):
@@ -193,6 +202,7 @@ def test_head_learns_three_matrices(student):
     checks.parameters(head, {"key.weight": (D, C), "query.weight": (D, C), "value.weight": (D, C)})
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.5)
 def test_head_keeps_its_mask_as_a_buffer(student):
@@ -200,6 +210,7 @@ def test_head_keeps_its_mask_as_a_buffer(student):
     checks.buffers_follow(student.Head(11, 3, 7))
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_head_shapes")
@@ -212,6 +223,7 @@ def test_head_with_the_same_weights(student, reference):
         checks.close(head(x), expected(x), f"the output for {T} words")
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_head_shapes")
@@ -222,6 +234,7 @@ def test_future_words_change_nothing(student):
     checks.prefix_invariant(head, torch.randn(2, 7, 11, dtype=torch.float64))
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_head_shapes")
@@ -232,6 +245,7 @@ def test_every_word_reacts_to_its_whole_past(student):
     checks.causal_by_gradient(head, torch.randn(2, 7, 13, dtype=torch.float64))
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_head_shapes")
@@ -244,6 +258,7 @@ def test_head_is_steady(student):
     checks.input_untouched(head, x)
 
 
+@by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_head_with_the_same_weights")
