@@ -47,7 +47,8 @@ def test_module_keeps_the_shape(student):
     """What goes in as (B, T, C) comes out as (B, T, C), for sentences shorter than the table."""
     for max_len, size in [(6, (4, 4, 6)), (11, (3, 5, 6))]:
         module = student.SinusoidalPositionalEncoding(d_model=6, max_len=max_len)
-        checks.shape(module(torch.randn(size)), size, f"the output for x of shape {size} and max_len={max_len}")
+        what = f"the output for x of shape {size} and max_len={max_len}"
+        checks.shape(module(torch.randn(size)), size, what)
 
 
 @pytest.mark.part("module")
@@ -71,7 +72,7 @@ def test_table_is_a_buffer_and_not_trained(student):
     module = student.SinusoidalPositionalEncoding(d_model=6, max_len=13)
     checks.no_parameters(module)
     buffers = dict(module.named_buffers())
-    checks.true("pe" in buffers, "The module has no buffer called `pe`, so the table does not travel with it.")
+    checks.true("pe" in buffers, "The module has no buffer called `pe`, so its table does not follow it.")
     pe = buffers["pe"]
     checks.shape(pe[0] if pe.dim() == 3 else pe, (13, 6), "the buffer `pe` for d_model=6, max_len=13")
 

@@ -40,7 +40,7 @@ class TokenAndPositionEmbedding(nn.Module):
         self.register_buffer("seats", torch.arange(block_size).unsqueeze(0), persistent=False)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        T = ids.size(1)
-        if T > self.seats.size(1):
-            raise ValueError(f"T={T} is more than block_size={self.seats.size(1)}")
-        return self.position_embedding(self.seats[:, :T]) + self.token_embedding(ids)
+        length, block_size = ids.size(1), self.seats.size(1)
+        if length > block_size:
+            raise ValueError(f"T={length} is more than block_size={block_size}")
+        return self.position_embedding(self.seats[:, :length]) + self.token_embedding(ids)

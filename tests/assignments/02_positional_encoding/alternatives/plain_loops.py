@@ -8,7 +8,7 @@ from torch import nn
 
 def positional_encoding(max_len, d_model):
     if max_len < 1 or d_model < 1:
-        raise ValueError("max_len and d_model must be positive, got max_len=%d, d_model=%d" % (max_len, d_model))
+        raise ValueError(f"both must be positive, got max_len={max_len}, d_model={d_model}")
     speeds = []
     for column in range(d_model):
         pair = column // 2
@@ -33,8 +33,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def forward(self, x):
         B, T, C = x.shape
-        if T > len(self.pe):
-            raise ValueError("The sentence has %d words, max_len is %d." % (T, len(self.pe)))
+        if len(self.pe) < T:
+            raise ValueError(f"The sentence has {T} words, max_len is {len(self.pe)}.")
         out = []
         for b in range(B):
             words = []
@@ -52,8 +52,9 @@ class TokenAndPositionEmbedding(nn.Module):
 
     def forward(self, ids):
         B, T = ids.shape
-        if T > self.position_embedding.num_embeddings:
-            raise ValueError("%d words do not fit into block_size %d" % (T, self.position_embedding.num_embeddings))
+        block_size = len(self.position_embedding.weight)
+        if block_size < T:
+            raise ValueError(f"{T} words do not fit into block_size {block_size}")
         sentences = []
         for b in range(B):
             words = []

@@ -13,7 +13,8 @@ def turn(hands, sines, cosines):
 
 def positional_encoding(max_len, d_model):
     check_at_least_one(max_len=max_len, d_model=d_model)
-    speeds = torch.tensor([10000 ** (-column / d_model) for column in range(0, d_model, 2)], dtype=torch.float64)
+    speeds = [10000 ** (-column / d_model) for column in range(0, d_model, 2)]
+    speeds = torch.tensor(speeds, dtype=torch.float64)
     start = torch.zeros_like(speeds), torch.ones_like(speeds)
     steps = itertools.repeat((speeds.sin(), speeds.cos()), max_len - 1)
     walk = itertools.accumulate(steps, lambda hands, step: turn(hands, *step), initial=start)
