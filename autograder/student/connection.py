@@ -29,6 +29,10 @@ from autograder.student.errors import (
 from autograder.student.transcript import Transcript
 
 RECORDED = {"call", "backward", "get", "convert"}
+_ENDINGS = {
+    "cpu": "Your code used up its processor time.",
+    "wall": "Your code used up its time.",
+}
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
@@ -38,6 +42,10 @@ class Worker(Protocol):
     socket: Any
 
     def end(self, kill: bool = True) -> Any: ...
+
+    def output(self, limit: int = ...) -> str: ...
+
+    def close(self) -> None: ...
 
 
 class Connection:
@@ -55,7 +63,7 @@ class Connection:
             reply = self.exchange(operation, arguments, seconds)
             with malformed("an answer"):
                 if "error" in reply:
-                    raise student_raised(_exception(reply["error"]))
+                    raise student_raised(told_exception(reply["error"]))
                 value = reply["ok"]
         except StudentError as error:
             if operation in RECORDED:
@@ -71,6 +79,14 @@ class Connection:
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         """Send one request and wait for its reply, answering callbacks meanwhile."""
         raise NotImplementedError
+
+    @property
+    def dead(self) -> bool:
+        """Whether nothing will ever be answered again."""
+        return False
+
+    def close(self) -> None:
+        """Let go of the other side."""
 
     def start_test(self, seed: int) -> Transcript:
         """Forget what earlier tests left behind; returns the transcript that this test will fill."""
@@ -124,7 +140,7 @@ class WorkerConnection(Connection):
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         if self._dead:
-            raise type(self._dead)(str(self._dead))
+            raise self._dead
         seconds = seconds or self.call_seconds
         self._number += 1
         number = self._number
@@ -133,7 +149,8 @@ class WorkerConnection(Connection):
             self._send([number, operation, arguments], deadline)
             return self._await_reply(number, deadline)
         except TimeoutError:
-            self._die(StudentTimeout(f"No answer came within {seconds:g} seconds."))
+            starved = self.worker.end(kill=True).cpu_seconds < seconds / 2
+            self._die(StudentTimeout(f"Your code gave no answer within {seconds:g} seconds.", starved))
         except (EOFError, OSError):
             self._die(StudentCrashed(self._epitaph()))
         except wire.WireError as error:
@@ -152,6 +169,13 @@ class WorkerConnection(Connection):
                 raise wire.WireError("it is not the reply to this question")
             return reply
 
+    @property
+    def dead(self) -> bool:
+        return self._dead is not None
+
+    def close(self) -> None:
+        self.worker.close()
+
     def _send(self, message: list, deadline: float) -> None:
         wire.send(self.worker.socket, message, deadline, register=self.register)
 
@@ -162,7 +186,10 @@ class WorkerConnection(Connection):
 
     def _epitaph(self) -> str:
         ending = self.worker.end(kill=False)
-        return f"The process that ran your code ended ({ending.sentence})."
+        if ending.reason in _ENDINGS:
+            return _ENDINGS[ending.reason]
+        how = f"signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
+        return f"Your code ended the process that ran it ({how})."
 
 
 class LoopbackConnection(Connection):
@@ -218,7 +245,8 @@ def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
     return wire.parse(wire.dumps(value, register), max_text)
 
 
-def _exception(claim: dict) -> RemoteException:
+def told_exception(claim: dict) -> RemoteException:
+    """An exception as the other side described it, cut to size; raises what `malformed` expects when it is odd."""
     return RemoteException(
         type=str(claim["type"])[:80],
         bases=tuple(str(base)[:80] for base in claim["bases"][:20]),

@@ -16,7 +16,11 @@ class MissingName(StudentError, AttributeError):
 
 
 class StudentTimeout(StudentError):
-    """No answer within the time limit."""
+    """No answer within the time limit. `starved`: the machine was too busy to let the student's code run."""
+
+    def __init__(self, sentence: str, starved: bool = False) -> None:
+        super().__init__(sentence)
+        self.starved = starved
 
 
 class StudentCrashed(StudentError):

@@ -1,0 +1,330 @@
+"""One submission in, one grade out.
+
+A submission's text goes into a worker; the suite runs here, against the proxy. A failing test is run once more,
+alone in a fresh worker, before it counts. Then the failures are explained and known mistakes named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder import __version__
+from autograder.authoring.mistakes import Mistake, load_mistakes
+from autograder.course import Assignment, Course, CourseError
+from autograder.diagnosis import Diagnosis
+from autograder.explain import Failure, clean, explain
+from autograder.records import Grade, Refused, SourceFile, Submission, TestResult
+from autograder.sandbox import source
+from autograder.sandbox.launcher import Sandbox
+from autograder.scene import RemoteScene, Use
+from autograder.session import SuiteSession, Test, check_suite
+from autograder.stage import load_reference
+from autograder.student.connection import WorkerConnection, malformed, told_exception
+from autograder.student.errors import StudentError, StudentTimeout
+from autograder.student.local import LocalStudent
+from autograder.student.remote import RemoteStudent
+from autograder.student.transcript import Transcript
+
+PATIENCE = 4  # a test may take this many times `call_seconds` on the trusted side
+
+
+class Bench:
+    """Where submissions are put to be tested: a sandbox, and the references they are compared with."""
+
+    def __init__(self, course: Course, sandbox: Sandbox) -> None:
+        self.course = course
+        self.sandbox = sandbox
+        self._references: dict[str, LocalStudent] = {}
+
+    def reference(self, assignment: Assignment) -> LocalStudent:
+        """The solution as a module of this process; raises CourseError when it does not run."""
+        if assignment.name not in self._references:
+            self._references[assignment.name] = load_reference(self.course, assignment)
+        return self._references[assignment.name]
+
+    def scene(self, assignment: Assignment, file: SourceFile, uses: Iterable[Use] = ()) -> RemoteScene:
+        """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be."""
+        connection = self._connect(assignment)
+        try:
+            seconds = assignment.limits.load_seconds
+            loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
+            with malformed("the result of loading"):
+                errors = [told_exception(claim) for claim in loaded["errors"]]
+        except StudentError:
+            connection.close()
+            raise
+        return RemoteScene(connection, RemoteStudent(connection, errors), self.reference(assignment), uses)
+
+    def uses(self, assignment: Assignment, file: SourceFile) -> list[Use]:
+        """The names that the text uses, read in a worker that never runs it."""
+        with self._reader(assignment) as reader:
+            answer = reader.request("names_used", text=file.text, filename=_name(assignment, file))
+            with malformed("a list of names"):
+                return [Use(str(name)[:200], int(line)) for name, line in answer["uses"]]
+
+    def outline(self, assignment: Assignment, file: SourceFile) -> str:
+        """A digest of the code without comments and layout, read in a worker that never runs it."""
+        with self._reader(assignment) as reader:
+            return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
+
+    def close(self) -> None:
+        self.sandbox.close()
+
+    @contextmanager
+    def _reader(self, assignment: Assignment) -> Iterator[WorkerConnection]:
+        reader = self._connect(assignment)
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def _connect(self, assignment: Assignment) -> WorkerConnection:
+        worker = self.sandbox.spawn(assignment.limits)
+        return WorkerConnection(worker, assignment.limits.call_seconds)
+
+
+class Grader:
+    """Grades submissions of a course, one after another, with the same fresh inputs for all of them."""
+
+    def __init__(self, course: Course, sandbox: Sandbox, run_seed: int, names: Iterable[str] | None = None) -> None:
+        self.course, self.run_seed = course, run_seed
+        self.assignments = {assignment.name: assignment for assignment in course.select(names)}
+        self.bench = Bench(course, sandbox)
+        files = [file for a in self.assignments.values() for file in _test_files(course, a)]
+        self.session = SuiteSession(files, course.root)
+        self.tests = {name: self.session.tests(course.suite_folder(a)) for name, a in self.assignments.items()}
+        problems = [p for name, a in self.assignments.items() for p in check_suite(course, a, self.tests[name])]
+        if problems:
+            raise CourseError(problems)
+        self._diagnoses: dict[str, Diagnosis] = {}
+        self._digests = {name: suite_digest(course, a) for name, a in self.assignments.items()}
+
+    def grade(self, submission: Submission) -> Grade:
+        """The grade of one submission. Raises InfrastructureError when the machine failed, never because of students."""
+        started = time.monotonic()
+        try:
+            if submission.problem:
+                raise Refused(submission.problem)
+            assignment = self._assignment(submission)
+            file = self._choose(assignment, submission)
+        except Refused as refusal:
+            return refused(self.course, submission, str(refusal), self.run_seed)
+        results = self._results(assignment, file)
+        return Grade(
+            student=submission.student,
+            assignment=assignment.name,
+            status="graded",
+            score=round(sum(result.score for result in results), 6),
+            max_score=assignment.points,
+            tests=results,
+            seed=self.run_seed,
+            isolation=self.bench.sandbox.tier,
+            seconds=round(time.monotonic() - started, 3),
+            submission_sha256=submission_digest(submission),
+            suite_sha256=self._digests[assignment.name],
+            autograder=__version__,
+        )
+
+    def close(self) -> None:
+        self.session.close()
+        self.bench.close()
+
+    def _assignment(self, submission: Submission) -> Assignment:
+        if submission.assignment not in self.assignments:
+            raise Refused(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
+        return self.assignments[submission.assignment]
+
+    def _choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
+        """The file that counts: the one that was changed when there are two, any when both say the same."""
+        if len(submission.files) == 1:
+            return submission.files[0]
+        try:
+            outlines = {file.name: self.bench.outline(assignment, file) for file in submission.files}
+        except StudentError:
+            raise Refused("There are two files, and at least one of them cannot be read. Hand in one file.") from None
+        stub = self.course.stub_file(assignment)
+        untouched = source.outline(stub.read_text("utf-8"), stub.name) if stub.exists() else ""
+        changed = [file for file in submission.files if outlines[file.name] != untouched]
+        if len({outlines[file.name] for file in changed}) > 1:
+            names = " and ".join(sorted(outlines))
+            raise Refused(f"{names} hold different code. Hand in the one that counts.")
+        return (changed or list(submission.files))[0]
+
+    def _results(self, assignment: Assignment, file: SourceFile) -> tuple[TestResult, ...]:
+        tests = self.tests[assignment.name]
+        candidate = _Candidate(self.bench, assignment, file)
+        try:
+            sitting = _Sitting(self.session, candidate, assignment)
+            self.session.start(self.run_seed)
+            runs = [sitting.take(test) for test in tests]
+        finally:
+            candidate.close()
+        named = self._diagnosis(assignment).name(
+            {run.test: run.transcript for run in runs if run.failed and run.transcript is not None}
+        )
+        return tuple(self._result(run, named.get(run.test.name)) for run in runs)
+
+    def _result(self, run: _Run, mistake: Mistake | None) -> TestResult:
+        test = run.test
+        failure = run.skipped
+        if run.error is not None:
+            failure = explain(run.error, test, full=not test.hidden or self.course.feedback == "full")
+        passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
+        if failure is None:
+            return passed
+        hint, name = (mistake.hint, mistake.id) if mistake else (None, None)
+        failed = replace(passed, outcome=failure.outcome, score=0.0, message=failure.message)
+        return replace(failed, hint=hint, mistake=name)
+
+    def _diagnosis(self, assignment: Assignment) -> Diagnosis:
+        if assignment.name not in self._diagnoses:
+            mistakes = load_mistakes(self.course, assignment)
+            filename = f"{assignment.stem}.py"
+            reference = self.bench.reference(assignment)
+            self._diagnoses[assignment.name] = Diagnosis(self.session, mistakes, reference, filename, self.run_seed)
+        return self._diagnoses[assignment.name]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """How one test ended: an error, a reason to skip it, or neither when it passed."""
+
+    test: Test
+    error: BaseException | None = None
+    skipped: Failure | None = None
+    transcript: Transcript | None = None
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    @property
+    def deserves_another(self) -> bool:
+        """A failure counts only when it happens again; but nobody waits twice for an endless loop."""
+        if isinstance(self.error, StudentTimeout):
+            return self.error.starved
+        return self.error is not None and self.transcript is not None
+
+
+class _Candidate:
+    """One submission on the bench: opens workers for it, and remembers when that is hopeless."""
+
+    def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
+        self._bench, self._assignment, self._file = bench, assignment, file
+        self._scene: RemoteScene | None = None
+        self._uses: list[Use] | None = None
+        self._hopeless: StudentError | None = None
+
+    def scene(self, fresh: bool = False) -> RemoteScene:
+        """A scene with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
+        if self._hopeless is not None:
+            raise self._hopeless
+        if self._scene is None or fresh or self._scene.connection.dead:
+            self.close()
+            self._scene = self._open()
+        return self._scene
+
+    def close(self) -> None:
+        if self._scene is not None:
+            self._scene.connection.close()
+            self._scene = None
+
+    def _open(self) -> RemoteScene:
+        try:
+            return self._load()
+        except StudentTimeout as error:
+            if error.starved:
+                return self._load()
+            self._hopeless = error
+            raise
+        except StudentError as error:
+            self._hopeless = error
+            raise
+
+    def _load(self) -> RemoteScene:
+        if self._uses is None:
+            self._uses = self._bench.uses(self._assignment, self._file)
+        return self._bench.scene(self._assignment, self._file, self._uses)
+
+
+class _Sitting:
+    """One submission takes the tests of a suite."""
+
+    def __init__(self, session: SuiteSession, candidate: _Candidate, assignment: Assignment) -> None:
+        self._session, self._candidate, self._limits = session, candidate, assignment.limits
+        self._end = time.monotonic() + assignment.limits.submission_seconds
+        self._titles: dict[str, str] = {}
+
+    def take(self, test: Test) -> _Run:
+        self._titles[test.name] = test.title
+        blocked = self._session.blocked_by(test)
+        if blocked:
+            self._session.skip(test)
+            return _Run(test, skipped=Failure("skipped", f"This waits until “{self._titles[blocked]}” passes."))
+        if time.monotonic() > self._end:
+            self._session.skip(test)
+            return _Run(test, error=StudentTimeout("Your submission had used up its time before this test."))
+        run = self._once(test, fresh=False)
+        return self._once(test, fresh=True) if run.deserves_another else run
+
+    def _once(self, test: Test, fresh: bool) -> _Run:
+        try:
+            scene = self._candidate.scene(fresh)
+        except StudentError as error:
+            self._session.skip(test)
+            return _Run(test, error=error)
+        error = self._session.run(test, scene, PATIENCE * self._limits.call_seconds)
+        return _Run(test, error=error, transcript=scene.connection.transcript)
+
+
+def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:
+    """The grade of a submission that cannot be graded: nothing, with the sentence that says why."""
+    known = {assignment.name: assignment for assignment in course.assignments}
+    assignment = known.get(submission.assignment)
+    return Grade(
+        student=submission.student,
+        assignment=submission.assignment,
+        status="refused",
+        score=0.0,
+        max_score=assignment.points if assignment else 0.0,
+        problem=clean(problem),
+        seed=run_seed,
+        submission_sha256=submission_digest(submission),
+        autograder=__version__,
+    )
+
+
+def submission_digest(submission: Submission) -> str:
+    """The SHA-256 of all that was handed in."""
+    digest = hashlib.sha256()
+    for file in submission.files:
+        digest.update(f"{file.name}\0{len(file.text)}\0".encode("utf-8", "replace"))
+        digest.update(file.text.encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def suite_digest(course: Course, assignment: Assignment) -> str:
+    """The SHA-256 of all that decides a grade: tests, solution, mistakes and the assignment's record."""
+    digest = hashlib.sha256(f"{assignment.model_dump_json()}{course.feedback}".encode())
+    files = sorted(course.suite_folder(assignment).glob("*.py")) + [course.mistakes_file(assignment)]
+    for file in [*files, course.solution_file(assignment)]:
+        if file.exists() and file.name != "pictures.py":
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _test_files(course: Course, assignment: Assignment) -> list[Path]:
+    files = [course.visible_test_file(assignment), course.hidden_test_file(assignment)]
+    missing = [file for file in files if not file.is_file()]
+    if missing:
+        raise CourseError(f"{assignment.name} has no {missing[0].relative_to(course.root)}.")
+    return files
+
+
+def _name(assignment: Assignment, file: SourceFile) -> str:
+    return f"{assignment.stem}.ipynb" if file.is_notebook else f"{assignment.stem}.py"

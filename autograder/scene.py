@@ -1,0 +1,80 @@
+"""Who stands on the stage when a test runs: the student's module, the reference, and their random numbers.
+
+A test asks for `student` and `reference` and does not know whether they live in this process or behind a wall.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.sandbox import source
+from autograder.student.connection import Connection
+from autograder.student.local import LocalStudent
+from autograder.student.remote import RemoteStudent
+
+
+@dataclass
+class Use:
+    """A name that a student's text uses, and where."""
+
+    name: str
+    line: int
+
+
+class Scene:
+    """A student in this process."""
+
+    def __init__(self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()) -> None:
+        self.student = student
+        self.reference = reference
+        self.uses = list(uses)
+
+    def begin(self, seed: int) -> None:
+        """Called before each test: the same random numbers for everybody who meets this test in this run."""
+        torch.manual_seed(seed)
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+
+    def forbidden(self, names: Iterable[str]) -> Use | None:
+        """The first use of one of the names, or None."""
+        wanted = list(names)
+        return next((use for use in self.uses if any(_matches(use.name, name) for name in wanted)), None)
+
+
+class RemoteScene(Scene):
+    """A student behind a connection."""
+
+    def __init__(self, connection: Connection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()) -> None:
+        super().__init__(student, reference, uses)
+        self.connection = connection
+
+    def begin(self, seed: int) -> None:
+        self.connection.start_test(seed)
+        super().begin(seed)
+
+
+def uses_in(text: str, filename: str) -> list[Use]:
+    """The names that a text of our own or of this process's own student uses; parsing only."""
+    return [Use(name, line) for name, line in source.names_used(text, filename)["uses"]]
+
+
+def seed_of(run_seed: int, test: str) -> int:
+    """The seed of one test in one run: different for each test, the same for all students."""
+    digest = hashlib.sha256(f"{run_seed}/{test}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def _matches(used: str, forbidden: str) -> bool:
+    """`torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`; `torch.fft` uses `torch`."""
+    if "." not in forbidden:
+        return used == forbidden or used.startswith(f"{forbidden}.")
+    root, last = forbidden.split(".")[0], forbidden.rsplit(".", 1)[1]
+    parts = used.split(".")
+    return parts[0] == root and last in parts[1:]

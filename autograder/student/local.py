@@ -1,0 +1,73 @@
+"""The student's module in this process: for a student's own checks, and for the reference.
+
+It isolates nothing. Whoever grades other people's code uses the sandbox and `remote` instead.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from autograder.sandbox import source
+from autograder.student.errors import Frame, MissingName, RemoteException
+
+
+class LocalStudent:
+    """A student's module whose missing names are sentences; otherwise the plain module."""
+
+    def __init__(self, module: types.ModuleType, load_error: BaseException | None = None) -> None:
+        self._module = module
+        self.load_error = load_error
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(self._module, name)
+        except AttributeError:
+            raise MissingName(self._missing(name)) from self.load_error
+
+    def _missing(self, name: str) -> str:
+        if self.load_error is None:
+            return f"There is no `{name}` in the submission."
+        told = describe_error(self.load_error, self._module.__file__ or "")
+        where = f" in line {told.frames[-1].line}" if told.frames else ""
+        return f"There is no `{name}`: the file stopped{where} with {told.type}."
+
+
+def load_text(text: str, filename: str, name: str) -> LocalStudent:
+    """Run a module's text here. What it defined before an error stays; the error is kept in `load_error`."""
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    sys.modules[name] = module
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    for cell_name, code in source.cells(text, filename):
+        try:
+            exec(compile(code, cell_name, "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            return LocalStudent(module, error)
+    return LocalStudent(module)
+
+
+def load_file(path: Path, name: str | None = None) -> LocalStudent:
+    """As `load_text`, for a file; raises OSError or UnicodeDecodeError when it cannot be read."""
+    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
+
+
+def describe_error(error: BaseException, filename: str) -> RemoteException:
+    """The error in the same words in which a worker would describe it: only steps inside `filename`."""
+    frames = []
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_filename.startswith(filename):
+            line = linecache.getline(code.co_filename, step.tb_lineno).strip()
+            frames.append(Frame(Path(code.co_filename).name, step.tb_lineno, code.co_name, line))
+        step = step.tb_next
+    if isinstance(error, SyntaxError) and (error.filename or "").startswith(filename):
+        frames.append(Frame(Path(filename).name, error.lineno or 0, "", (error.text or "").strip()))
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+    return RemoteException(type(error).__name__, bases, str(error)[:2000], tuple(frames[-6:]))
