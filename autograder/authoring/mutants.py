@@ -1,0 +1,239 @@
+"""Automatic wrong answers: small changes of a solution's gaps, to see whether the suite notices each of them.
+
+A mutant that no test notices is either a hole in the suite or right in another way; the latter are listed,
+with a reason, in the suite's `equivalent_mutants.yml`. What changes is decided in `operators`; nothing is
+run here.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import textwrap
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from autograder.authoring.document import BEGIN, END
+from autograder.authoring.operators import OPERATORS, Step
+from autograder.course import Assignment, Course, CourseError, Text
+from autograder.yaml_records import MarkedYaml, did_you_mean
+
+_SHOWN = 100
+_ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
+_LOOSE = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
+
+
+class EquivalentMutantsError(CourseError):
+    """An equivalent_mutants.yml that cannot be used; one sentence a problem, with file and line."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """The whole solution with one small change in a gap.
+
+    `id` is the function's name, the operator, which of the like changes of the statement it is, and a short
+    hash of the statement: `Head.forward:minus_dropped:1:a54343`. It stays the same as long as the statement's
+    first line and the function's name do; comments, layout and other statements do not matter.
+    """
+
+    id: str
+    line: int
+    description: str
+    source: str
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a node stands: the qualified name of its function, and its statement without its block."""
+
+    function: str
+    statement: str
+
+
+def mutants(source: str) -> Iterator[Mutant]:
+    """All mutants of a solution, from top to bottom; no two are the same program, and none is the solution.
+
+    Raises ValueError when the source is not Python. A source without gaps has no mutants.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError as error:
+        raise ValueError(f"The solution is not Python: line {error.lineno}: {error.msg}.") from None
+    text = _Text(source)
+    seen = {ast.dump(tree)}
+    count: Counter[str] = Counter()
+    for place, (operator, node, new) in _steps(tree, text):
+        like = f"{place.function}:{operator}:{place.statement}"
+        count[like] += 1
+        changed = text.replaced(node, new)
+        program = _program(changed)
+        if program is None or program in seen:
+            continue
+        seen.add(program)
+        identity = f"{place.function}:{operator}:{count[like]}:{_short_hash(place.statement)}"
+        yield Mutant(identity, _lines(node)[0], _description(node, new, place), changed)
+
+
+def _steps(tree: ast.Module, text: _Text) -> Iterator[tuple[_Place, Step]]:
+    """Every step of every operator on a node that lies in a gap."""
+    for place, node in _walk(tree, _Place("", ""), text):
+        for operator in OPERATORS:
+            for step in operator(node):
+                first, last = _lines(step[1])
+                if any(first in gap and last in gap for gap in text.gaps):
+                    yield place, step
+
+
+def _lines(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.end_lineno  # type: ignore[attr-defined]
+
+
+def _walk(node: ast.AST, place: _Place, text: _Text) -> Iterator[tuple[_Place, ast.AST]]:
+    """All nodes in the order of the text, without annotations and without what makes up a message."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        place = _Place(f"{place.function}.{node.name}".lstrip("."), place.statement)
+    if isinstance(node, ast.stmt):
+        place = _Place(place.function, text.head(node))
+    yield place, node
+    if isinstance(node, ast.JoinedStr | ast.Raise):
+        return
+    for field, value in ast.iter_fields(node):
+        if field in _ANNOTATIONS:
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _walk(child, place, text)
+
+
+class _Text:
+    """The solution's text: its gaps, the code of a statement, and what it is with one node replaced."""
+
+    def __init__(self, source: str) -> None:
+        self._bytes = source.encode()
+        self._starts = [0, *accumulate(len(line) + 1 for line in self._bytes.split(b"\n"))]
+        self._code = bytearray(self._bytes)  # the same text with spaces for comments
+        marks: dict[str, list[int]] = {BEGIN: [], END: []}
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                start, end = self._starts[row - 1] + len(token.line[:column].encode()), self._starts[row] - 1
+                self._code[start:end] = b" " * (end - start)
+                marks.get(token.string.rstrip(), []).append(row)
+        self.gaps = [range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)]
+
+    def head(self, node: ast.stmt) -> str:
+        """The statement on one line, up to its block if it has one, without comments."""
+        block = getattr(node, "body", None)
+        start, end = self._span(node)
+        end = self._span(block[0])[0] if block else end
+        return " ".join(self._code[start:end].decode().split())
+
+    def replaced(self, node: ast.AST, new: ast.AST) -> str:
+        start, end = self._span(node)
+        indent = " " * node.col_offset  # type: ignore[attr-defined]
+        code = textwrap.indent(_code(new), indent).removeprefix(indent)
+        return (self._bytes[:start] + code.encode() + self._bytes[end:]).decode()
+
+    def _span(self, node: ast.AST) -> tuple[int, int]:
+        first, last = _lines(node)
+        start = self._starts[first - 1] + node.col_offset  # type: ignore[attr-defined]
+        return start, self._starts[last - 1] + node.end_col_offset  # type: ignore[attr-defined]
+
+
+def _code(node: ast.AST) -> str:
+    code = ast.unparse(ast.fix_missing_locations(node))
+    return f"({code})" if isinstance(node, _LOOSE) else code
+
+
+def _program(source: str) -> str | None:
+    """What tells two programs apart, layout aside; None when the source is not Python."""
+    try:
+        compile(source, "mutant", "exec", dont_inherit=True)
+    except SyntaxError:
+        return None
+    return ast.dump(ast.parse(source))
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+def _description(node: ast.AST, new: ast.AST, place: _Place) -> str:
+    """`` `C * C` becomes `C / C` in `output = C * C + C` ``"""
+    before = _shown(node)
+    if isinstance(new, ast.Pass):
+        return f"`{before}` is deleted"
+    after = _shown(new)
+    where = "" if isinstance(node, ast.stmt) else f" in `{_cut(place.statement)}`"
+    return f"`{before}` becomes `{after}`{where}"
+
+
+def _shown(node: ast.AST) -> str:
+    first, more, _ = ast.unparse(ast.fix_missing_locations(node)).partition("\n")
+    return _cut(f"{first} …" if more else first)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+# -- mutants that are right in another way --------------------------------------------------------
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: Text
+    reason: Text
+
+
+class _Entries(RootModel[tuple[_Entry, ...]]):
+    root: tuple[_Entry, ...] = Field(strict=False)
+
+
+def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
+    """The mutants that no test can or should notice, with the reason; empty when the file is not there.
+
+    Raises EquivalentMutantsError with everything that is wrong in `equivalent_mutants.yml`, among it ids that
+    no mutant of today's solution has.
+    """
+    file = course.suite_folder(assignment) / "equivalent_mutants.yml"
+    label = file.relative_to(course.root).as_posix()
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError as error:
+        raise EquivalentMutantsError(f"{label} is not UTF-8 text (byte {error.start + 1}).") from None
+    document = MarkedYaml(label, text, "the list of equivalent mutants", item="mutant")
+    entries = document.read(_Entries)
+    document.check_unique((), "id", "mutant")
+    if entries:
+        _check_known(document, entries, _mutants_of(course, assignment))
+    if document.problems or entries is None:
+        raise EquivalentMutantsError(document.problems)
+    return {entry.id: entry.reason for entry in entries.root}
+
+
+def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
+    file = course.solution_file(assignment)
+    label = file.relative_to(course.root).as_posix()
+    try:
+        return {mutant.id for mutant in mutants(file.read_text(encoding="utf-8-sig"))}
+    except FileNotFoundError:
+        raise EquivalentMutantsError(f"{label} is missing; mutants are changes of it.") from None
+    except ValueError as error:
+        raise EquivalentMutantsError(f"{label}: {error}") from None
+
+
+def _check_known(document: MarkedYaml, entries: _Entries, known: set[str]) -> None:
+    for index, entry in enumerate(entries.root):
+        if entry.id not in known:
+            hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
+            document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")

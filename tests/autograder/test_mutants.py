@@ -1,0 +1,309 @@
+"""Mutants of a solution: which there are, that they stay in the gaps, and that their ids stay."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from autograder.authoring.mutants import EquivalentMutantsError, load_equivalent_mutants, mutants
+from autograder.course import load_course
+
+COURSE = """\
+title: A tiny course
+assignments:
+  - name: 01_adding
+    title: Adding
+    minutes: 10
+    parts:
+      - {name: add, title: Two numbers, points: 4}
+"""
+
+
+def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> str:
+    """A solution with one function whose gap is this code."""
+    body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
+    return (
+        "import torch\n\n\n"
+        f"{signature}\n"
+        "    # TODO: write it\n"
+        "    ### BEGIN SOLUTION\n"
+        f"{body}\n"
+        "    ### END SOLUTION\n"
+    )
+
+
+def bodies(code: str) -> set[str]:
+    """The gaps of all mutants of a gap, in one layout."""
+    result = set()
+    for mutant in mutants(in_gap(code)):
+        function = ast.parse(mutant.source).body[-1]
+        result.add("; ".join(ast.unparse(statement) for statement in function.body))
+    return result
+
+
+def the(code: str, operator: str) -> set[str]:
+    """The ids' functions and descriptions of the mutants that one operator made."""
+    return {m.description for m in mutants(in_gap(code)) if m.id.split(":")[1] == operator}
+
+
+# ---------------------------------------------------------------------- operators
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("return a + b", {"return a - b"}),
+        ("return a * b", {"return a / b", "return a + b"}),
+        ("return a @ b", {"return a * b"}),
+        ("return a // b", {"return a / b"}),
+        ("return a < b", {"return a <= b"}),
+        ("return a >= b", {"return a > b"}),
+        ("return a is None", {"return a is not None"}),
+        ("return a < b < x", {"return a <= b < x", "return a < b <= x"}),
+        ("return not a", {"return a"}),
+        ("return -a", {"return a"}),
+        ("return ~a", {"return a"}),
+        ("return a and b", {"return a or b", "return a", "return b"}),
+        ("return a if b else x", {"return x if b else a"}),
+        ("return 2", {"return 3", "return 1"}),
+        ("return 0.5", {"return 1.0", "return 0.25"}),
+        ("return True", {"return False"}),
+        ("return a[:T]", {"return a[:]"}),
+        ("return a[1:]", {"return a[2:]", "return a[0:]", "return a[:]"}),
+        ("return f(a, b)", {"return f(b, a)"}),
+        ("return f(a, dim=b)", {"return f(a)"}),
+        ("return x.sum()", {"return x.mean()", "return x"}),
+        ("return x.tril()", {"return x.triu()", "return x"}),
+        ("return torch.sin(x)", {"return torch.cos(x)"}),
+        ("return min(x)", {"return max(x)"}),
+        ("return x.transpose(a, b)", {"return x"}),
+        ("return x.T", {"return x"}),
+        ("return self.norm(x)", {"return x"}),
+        ("return [i for i in x if i]", {"return [i for i in x if True]"}),
+        ("return 'text' + a", set()),
+        ("return f'{a + 1}'", set()),
+        ("return None", set()),
+        ("a += b", {"a -= b", "pass"}),
+        ("a.append(b)", {"a.extend(b)", "pass"}),
+        ("with a:\n    b = x", {"if True:\n    b = x", "with a:\n    pass"}),
+    ],
+)
+def test_each_operator_makes_exactly_its_changes(code, expected):
+    assert bodies(code) == expected
+
+
+def test_the_last_axis_becomes_the_one_before_it_the_first_and_the_second():
+    expected = {"return x.size(-2)", "return x.size(-0)", "return x.size(1)"}
+    assert bodies("return x.size(-1)") == expected
+
+
+def test_a_guard_is_deleted_turned_round_moved_by_one_and_raises_something_else():
+    code = """
+        if T > H:
+            raise ValueError(f"T = {T + 1} is longer than {H}" + "!")
+        return x
+    """
+    raising = "\n    raise ValueError(f'T = {T + 1} is longer than {H}' + '!'); return x"
+    assert bodies(code) == {
+        "pass; return x",
+        f"if not T > H:{raising}",
+        f"if T >= H:{raising}",
+        f"if T > H:{raising.replace('ValueError', 'RuntimeError')}",
+    }
+
+
+def test_a_change_keeps_the_meaning_of_its_surroundings():
+    assert "return a * (b - x)" in bodies("return a * (b + x)")
+    assert "return a ** 1" in bodies("return a ** 2")
+    assert "return (a - b).T" in bodies("return (a + b).T")
+    assert "return x ** (-1)" in {body.replace("** -1", "** (-1)") for body in bodies("return x ** 0")}
+
+
+def test_an_elif_guard_can_be_deleted():
+    code = """
+        if a:
+            x = b
+        elif T:
+            raise ValueError("no")
+    """
+    assert "if a:\n    x = b; pass" in bodies(code)
+
+
+# ---------------------------------------------------------------------- the gap
+
+
+def test_only_gaps_change():
+    source = "def given(a):\n    return a + 1\n\n\n" + in_gap("return a - 1")
+    start = source.index("### BEGIN")
+    changed = list(mutants(source))
+    assert changed
+    for mutant in changed:
+        assert mutant.source[:start] == source[:start]
+        assert mutant.source.endswith("    ### END SOLUTION\n")
+
+
+def test_a_statement_that_reaches_out_of_the_gap_stays():
+    source = (
+        "def f(a, b):\n    if a < b:\n        ### BEGIN SOLUTION\n        b = a\n"
+        "        ### END SOLUTION\n    return b + 1\n"
+    )
+    assert [mutant.description for mutant in mutants(source)] == ["`b = a` is deleted"]
+
+
+def test_annotations_and_docstrings_stay():
+    code = '''
+        """Two: 2."""
+        y: list[1 + 2] = a
+    '''
+    assert bodies(code) == {"'Two: 2.'; pass"}
+
+
+def test_source_without_gaps_has_no_mutants():
+    assert list(mutants("def f(a):\n    return a + 1\n")) == []
+    assert list(mutants("")) == []
+
+
+def test_letters_beyond_ascii_do_not_shift_a_change():
+    mutant = next(mutants(in_gap('return ("größe", a + b, "é")')))
+    assert 'return ("größe", (a - b), "é")' in mutant.source
+
+
+def test_source_that_is_not_python_is_a_sentence():
+    with pytest.raises(ValueError, match=r"^The solution is not Python: line 1: "):
+        list(mutants("def f(:\n"))
+
+
+# ---------------------------------------------------------------------- what is promised of them
+
+
+LONGER = in_gap("""
+    first = a + a          # a comment
+    second = a + a + b
+    if first > 2 and second:
+        x = x.transpose(-2, -1).sum(dim=-1, keepdim=True)
+    return first * second
+""")
+
+
+def test_mutants_are_the_same_every_time_and_pairwise_different():
+    once, again = list(mutants(LONGER)), list(mutants(LONGER))
+    assert once == again
+    assert len(once) == 30
+    assert len({mutant.id for mutant in once}) == len(once)
+    assert len({ast.dump(ast.parse(mutant.source)) for mutant in once}) == len(once)
+    assert ast.dump(ast.parse(LONGER)) not in {ast.dump(ast.parse(mutant.source)) for mutant in once}
+
+
+def test_mutants_compile():
+    for mutant in mutants(LONGER):
+        compile(mutant.source, mutant.id, "exec")
+
+
+def test_ids_survive_edits_elsewhere():
+    ids = {mutant.id for mutant in mutants(LONGER)}
+    moved = "import math\n\n" + LONGER.replace("# a comment", "# another comment")
+    moved = moved.replace("    first = a + a", "    new = a + a + 7\n    first = a  +  a")
+    assert ids <= {mutant.id for mutant in mutants(moved)}
+
+
+def test_ids_change_with_their_statement_and_function():
+    ids = [mutant.id for mutant in mutants(in_gap("return a + b"))]
+    assert ids == ["f:plus_becomes_minus:1:" + ids[0][-6:]]
+    other = [mutant.id for mutant in mutants(in_gap("return a + x"))]
+    assert ids != other
+
+
+def test_ids_name_methods_by_their_class():
+    source = "class Head:\n" + textwrap.indent(in_gap("return -a").partition("\n\n\n")[2], "    ")
+    assert [mutant.id.rpartition(":")[0] for mutant in mutants(source)] == ["Head.f:minus_dropped:1"]
+
+
+def test_like_changes_of_one_statement_are_numbered():
+    numbers = [m.id.split(":")[2] for m in mutants(in_gap("return a + (b + x)")) if "plus" in m.id]
+    assert numbers == ["1", "2"]
+
+
+def test_descriptions_say_what_changes_and_where():
+    assert the("return a + b", "plus_becomes_minus") == {"`a + b` becomes `a - b` in `return a + b`"}
+    assert the("b = a", "assignment_deleted") == {"`b = a` is deleted"}
+    assert the("if a:\n    b = 1", "constant_plus_one") == {"`1` becomes `2` in `b = 1`"}
+    assert next(mutants(in_gap("return a + b"))).line == 7
+
+
+# ---------------------------------------------------------------------- equivalent_mutants.yml
+
+
+@pytest.fixture
+def course(tmp_path):
+    (tmp_path / "course.yml").write_text(COURSE, encoding="utf-8")
+    course = load_course(tmp_path)
+    file = course.solution_file(course.assignments[0])
+    file.parent.mkdir(parents=True)
+    file.write_text(in_gap("return a + b"), encoding="utf-8")
+    course.suite_folder(course.assignments[0]).mkdir(parents=True)
+    return course
+
+
+def write(course, text: str) -> None:
+    file = course.suite_folder(course.assignments[0]) / "equivalent_mutants.yml"
+    file.write_text(text, encoding="utf-8")
+
+
+def refused(course) -> str:
+    with pytest.raises(EquivalentMutantsError) as caught:
+        load_equivalent_mutants(course, course.assignments[0])
+    return str(caught.value)
+
+
+LABEL = "tests/assignments/01_adding/equivalent_mutants.yml"
+
+
+def test_without_the_file_no_mutant_is_equivalent(course):
+    assert load_equivalent_mutants(course, course.assignments[0]) == {}
+
+
+def test_equivalent_mutants_come_with_their_reasons(course):
+    known = next(mutants(in_gap("return a + b"))).id
+    write(course, f"- id: {known}\n  reason: Nobody adds here.\n")
+    assert load_equivalent_mutants(course, course.assignments[0]) == {known: "Nobody adds here."}
+
+
+def test_an_id_that_no_mutant_has_is_a_sentence(course):
+    write(course, "- id: f:minus_becomes_plus:1:000000\n  reason: It was so once.\n")
+    assert refused(course).startswith(
+        f"{LABEL}, line 1: the solution has no mutant `f:minus_becomes_plus:1:000000`; "
+    )
+    write(course, "- id: nothing like it\n  reason: It was so once.\n")
+    assert "has its statement changed? Then look at it again." in refused(course)
+
+
+def test_all_problems_of_the_file_are_told_at_once(course):
+    known = next(mutants(in_gap("return a + b"))).id
+    write(course, f"- id: {known}\n- id: {known}\n  reason: ''\n  why: so\n")
+    told = refused(course)
+    assert "line 1" in told and "has no `reason`" in told
+    assert "line 3" in told and "is empty" in told
+    assert "line 4" in told and "`why`" in told
+    assert "is there already, in line 1" in told
+
+
+@pytest.mark.parametrize("text", ["", "- [", "just a text", "a: 1"])
+def test_a_file_of_another_form_is_a_sentence(course, text):
+    write(course, text)
+    assert refused(course).startswith(f"{LABEL}, line 1: ")
+
+
+def test_bytes_that_are_not_text_are_a_sentence(course):
+    file = course.suite_folder(course.assignments[0]) / "equivalent_mutants.yml"
+    file.write_bytes(b"- id: \xff\n")
+    assert refused(course) == f"{LABEL} is not UTF-8 text (byte 7)."
+
+
+def test_a_missing_or_broken_solution_is_a_sentence(course):
+    write(course, "- id: x\n  reason: y\n")
+    course.solution_file(course.assignments[0]).write_text("def f(:", encoding="utf-8")
+    assert refused(course).startswith("solutions/01_adding/adding.py: The solution is not Python: line 1: ")
+    course.solution_file(course.assignments[0]).unlink()
+    assert refused(course) == "solutions/01_adding/adding.py is missing; mutants are changes of it."
