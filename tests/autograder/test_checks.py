@@ -12,14 +12,16 @@ import pickle
 import numpy
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from autograder import checks
 from autograder.checks.sentences import show, verb, without_inputs, without_literals
 from autograder.records import InfrastructureError
+from autograder.student.connection import LoopbackConnection
 from autograder.student.errors import RemoteException, StudentTimeout, student_raised
+from autograder.student.remote import RemoteStudent
 from autograder.student.wire import Opaque
 
 
@@ -1006,10 +1008,10 @@ def test_odd_values_give_one_short_sentence(odd: str, look: str) -> None:
 # The public sentence
 
 
+@settings(deadline=None)
 @given(st.integers(1000, 9999), st.integers(1000, 9999), st.integers(1000, 9999))
 def test_public_sentences_keep_the_secret(mine: int, secret: int, argument: int) -> None:
-    if str(secret) in str(mine) or mine == secret:
-        return
+    assume(secret not in (mine, argument // 2))
     for call in (
         lambda: checks.equal(mine, secret, f"count({argument})"),
         lambda: checks.equal([mine], [secret], f"the ids for n = {argument}"),
@@ -1025,6 +1027,7 @@ def test_public_sentences_keep_the_secret(mine: int, secret: int, argument: int)
         assert str(secret) not in without_own and str(argument) not in without_own
 
 
+@settings(deadline=None)
 @given(st.floats(1, 2), st.floats(3, 4))
 def test_public_sentences_of_numbers_hide_both_numbers(mine: float, secret: float) -> None:
     with pytest.raises(checks.CheckFailed) as caught:
@@ -1106,6 +1109,7 @@ def tensors(draw: st.DrawFn) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).reshape(size)
 
 
+@settings(deadline=None)
 @given(tensors())
 def test_equal_tensors_are_close_and_equal(t: Tensor) -> None:
     checks.close(t.clone(), t)
@@ -1113,11 +1117,12 @@ def test_equal_tensors_are_close_and_equal(t: Tensor) -> None:
     checks.close(t * (1 + 1e-7), t)
 
 
+@settings(deadline=None)
 @given(tensors(), st.data())
 def test_one_changed_number_is_found_and_named(t: Tensor, data: st.DataObject) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
     sign = data.draw(st.sampled_from([-1, 1]))
-    other = changed(t, at, t[at].item() * (1 + sign * 1e-4) + sign * 1e-4)
+    other = changed(t, at, t[at].item() + sign * 1e-4 * (1 + abs(t[at].item())))
     axes = ("a", "b", "c", "d")[: t.ndim]
     for check in (checks.close, checks.equal):
         with pytest.raises(checks.CheckFailed) as caught:
@@ -1127,6 +1132,7 @@ def test_one_changed_number_is_found_and_named(t: Tensor, data: st.DataObject) -
             assert (f"first at {where}" in text and f"1 of {t.numel()} numbers differs" in text) or not axes
 
 
+@settings(deadline=None)
 @given(tensors(), st.data(), st.sampled_from([math.nan, math.inf, -math.inf]))
 def test_one_odd_number_is_called_by_its_name(t: Tensor, data: st.DataObject, odd: float) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
@@ -1134,7 +1140,7 @@ def test_one_odd_number_is_called_by_its_name(t: Tensor, data: st.DataObject, od
         checks.close(changed(t, at, odd), t)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(SHAPES, SHAPES)
 def test_nothing_is_broadcast(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
     if mine == theirs:
@@ -1142,3 +1148,79 @@ def test_nothing_is_broadcast(mine: tuple[int, ...], theirs: tuple[int, ...]) ->
         return
     with pytest.raises(checks.CheckFailed, match="shape"):
         checks.close(torch.ones(mine), torch.ones(theirs))
+
+
+# The same checks through the proxy
+
+SUBMISSION = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, width, leaky=False):
+        super().__init__()
+        self.a, self.b = nn.Linear(width, width), nn.Linear(width, width, bias=False)
+        self.leaky = leaky
+        self.register_buffer("share", torch.full((1,), 0.5))
+
+    def forward(self, x):
+        if x.shape[1] > 5:
+            raise ValueError(f"T = {x.shape[1]} is more than 5.")
+        mean = x.mean(1, keepdim=True) if self.leaky else 0.0
+        return x + self.share * self.b(torch.tanh(self.a(x).cumsum(1))) + mean
+
+def scale(x, padding=None):
+    return x * 3.0
+
+def grow(x):
+    x += 1
+    return x
+"""
+
+
+@pytest.fixture
+def remote() -> RemoteStudent:
+    connection = LoopbackConnection("submission_of_checks")
+    connection.request("load", text=SUBMISSION, filename="layer.py")
+    connection.start_test(3)
+    return RemoteStudent(connection)
+
+
+def test_right_answers_pass_through_the_proxy(remote: RemoteStudent) -> None:
+    x = torch.randn(2, 5, 4).double()
+    mine, theirs = checks.randomize(remote.Layer(4).double()), remote.Layer(4).double()
+    checks.copy_parameters(mine, theirs)
+    checks.close(theirs(x), mine(x))
+    checks.parameters(theirs, {"a.weight": (4, 4), "a.bias": (4,), "b.weight": (4, 4)})
+    checks.parameter_count(theirs, 36)
+    checks.buffers_follow(theirs, ("share",))
+    checks.deterministic_in_eval(theirs, x)
+    checks.input_untouched(theirs, x)
+    checks.batch_invariant(theirs, x)
+    checks.prefix_invariant(theirs, x)
+    checks.causal_by_gradient(theirs, x)
+    checks.gradients_close(theirs, mine, x)
+    checks.parameter_gradients_close(theirs, mine, x)
+    checks.silent_sublayers(theirs, x, [theirs.b.weight], lambda x: x)
+    checks.permutation_equivariant(remote.scale, x)
+    checks.padding_invariant(remote.scale, x, [5, 2])
+    checks.raises(ValueError, theirs, torch.randn(2, 6, 4).double(), naming=("T", 6))
+
+
+def test_wrong_answers_fail_through_the_proxy(remote: RemoteStudent) -> None:
+    x = torch.randn(2, 5, 4).double()
+    leaky = checks.randomize(remote.Layer(4, leaky=True).double())
+    with pytest.raises(checks.CheckFailed, match="^Position 0 hears position 1 "):
+        checks.causal_by_gradient(leaky, x)
+    with pytest.raises(checks.CheckFailed, match="^What follows the first position "):
+        checks.prefix_invariant(leaky, x)
+    with pytest.raises(
+        checks.CheckFailed, match="^The call changed its input at batch 0, position 0, feature 0"
+    ):
+        checks.input_untouched(remote.grow, x.clone())
+    with pytest.raises(checks.CheckFailed, match=r"^scale\(3\) returned 9, but a ValueError was expected\.$"):
+        checks.raises(ValueError, remote.scale, 3)
+    with pytest.raises(
+        checks.CheckFailed, match=r"^Layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"
+    ):
+        checks.raises(ValueError, leaky, x)
