@@ -132,11 +132,11 @@ class Findings:
         self.block = block
         dice = torch.Generator().manual_seed(2)
         self.x, self.other = torch.randn(2, 1, 5, 12, generator=dice)  # (1, T, C) each
-        both = ("attention.out_proj", "ff.linear2")
-        self.shortcuts = [self.reacts_to_x(silent=[name]) for name in both]
-        norms = ("norm1", "norm2")
-        self.on_the_road = [self.reacts_to(f"{norm}.beta", silent=both) for norm in norms]
-        self.used = [self.reacts_to(f"{norm}.beta", silent=[]) for norm in norms]
+        stations = (("attention.out_proj", "norm1.beta"), ("ff.linear2", "norm2.beta"))
+        self.shortcuts = [self.reacts_to_x(silent=[answer]) for answer, _ in stations]
+        self.on_the_road = [self.reacts_to(beta, silent=[answer]) for answer, beta in stations]
+        self.before_the_branch = [self.is_before_the_branch(answer, beta) for answer, beta in stations]
+        self.used = [self.reacts_to(beta, silent=[]) for _, beta in stations]
 
     def answer(self, x: Tensor, silent, raised: str = "") -> Tensor:
         """The block's output with some parts silent and, perhaps, one parameter changed."""
@@ -158,6 +158,11 @@ class Findings:
 
     def reacts_to(self, name: str, silent) -> bool:
         return self.differ(self.answer(self.x, silent), self.answer(self.x, silent, raised=name))
+
+    def is_before_the_branch(self, answer: str, beta: str) -> bool:
+        """Then it does not matter whether the norm or the silent answer is raised: both join at the plus."""
+        by_norm, by_answer = (self.answer(self.x, [answer], raised=name) for name in (beta, f"{answer}.bias"))
+        return self.reacts_to_x(silent=[answer]) and not self.differ(by_norm, by_answer)
 
     @staticmethod
     def differ(a: Tensor, b: Tensor) -> bool:
@@ -185,48 +190,54 @@ def both_diagrams(student) -> Figure:
 def draw_block(axes: Axes, block, title: str) -> None:
     """Two stations on one road; what is missing in the student's block is drawn as an alarm."""
     found = Findings(block)
-    axes.set_xlim(-0.6, 14.2)
+    axes.set_xlim(-0.6, 14.6)
     axes.set_ylim(-1.1, 3.3)
     axes.axis("off")
     axes.set_title(title, loc="left", fontsize=11)
     axes.text(-0.1, 0, "x", ha="right", va="center", fontsize=12)
     for station, (name, words) in enumerate((("attention", "attention"), ("ff", "feed-forward"))):
-        left = 0.5 + 6.6 * station
-        norm = f"norm{station + 1}"
-        at_entrance = found.used[station] and not found.on_the_road[station]
-        draw_workshop(axes, left, f"{words}\n{count(block, name)} numbers", norm if at_entrance else "")
-        draw_road(axes, left, found.shortcuts[station], norm if found.on_the_road[station] else "")
-        if not found.used[station]:
-            axes.text(left + 5.2, -0.85, f"{norm} is not used", ha="center", color=ALARM, fontsize=9)
-    axes.annotate("out", (13.55, 0), (13.65, 0), va="center", fontsize=12)
+        left = 1.3 + 6.9 * station
+        draw_workshop(axes, left, f"{words}\n{count(block, name)} numbers")
+        draw_road(axes, left, found.shortcuts[station])
+        draw_norm(axes, left, f"norm{station + 1}", found, station)
+    axes.text(13.9, 0, "out", va="center", fontsize=12)
+
+
+def draw_norm(axes: Axes, left: float, name: str, found: Findings, station: int) -> None:
+    """The norm where it was found: behind the plus, before the branch, at the entrance, nowhere."""
+    if not found.used[station]:
+        axes.text(left + 4.85, -0.85, f"{name} is not used", ha="center", color=ALARM, fontsize=9)
+    elif not found.on_the_road[station]:
+        draw_box(axes, left, 1.1, 1.1, 0.7, name, WARM)
+    else:
+        place = left - 0.65 if found.before_the_branch[station] else left + 4.85
+        draw_box(axes, place, 0, 1.1, 0.7, name, WARM)
 
 
 def count(block, part: str) -> str:
     return f"{sum(p.numel() for name, p in block.named_parameters() if name.startswith(part + '.')):,}"
 
 
-def draw_workshop(axes: Axes, left: float, label: str, norm: str) -> None:
+def draw_workshop(axes: Axes, left: float, label: str) -> None:
     """The way off the road, up to the sublayer, and back to the place where its answer is added."""
-    axes.plot([left, left, left + 4.2], [0, 2.2, 2.2], color=INK, lw=1.5, zorder=1)
-    arrow(axes, (left + 4.2, 2.2), (left + 4.2, 0.27))
-    draw_box(axes, left + 2.6, 2.2, 2.4, 1.3, label, COOL)
-    if norm:
-        draw_box(axes, left, 1.1, 1.1, 0.7, norm, WARM)
+    axes.plot([left, left, left + 3.9], [0, 2.2, 2.2], color=INK, lw=1.5, zorder=1)
+    arrow = {"arrowstyle": "-|>", "color": INK, "lw": 1.5}
+    axes.annotate("", (left + 3.9, 0.27), (left + 3.9, 2.25), arrowprops=arrow, zorder=1)
+    draw_box(axes, left + 2.3, 2.2, 2.4, 1.3, label, COOL)
 
 
-def draw_road(axes: Axes, left: float, shortcut: bool, norm: str) -> None:
-    """The road of one station: from the branch to the plus sign, perhaps through a norm, on to the next."""
-    axes.plot([left - 0.5, left], [0, 0], color=INK, lw=3, solid_capstyle="butt", zorder=1)
-    plus = left + 4.2
+def draw_road(axes: Axes, left: float, shortcut: bool) -> None:
+    """The road of one station: to the branch, along the shortcut to the plus sign, on to the next station."""
+    plus = left + 3.9
+    stretches = [(left - 1.3, left), (plus, left + 5.6)]
     if shortcut:
-        axes.plot([left, plus], [0, 0], color=INK, lw=3, solid_capstyle="butt", zorder=1)
+        stretches.append((left, plus))
     else:
-        axes.text(left + 2.1, 0, "no shortcut", ha="center", va="center", color=ALARM, fontsize=10)
-    axes.plot([plus, left + 6.3], [0, 0], color=INK, lw=3, solid_capstyle="butt", zorder=1)
+        axes.text(left + 1.95, 0, "no shortcut", ha="center", va="center", color=ALARM, fontsize=10)
+    for start, end in stretches:
+        axes.plot([start, end], [0, 0], color=INK, lw=3, solid_capstyle="butt", zorder=1)
     axes.plot(plus, 0, "o", ms=16, mfc="white", mec=INK, mew=1.5, zorder=3)
     axes.text(plus, 0, "+", ha="center", va="center", fontsize=13, zorder=4)
-    if norm:
-        draw_box(axes, left + 5.4, 0, 1.1, 0.7, norm, WARM)
 
 
 def draw_box(axes: Axes, x: float, y: float, width: float, height: float, label: str, color: str) -> None:
@@ -254,7 +265,7 @@ def stream_through_24_blocks(student) -> Figure:
         sizes, gradients = run_a_stack(make, depth=24)
         left.plot(range(25), sizes, color=color, marker=marker, ms=4, label=name)
         right.plot(range(25), gradients, color=color, marker=marker, ms=4, label=name)
-    left.set_ylim(bottom=0)
+    left.set_ylim(0, 1.08 * left.get_ylim()[1])
     left.set_ylabel("typical size of a number (RMS)")
     left.set_title("The stream on its way up", loc="left", fontsize=10)
     right.set_yscale("log")
