@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from autograder.records import InfrastructureError
+from autograder.sandbox.command import HINTS, SandboxUnavailable, unavailable
 from autograder.sandbox.jail import TIERS
-from autograder.sandbox.launcher import HINTS, Sandbox, SandboxUnavailable, unavailable
+from autograder.sandbox.launcher import Sandbox
 
 PROBE_ENTRY = "autograder.sandbox.probe:confess"
 PROBE_SECONDS = 10
@@ -74,6 +75,9 @@ def try_tier(tier: str) -> str:
             raise unavailable(tier, str(problem)) from None
         if facts["succeeded"] and tier != "unsafe":
             raise unavailable(tier, f"A worker was able to {' and to '.join(facts['succeeded'])}.")
+        if facts["unreadable"]:
+            packages = ", ".join(facts["unreadable"])
+            raise unavailable(tier, f"An unprivileged user cannot read these packages: {packages}.")
         return sandbox.note
 
 

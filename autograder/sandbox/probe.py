@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import socket
-import sys
 from collections.abc import Callable
+
+PACKAGES = ("torch", "numpy", "IPython")
 
 
 def confess(channel: socket.socket) -> None:
-    """Reads the path of a file that must be hidden; says which walls did not hold, and a few facts."""
+    """Reads the path of a file that must be hidden; says which walls did not hold and what it lacks."""
     hidden = channel.recv(4096).decode()
     attempts: dict[str, Callable[[], object]] = {
         "read a file of this machine": lambda: os.close(os.open(hidden, os.O_RDONLY)),
@@ -20,18 +22,23 @@ def confess(channel: socket.socket) -> None:
         "stop another process": lambda: os.kill(os.getpid() + 1, 0),
     }
     succeeded = [what for what, attempt in attempts.items() if _succeeds(attempt)]
-    facts = {"succeeded": succeeded, "isolated": bool(sys.flags.isolated), "variables": sorted(os.environ)}
+    facts = {"succeeded": succeeded, "unreadable": [name for name in PACKAGES if not _is_readable(name)]}
     channel.sendall(json.dumps(facts).encode())
 
 
 def _succeeds(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
-    except PermissionError:
+    except ProcessLookupError:  # nobody was there, but it would have been allowed
+        return True
+    except OSError:
         return False
-    except OSError as error:
-        return not isinstance(error, (FileNotFoundError, NotADirectoryError)) and error.errno is None
     return True
+
+
+def _is_readable(package: str) -> bool:
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin is not None and os.access(spec.origin, os.R_OK)
 
 
 def _fork() -> None:

@@ -248,14 +248,14 @@ def filter_program(machine: str, own_pid: int) -> bytes:
     program.load(NUMBER)
     program.if_at_least(X32_BIT, "refuse")
     # the C library falls back to clone, whose flags are in a register where a filter can read them
-    program.if_equal(_number(CLONE3, column), "unknown")
+    program.if_equal(CLONE3[column], "unknown")
     rules = {"clone": CLONE, "kill": KILL, "tgkill": TGKILL}
     rules |= {"fcntl": FCNTL, "ioctl": IOCTL, "prlimit64": PRLIMIT64}
     for name, numbers in rules.items():
-        program.if_equal(_number(numbers, column), name)
-    for numbers in ALLOWED.values():
-        if numbers[column] is not None:
-            program.if_equal(_number(numbers, column), "allow")
+        program.if_equal(numbers[column], name)
+    for number in (pair[column] for pair in ALLOWED.values()):
+        if number is not None:
+            program.if_equal(number, "allow")
     # a C library newer than this table tries new calls and needs this answer to fall back to old ones
     program.if_at_least(FIRST_UNIFIED_NUMBER, "unknown")
     program.answer(REFUSE)
@@ -267,13 +267,6 @@ def filter_program(machine: str, own_pid: int) -> bytes:
     program.label("allow")
     program.answer(ALLOW)
     return program.assemble()
-
-
-def _number(numbers: tuple[int, int | None], column: int) -> int:
-    number = numbers[column]
-    if number is None:
-        raise ValueError("this architecture has no such system call")
-    return number
 
 
 def _argument_rules(program: Assembler, own_pid: int) -> None:
@@ -304,4 +297,4 @@ def install(program: bytes) -> None:
     """Puts the filter round the calling process, for good; needs `no_new_privs`. Raises OSError."""
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions))
-    check(libc().prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0), "installing the system call filter")
+    check(libc().prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0), "installing the filter")

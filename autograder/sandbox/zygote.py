@@ -216,9 +216,7 @@ class Zygote:
             flush_output()
             os._exit(code & 0xFF)
 
-    def _wall_in(
-        self, limits: Mapping[str, float], data: int, output: int, setup: int
-    ) -> socket.socket:
+    def _wall_in(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> socket.socket:
         """The data socket, when all walls are up; what failed is told to the zygote."""
         try:
             arrange_descriptors(data, output, setup)

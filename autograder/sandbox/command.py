@@ -1,0 +1,187 @@
+"""How the fork server is started behind its walls: the command line for each tier, and what it may see."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.records import InfrastructureError
+from autograder.sandbox.jail import NOBODY, ON_LINUX, SCRATCH
+
+# loads the package from its folder alone: its parent, often the course, is never on the worker's path
+BOOT = """
+import importlib.util, json, sys
+wishes = json.loads(sys.argv[1])
+sys.path += wishes["path"]
+folder = wishes["package"]
+spec = importlib.util.spec_from_file_location(
+    "autograder", folder + "/__init__.py", submodule_search_locations=[folder])
+sys.modules["autograder"] = package = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(package)
+from autograder.sandbox.zygote import main
+main()
+"""
+
+HINTS = {
+    "namespaces": "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap) on a Linux that lets "
+    "you make user namespaces (Ubuntu 24.04: sysctl kernel.apparmor_restrict_unprivileged_userns=0).",
+    "landlock": "It needs Linux 5.13 or later with Landlock enabled, on x86_64 or aarch64.",
+    "unsafe": "It needs Linux or macOS; on Windows use WSL2 or a container.",
+}
+
+
+class SandboxUnavailable(InfrastructureError):
+    """A kind of sandbox does not work on this machine; its `str` says which, why, and what to do."""
+
+
+def unavailable(tier: str, why: str) -> SandboxUnavailable:
+    """The sentence for a tier that does not work here."""
+    return SandboxUnavailable(f"The sandbox {tier!r} does not work here. {why} {HINTS[tier]}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the interpreter, its packages and this package are, on this machine."""
+
+    python: Path
+    base: Path
+    packages: tuple[Path, ...]
+    engine: Path
+
+    @classmethod
+    def of_this_python(cls, folders: Iterable[Path] = ()) -> Layout:
+        """The layout of the running interpreter; `folders` come behind its packages."""
+        base = Path(sys.base_prefix).resolve()
+        python = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
+        if not _is_below(python, base):  # a wrapper elsewhere; the interpreter itself lies with its library
+            python = base / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        packages = dict.fromkeys([*_package_folders(), *(Path(folder).resolve() for folder in folders)])
+        engine = Path(__file__).resolve().parents[1]
+        return cls(python, base, tuple(packages), engine)
+
+    @property
+    def base_is_system(self) -> bool:
+        return _is_below(self.base, Path("/usr"))
+
+    @property
+    def shown(self) -> list[Path]:
+        """All that a worker needs to read."""
+        system = [Path("/usr"), Path("/lib"), Path("/lib64")]
+        return [*system, self.base, *self.packages, self.engine]
+
+    def refuse_to_show(self, hidden: Iterable[Path]) -> None:
+        """Raises SandboxUnavailable when a folder that must be hidden lies in one that workers read."""
+        for folder in hidden:
+            for shown in self.shown:
+                if _is_below(Path(folder).resolve(), shown):
+                    raise SandboxUnavailable(
+                        f"Student code could read {folder}, because it lies in {shown}, which every Python "
+                        "process needs. Move the course to another folder."
+                    )
+
+    def environment(self, base: Path) -> dict[str, str]:
+        """All the variables that a worker has; nothing of the grader's own."""
+        variables = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        variables |= {"PATH": "/usr/bin", "HOME": SCRATCH, "TMPDIR": SCRATCH, "LANG": "C.UTF-8"}
+        variables |= {"USER": "student", "MALLOC_ARENA_MAX": "2"}
+        if sysconfig.get_config_var("Py_ENABLE_SHARED") and not self.base_is_system:
+            variables["LD_LIBRARY_PATH"] = str(base / "lib")
+        return variables
+
+
+def _package_folders() -> list[Path]:
+    """Where installed packages lie: site folders, and wherever PyTorch itself comes from."""
+    found = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
+    found += [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
+    for name in ("torch", "numpy", "IPython"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin:
+            found.append(Path(spec.origin).parents[1])
+    return list(dict.fromkeys(path.resolve() for path in found if path.is_dir()))
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path == folder or folder in path.parents
+
+
+def _plain_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """The fork server as an ordinary process; with Landlock its workers hide files themselves."""
+    if wishes["tier"] == "landlock" and not ON_LINUX:
+        raise unavailable("landlock", "This is not Linux.")
+    if not hasattr(os, "fork"):
+        raise unavailable(wishes["tier"], "Processes cannot be forked here.")
+    paths = [str(path) for path in layout.packages]
+    readable = [*map(str, layout.shown), "/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"]
+    wishes = {**wishes, "path": paths, "package": str(layout.engine), "readable": readable}
+    return _python(layout.python, wishes), layout.environment(layout.base)
+
+
+def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+    """The fork server inside bubblewrap, where only Python, its packages and /usr are to be seen."""
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise unavailable("namespaces", "There is no bubblewrap (the program bwrap).")
+    base = layout.base if layout.base_is_system else Path("/python")
+    python = base / layout.python.relative_to(layout.base)
+    binds = [] if layout.base_is_system else [(layout.base, base)]
+    paths = [f"/packages/{number}" for number in range(len(layout.packages))]
+    binds += list(zip(layout.packages, map(Path, paths), strict=True))
+    binds.append((layout.engine, Path("/engine/autograder")))
+    command = [bubblewrap, *_NEW_MACHINE]
+    if not _is_real_root():  # root gives up being root only inside, when what it alone can reach is bound
+        command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-add", "ALL"]
+    if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
+        command.append("--die-with-parent")
+    command += _system_folders()
+    for source, target in binds:
+        command += ["--ro-bind", str(source), str(target)]
+    for name, value in layout.environment(base).items():
+        command += ["--setenv", name, value]
+    command += ["--remount-ro", "/", "--chdir", "/"]
+    wishes = {**wishes, "path": paths, "package": "/engine/autograder", "readable": []}
+    return [*command, *_python(python, wishes)], {"PATH": "/usr/bin:/bin"}
+
+
+def _is_real_root() -> bool:
+    """Whether this is root and can turn into another user; in some containers root knows only itself."""
+    if os.getuid() != 0:
+        return False
+    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(first <= NOBODY < first + count for first, _, count in ranges)
+
+
+COMMANDS = {"namespaces": _bubblewrap_command, "landlock": _plain_command, "unsafe": _plain_command}
+
+_NEW_MACHINE = (
+    *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--hostname", "sandbox", "--clearenv", "--proc", "/proc", "--dir", SCRATCH),
+    # folders that bubblewrap makes on the way to others would be root's alone
+    *("--dir", "/dev", "--dir", "/engine", "--dir", "/packages"),
+)
+
+
+def _system_folders() -> list[str]:
+    """/usr, the ways into it, and four harmless devices."""
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in ("/lib", "/lib64"):
+        if os.path.islink(name):
+            arguments += ["--symlink", os.readlink(name), name]
+        elif os.path.isdir(name):
+            arguments += ["--ro-bind", name, name]
+    for device in ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
+        arguments += ["--dev-bind", device, device]
+    return arguments
+
+
+def _python(python: Path, wishes: dict[str, Any]) -> list[str]:
+    """An interpreter that takes nothing from its surroundings and starts the fork server."""
+    return [str(python), "-I", "-S", "-B", "-X", "utf8", "-c", BOOT, json.dumps(wishes)]
