@@ -113,6 +113,7 @@ def test_attention_of_other_models(student, reference, seed):
     """Attention is counted right for models of any size."""
     for step in range(3):
         check_count(student, reference, "count_attention", bert_sizes(seed + step))
+    check_count(student, reference, "count_attention", {**bert_sizes(seed), "num_attention_heads": 1})
 
 
 @pytest.mark.part("attention")
@@ -169,10 +170,18 @@ def test_lists_of_other_berts(student, reference, seed):
 @pytest.mark.part("bert")
 @pytest.mark.points(1)
 def test_berts_that_cannot_be(student, seed):
-    """A BERT with a negative size, or with a width that the heads cannot share, is refused."""
+    """A BERT with a negative size, or with a width that the heads cannot share, is refused in every room."""
     sizes = bert_sizes(seed)
-    for field, size in sizes.items():
-        check_refused(student, "count_bert", "BertConfig", {**sizes, field: -size}, (field, -size))
+    for field in sizes:
+        check_refused(student, "count_bert", "BertConfig", {**sizes, field: -1}, (field, -1))
+    for function, field in (
+        ("count_embeddings", "vocab_size"),
+        ("count_feed_forward", "intermediate_size"),
+        ("count_layer", "intermediate_size"),
+        ("count_pooler", "hidden_size"),
+    ):
+        size = -sizes[field]
+        check_refused(student, function, "BertConfig", {**sizes, field: size}, (field, size))
     wide = {**sizes, "hidden_size": sizes["hidden_size"] + 1}
     naming = ("hidden_size", wide["hidden_size"], "num_attention_heads")
     check_refused(student, "count_bert", "BertConfig", wide, naming)
@@ -194,7 +203,7 @@ def test_lists_of_other_gpts(student, reference, seed):
 def test_gpts_that_cannot_be(student, seed):
     """A GPT-2 with a negative size, or with a width that the heads cannot share, is refused."""
     sizes = gpt2_sizes(seed)
-    for field, size in sizes.items():
-        check_refused(student, "count_gpt2", "GPT2Config", {**sizes, field: -size}, (field, -size))
+    for field in sizes:
+        check_refused(student, "count_gpt2", "GPT2Config", {**sizes, field: -1}, (field, -1))
     wide = {**sizes, "n_embd": sizes["n_embd"] + 1}
     check_refused(student, "count_gpt2", "GPT2Config", wide, ("n_embd", wide["n_embd"], "n_head"))
