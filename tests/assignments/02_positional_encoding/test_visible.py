@@ -61,8 +61,8 @@ def test_every_sentence_gets_the_same_positions(student):
     added = module(x.clone()) - x
     rows = student.positional_encoding(11, 6)[:5]
     checks.close(added, rows.expand(3, 5, 6), "output minus input", atol=1e-5)
-    same = bool((added[0, 0] == added[0, 1:]).all())
-    checks.true(not same, "All positions get the same numbers, so the order of the words is still unheard.")
+    spread = (added[0, 1:] - added[0, 0]).abs().max()
+    checks.true(spread > 1e-3, "All positions get the same numbers, so the order of the words is still unheard.")
 
 
 @pytest.mark.part("module")
@@ -71,9 +71,9 @@ def test_table_is_a_buffer_and_not_trained(student):
     """The table is kept as the buffer `pe`, and the optimiser has nothing to move."""
     module = student.SinusoidalPositionalEncoding(d_model=6, max_len=13)
     checks.no_parameters(module)
-    buffers = dict(module.named_buffers())
-    checks.true("pe" in buffers, "The module has no buffer called `pe`, so its table does not follow it.")
-    pe = buffers["pe"]
+    pe = getattr(module, "pe", None)
+    kept = "pe" in dict(module.named_buffers())
+    checks.true(kept, "The module has no buffer called `pe`, so its table does not follow it.")
     checks.shape(pe[0] if pe.dim() == 3 else pe, (13, 6), "the buffer `pe` for d_model=6, max_len=13")
 
 
