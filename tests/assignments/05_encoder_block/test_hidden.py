@@ -47,8 +47,10 @@ def torch_layer(block, activation, norm_first):
     return layer
 
 
-def compare_with_pytorch(make_block, norm_first, seed):
+def compare_with_pytorch(make_block, known_block, norm_first, seed):
     """Same outputs and same input gradients as PyTorch's layer, with both activations and both masks."""
+    shapes = {name: tuple(parameter.shape) for name, parameter in known_block(C, H, FF).named_parameters()}
+    checks.parameters(make_block(C, H, FF), shapes)
     x = torch.randn(B, T, C, dtype=torch.float64)
     padding = tail([T, 4, 2], T)                                                  # (B, T)
     two_blocked = torch.zeros(T, T, dtype=torch.bool)
@@ -134,7 +136,7 @@ def test_gradients_through_layer_norm(student):
     def expected(x, gamma, beta):
         return F.layer_norm(x, (7,), gamma, beta)
 
-    checks.gradients_close(student.layer_norm, expected, x, gamma, beta, what="layer_norm")
+    checks.gradients_close(student.layer_norm, expected, x, gamma, beta, what="the gradient (layer_norm)")
 
 
 @no_ready_made_norm
@@ -163,7 +165,7 @@ def test_gelu_is_the_exact_one(student, reference, seed):
     layer = student.FeedForward(5, 13, "gelu").double()
     checks.copy_parameters(model, layer)
     checks.close(layer(x), model(x), "FeedForward with gelu")
-    checks.gradients_close(layer, model, x, what="FeedForward with gelu")
+    checks.gradients_close(layer, model, x, what="the gradient (gelu)")
 
 
 @pytest.mark.part("feed_forward")
@@ -193,9 +195,10 @@ def test_post_norm_wiring(student, seed):
 @pytest.mark.part("post_norm")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_post_norm_parameters")
-def test_post_norm_equals_pytorch(student, seed):
+def test_post_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's encoder layer agree, masks and gradients included."""
-    compare_with_pytorch(student.TransformerEncoderBlock, norm_first=False, seed=seed)
+    blocks = student.TransformerEncoderBlock, reference.TransformerEncoderBlock
+    compare_with_pytorch(*blocks, norm_first=False, seed=seed)
 
 
 @no_ready_made_block
@@ -239,9 +242,9 @@ def test_pre_norm_wiring(student, seed):
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
 @pytest.mark.points(1)
-def test_pre_norm_equals_pytorch(student, seed):
+def test_pre_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's layer with norm_first agree, masks and gradients too."""
-    compare_with_pytorch(student.PreNormBlock, norm_first=True, seed=seed)
+    compare_with_pytorch(student.PreNormBlock, reference.PreNormBlock, norm_first=True, seed=seed)
 
 
 @no_ready_made_block
@@ -271,9 +274,9 @@ def test_encoder_numbers(student, reference, seed):
     block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
     checks.copy_parameters(encoder.layers[0], block)
     what = "the encoder's first layer, compared with your TransformerEncoderBlock,"
-    checks.close(encoder.layers[0](x), block(x), what)
-    checks.close(encoder(ids), model(ids), "the encoder's output", atol=1e-5)
     padding = tail([T, 4, 2], T)
+    checks.close(encoder.layers[0](x, padding)[~padding], block(x, padding)[~padding], what)
+    checks.close(encoder(ids), model(ids), "the encoder's output", atol=1e-5)
     actual, expected = encoder(ids, padding)[~padding], model(ids, padding)[~padding]
     checks.close(actual, expected, "the encoder with padding", axes=("real token", "feature"), atol=1e-5)
     checks.parameter_gradients_close(encoder, model, ids)
