@@ -13,7 +13,7 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from autograder.sandbox import landlock, seccomp
@@ -70,13 +70,13 @@ class Unsafe:
         """Once, at the start of the fork server: gives up root where that is possible."""
         if os.getuid() != 0:
             return
-        folders = [path for path in self.readable if os.path.isdir(path)]
-        if _as_nobody(lambda: all(os.access(path, os.R_OK | os.X_OK) for path in folders)):
+        closed = [path for path in self.readable if os.path.isdir(path) and not _is_open_to_nobody(path)]
+        if not closed:
             become_nobody()
         else:
             self.note = (
-                "Workers stay user 0, without capabilities, because no other user can reach this Python "
-                f"({sys.prefix}); their number of threads is not limited."
+                f"Workers stay user 0, without capabilities, because no other user can reach {closed[0]}; "
+                "their number of threads is not limited."
             )
 
     def fork(self) -> int:
@@ -176,16 +176,16 @@ def become_nobody() -> None:
         check(libc().prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "keeping /proc/self")
 
 
-def _as_nobody(question: Callable[[], bool]) -> bool:
-    """The answer that an unprivileged user would get."""
+def _is_open_to_nobody(folder: str) -> bool:
+    """Whether an unprivileged user can read it; asked in a child, because there is no way back."""
     pid = os.fork()
     if pid == 0:
-        answer = False
+        readable = False
         try:
             become_nobody()
-            answer = question()
+            readable = os.access(folder, os.R_OK | os.X_OK)
         finally:
-            os._exit(0 if answer else 1)
+            os._exit(0 if readable else 1)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 

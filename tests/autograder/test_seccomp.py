@@ -1,0 +1,162 @@
+"""The system call filter: its program, run by a small interpreter, for both architectures."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from autograder.sandbox import seccomp
+
+MACHINES = ["x86_64", "aarch64"]
+OWN_PID = 4711
+
+
+def decide(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
+    """What the kernel would do: a small interpreter of the filter's program."""
+    padded = [*arguments, *[0] * (6 - len(arguments))]
+    architecture = seccomp.ARCHITECTURES[machine] if architecture is None else architecture
+    call = struct.pack("=IIQ6Q", number, architecture, 0, *padded)
+    program = list(struct.iter_unpack("=HBBI", seccomp.filter_program(machine, OWN_PID)))
+    accumulator, at = 0, 0
+    while True:
+        code, if_true, if_false, value = program[at]
+        at += 1
+        if code == seccomp.RETURN:
+            return value
+        if code == seccomp.LOAD:
+            accumulator = struct.unpack_from("=I", call, value)[0]
+            continue
+        holds = {
+            seccomp.JUMP_EQUAL: accumulator == value,
+            seccomp.JUMP_AT_LEAST: accumulator >= value,
+            seccomp.JUMP_ANY_BIT: bool(accumulator & value),
+        }[code]
+        at += if_true if holds else if_false
+
+
+def number_of(name: str, machine: str) -> int | None:
+    special = {
+        "clone": seccomp.CLONE,
+        "clone3": seccomp.CLONE3,
+        "kill": seccomp.KILL,
+        "tgkill": seccomp.TGKILL,
+    }
+    special |= {"fcntl": seccomp.FCNTL, "ioctl": seccomp.IOCTL, "prlimit64": seccomp.PRLIMIT64}
+    return {**seccomp.ALLOWED, **special}[name][MACHINES.index(machine)]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_listed_call_is_allowed_and_no_other(machine):
+    column = MACHINES.index(machine)
+    allowed = {numbers[column] for numbers in seccomp.ALLOWED.values()} - {None}
+    by_argument = {
+        number_of(name, machine) for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")
+    }
+    for number in range(600):
+        decision = decide(machine, number, 9999, 9999)
+        if number in allowed:
+            assert decision == seccomp.ALLOW, number
+        elif number in by_argument:
+            assert decision == seccomp.REFUSE, number
+        else:
+            assert decision == (seccomp.UNKNOWN if number >= 424 else seccomp.REFUSE), number
+
+
+REFUSED = {
+    "x86_64": dict(
+        execve=59, execveat=322, socket=41, socketpair=53, connect=42, fork=57, vfork=58,
+        ptrace=101, mount=165, unshare=272, setns=308, tkill=200, rt_sigqueueinfo=129,
+        prctl=157, chmod=90, fchmodat=268, truncate=76, memfd_create=319, shmget=29, keyctl=250,
+        bpf=321, setpriority=141, process_vm_readv=310, sched_setaffinity=203, symlink=88,
+        link=86, mknod=133, setsid=112,
+    ),
+    "aarch64": dict(
+        execve=221, execveat=281, socket=198, socketpair=199, connect=203, ptrace=117, mount=40,
+        unshare=97, setns=268, tkill=130, rt_sigqueueinfo=138, prctl=167, fchmodat=53,
+        truncate=45, memfd_create=279, shmget=194, keyctl=219, bpf=280, setpriority=140,
+        process_vm_readv=270, sched_setaffinity=122, symlinkat=36, linkat=37, mknodat=33,
+        setsid=157,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("machine", "name"), [(m, name) for m in MACHINES for name in REFUSED[m]])
+def test_what_could_do_harm_is_refused(machine, name):
+    assert decide(machine, REFUSED[machine][name]) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_calls_that_an_argument_decides(machine):
+    def on(name: str, *arguments: int) -> int:
+        return decide(machine, number_of(name, machine), *arguments)
+
+    glibc_thread, glibc_fork = 0x3D0F00, 0x01200011
+    assert on("clone", glibc_thread) == seccomp.ALLOW
+    assert on("clone", glibc_fork) == seccomp.REFUSE
+    assert on("clone3", glibc_thread) == seccomp.UNKNOWN
+    for name in ("kill", "tgkill"):
+        assert on(name, OWN_PID, 9) == seccomp.ALLOW
+        for other in (0, 1, OWN_PID + 1, 2**32 - 1, 2**64 - 1):
+            assert on(name, other, 9) == seccomp.REFUSE
+    assert on("prlimit64", 0) == on("prlimit64", OWN_PID) == seccomp.ALLOW
+    assert on("prlimit64", 1) == seccomp.REFUSE
+    assert on("ioctl", 0, 0x5401) == seccomp.ALLOW
+    assert on("ioctl", 0, 0x5412) == on("ioctl", 0, 0x541C) == on("ioctl", 0, 0x8901) == seccomp.REFUSE
+    assert on("ioctl", 0, 0x5412 | 1 << 32) == seccomp.REFUSE
+    assert on("fcntl", 3, 4) == seccomp.ALLOW
+    assert on("fcntl", 3, 8) == on("fcntl", 3, 10) == on("fcntl", 3, 1031) == seccomp.REFUSE
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_another_architectures_calls_kill(machine):
+    i386, arm = 0x40000003, 0x40000028
+    other = seccomp.ARCHITECTURES[MACHINES[1 - MACHINES.index(machine)]]
+    for architecture in (i386, arm, other, 0):
+        assert decide(machine, 0, architecture=architecture) == seccomp.KILL_PROCESS
+
+
+@pytest.mark.parametrize("number", [0x40000000, 0x40000000 | 39, 0x40000000 | 59, 2**32 - 1])
+def test_x32_calls_are_refused(number):
+    assert decide("x86_64", number) == seccomp.REFUSE
+
+
+HEADERS = {
+    "x86_64": ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", r"#define __NR_(\w+)\s+(\d+)"),
+    "aarch64": ("/usr/include/asm-generic/unistd.h", r"#define __NR(?:3264)?_(\w+)\s+(\d+)"),
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_table_agrees_with_the_kernels_headers(machine):
+    path, pattern = HEADERS[machine]
+    if not os.path.exists(path):
+        pytest.skip(f"The kernel's headers are not installed ({path}).")
+    kernel = {name: int(number) for name, number in re.findall(pattern, Path(path).read_text())}
+    kernel.setdefault("newfstatat", kernel.get("fstatat"))
+    ours = {
+        name: number_of(name, machine) for name in [*seccomp.ALLOWED, "clone", "clone3", "kill", "tgkill"]
+    }
+    ours |= {name: number_of(name, machine) for name in ("fcntl", "ioctl", "prlimit64")}
+    ours |= {name: number for name, number in REFUSED[machine].items()}
+    assert {
+        name: (number, kernel.get(name)) for name, number in ours.items() if number != kernel.get(name)
+    } == {}
+
+
+def test_the_assembler_refuses_what_the_kernel_would():
+    program = seccomp.Assembler()
+    program.if_equal(1, "far")
+    with pytest.raises(ValueError, match="not defined"):
+        program.assemble()
+    for _ in range(256):
+        program.answer(seccomp.ALLOW)
+    program.label("far")
+    program.answer(seccomp.REFUSE)
+    with pytest.raises(ValueError, match="256 instructions long"):
+        program.assemble()
+    with pytest.raises(ValueError, match="used twice"):
+        program.label("far")
