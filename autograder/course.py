@@ -123,6 +123,11 @@ class Course(CourseFile):
         """The assignments of those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
+    @property
+    def hidden_folders(self) -> list[Path]:
+        """What students, and the processes that run their code, never see."""
+        return [self.root / "solutions", self.root / "tests"]
+
     def solution_folder(self, assignment: Assignment) -> Path:
         return self.root / "solutions" / assignment.name
 

@@ -6,7 +6,6 @@ alone in a fresh worker, before it counts. Then the failures are explained and k
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,16 +16,17 @@ from autograder import __version__
 from autograder.authoring.mistakes import Mistake, load_mistakes
 from autograder.course import Assignment, Course, CourseError
 from autograder.diagnosis import Diagnosis
+from autograder.digests import submission_digest, suite_digest
 from autograder.explain import Failure, clean, explain
 from autograder.records import Grade, Refused, SourceFile, Submission, TestResult
 from autograder.sandbox import source
 from autograder.sandbox.launcher import Sandbox
-from autograder.scene import RemoteScene, Use
-from autograder.session import SuiteSession, Test, check_suite
+from autograder.scene import RemoteScene, Scene, Use
+from autograder.session import SuiteSession, Test, TestAlarm, alarm, check_suite
 from autograder.stage import load_reference
 from autograder.student.connection import WorkerConnection, malformed, told_exception
 from autograder.student.errors import StudentError, StudentTimeout
-from autograder.student.local import LocalStudent
+from autograder.student.local import LocalStudent, load_text
 from autograder.student.remote import RemoteStudent
 from autograder.student.transcript import Transcript
 
@@ -129,6 +129,27 @@ class Grader:
             suite_sha256=self._digests[assignment.name],
             autograder=__version__,
         )
+
+    def reseed(self, run_seed: int) -> None:
+        """Begin another run: other inputs, and mistakes take their tests again."""
+        if run_seed != self.run_seed:
+            self.run_seed = run_seed
+            self._diagnoses.clear()
+
+    def notices(self, name: str, source_text: str, run_seed: int, seconds: float) -> bool:
+        """Whether a test fails for an answer of our own, run here without a sandbox; stops at the first failure.
+
+        `seconds` is what loading and each test may take.
+        """
+        assignment = self.assignments[name]
+        try:
+            with alarm(seconds):
+                student = load_text(source_text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
+        except TestAlarm:
+            return True
+        scene = Scene(student, self.bench.reference(assignment))
+        self.session.start(run_seed)
+        return any(self.session.run(test, scene, seconds) is not None for test in self.tests[name])
 
     def close(self) -> None:
         self.session.close()
@@ -297,25 +318,6 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
         submission_sha256=submission_digest(submission),
         autograder=__version__,
     )
-
-
-def submission_digest(submission: Submission) -> str:
-    """The SHA-256 of all that was handed in."""
-    digest = hashlib.sha256()
-    for file in submission.files:
-        digest.update(f"{file.name}\0{len(file.text)}\0".encode("utf-8", "replace"))
-        digest.update(file.text.encode("utf-8", "replace"))
-    return digest.hexdigest()
-
-
-def suite_digest(course: Course, assignment: Assignment) -> str:
-    """The SHA-256 of all that decides a grade: tests, solution, mistakes and the assignment's record."""
-    digest = hashlib.sha256(f"{assignment.model_dump_json()}{course.feedback}".encode())
-    files = sorted(course.suite_folder(assignment).glob("*.py")) + [course.mistakes_file(assignment)]
-    for file in [*files, course.solution_file(assignment)]:
-        if file.exists() and file.name != "pictures.py":
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
 
 
 def _test_files(course: Course, assignment: Assignment) -> list[Path]:

@@ -110,7 +110,7 @@ class SuiteSession:
         item._initrequest()  # type: ignore[attr-defined]
         self._session._setupstate.teardown_exact(item)  # leaves the file of an earlier test, if it was another
         try:
-            with _alarm(seconds):
+            with alarm(seconds):
                 item.ihook.pytest_runtest_setup(item=item)
                 item.ihook.pytest_runtest_call(item=item)
             return None
@@ -195,7 +195,7 @@ def _no_settings() -> Path:
 
 
 @contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
+def alarm(seconds: float) -> Iterator[None]:
     """Raise TestAlarm in the main thread after `seconds`; elsewhere, and on Windows, do nothing."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield

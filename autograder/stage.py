@@ -26,11 +26,6 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     return reference
 
 
-def hidden_folders(course: Course) -> list[Path]:
-    """What no worker may ever see."""
-    return [course.root / name for name in ("solutions", "tests")]
-
-
 class CourseStage(Stage):
     """Finds the assignment of a test file by its folder; scenes are kept for the whole session."""
 
@@ -78,5 +73,5 @@ class CourseStage(Stage):
 
         assert self._submission is not None
         file = SourceFile(self._submission.name, self._submission.read_text("utf-8-sig"))
-        self._bench = Bench(course, Sandbox("unsafe" if self._unsafe else "best", hidden=hidden_folders(course)))
+        self._bench = Bench(course, Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders))
         return self._bench.scene(assignment, file, self._bench.uses(assignment, file))

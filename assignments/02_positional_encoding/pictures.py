@@ -1,0 +1,182 @@
+"""Pictures of positions, drawn from the student's own code."""
+
+import math
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+SENTENCE = ["dog", "bites", "man", "and", "runs"]
+SHUFFLED = [2, 1, 0, 4, 3]
+
+
+def heatmap_of_the_table(student) -> Figure:
+    """On the left the columns flicker; to the right they turn slower and slower, until they hardly move."""
+    table = student.positional_encoding(60, 64)  # (60, 64)
+    figure = Figure(figsize=(6.4, 5), layout="constrained")
+    axes = figure.subplots()
+    values = table.detach()
+    image = axes.imshow(values, cmap="cividis", vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
+    axes.set(xlabel="column", ylabel="position", xticks=range(0, 64, 8))
+    axes.set_title("60 positions, 64 columns", loc="left")
+    figure.colorbar(image, ax=axes, label="value", ticks=[-1, 0, 1])
+    return figure
+
+
+def clock_hands(student) -> Figure:
+    """Every point lies on its circle, position 0 at twelve; time runs clockwise, slower on every clock."""
+    table = student.positional_encoding(13, 32).detach()  # (13, 32)
+    figure = Figure(figsize=(9, 3.1), layout="constrained")
+    for column, axes in zip((0, 4, 8, 12), figure.subplots(1, 4), strict=True):
+        draw_clock(axes, table[:, column], table[:, column + 1])
+        axes.set_title(f"columns {column} and {column + 1}")
+    figure.suptitle("Positions 0 to 12 on four clocks (across: first column, up: second)", fontsize=11)
+    return figure
+
+
+def draw_clock(axes: Axes, across: Tensor, up: Tensor) -> None:
+    """One clock: a dot for each position, a hand for the last one."""
+    turn = torch.linspace(0, 2 * math.pi, 200)
+    axes.plot(turn.cos(), turn.sin(), color="0.75", linewidth=1)
+    axes.plot([0, across[-1]], [0, up[-1]], color="#D55E00", linewidth=2)
+    axes.plot(across, up, "o", color="#0072B2", markersize=5)
+    last = None
+    for position, (x, y) in enumerate(zip(across.tolist(), up.tolist(), strict=True)):
+        if last is None or math.dist((x, y), last) > 0.25:
+            axes.text(1.22 * x, 1.22 * y, str(position), ha="center", va="center", fontsize=8)
+            last = (x, y)
+    axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
+
+
+def ridge_of_similarity(student) -> Figure:
+    """A bright ridge runs down the diagonal; each position has the same hill, as only the distance counts."""
+    table = student.positional_encoding(60, 64).detach()  # (60, 64)
+    products = table @ table.T  # (60, 60)
+    figure = Figure(figsize=(9, 3.9), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    draw_products(left, products, "position q", "position p")
+    left.set_title("PE[p] · PE[q]", loc="left")
+    for position, style in [(15, "-"), (30, "--"), (45, ":")]:
+        right.plot(products[position], style, color="black", label=f"p = {position}")
+    right.set(xlabel="position q", ylabel="PE[p] · PE[q]")
+    right.set_title("Three rows of it", loc="left")
+    right.margins(y=0.15)
+    right.legend(loc="upper center", ncols=3, frameon=False)
+    return figure
+
+
+def draw_products(axes: Axes, products: Tensor, across: str, down: str) -> None:
+    image = axes.imshow(products, cmap="cividis", interpolation="nearest")
+    axes.set(xlabel=across, ylabel=down)
+    axes.figure.colorbar(image, ax=axes, shrink=0.85)
+
+
+def what_the_module_adds(student) -> Figure:
+    """Output minus input: in both sentences the first rows of the table, whatever the words were."""
+    module = student.SinusoidalPositionalEncoding(d_model=16, max_len=20)
+    words = torch.randn(2, 9, 16, generator=torch.Generator().manual_seed(2))  # (B, T, C)
+    output = module(words.clone()).detach()  # (B, T, C)
+    panels = {
+        "a sentence": words[0],
+        "… after the module": output[0],
+        "what was added": output[0] - words[0],
+        "… to another sentence": output[1] - words[1],
+    }
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for axes, (title, values) in zip(figure.subplots(1, 4, sharey=True), panels.items(), strict=True):
+        image = axes.imshow(values, cmap="cividis", vmin=-2, vmax=2, aspect="auto", interpolation="nearest")
+        axes.set_title(title, loc="left", fontsize=10)
+        axes.set_xlabel("feature")
+        axes.label_outer()
+    figure.axes[0].set_ylabel("position")
+    figure.colorbar(image, ax=figure.axes, label="value")
+    return figure
+
+
+def shuffle_experiment(student) -> Figure:
+    """Without positions no word notices the shuffle; with them every word hears something else.
+
+    Each bar is the distance between what attention says about a word in the first order and in the second.
+    """
+    module = student.SinusoidalPositionalEncoding(d_model=8, max_len=16)
+    words = torch.randn(1, len(SENTENCE), 8, generator=torch.Generator().manual_seed(5))  # (1, T, C)
+    without = distance_after_shuffle(words, lambda x: x)
+    with_them = distance_after_shuffle(words, module)
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axes = figure.subplots()
+    places = torch.arange(len(SENTENCE))
+    axes.bar(places - 0.2, without, 0.36, color="white", edgecolor="black", label="without positions")
+    axes.bar(places + 0.2, with_them, 0.36, color="#0072B2", edgecolor="black", label="with your positions")
+    for bars in axes.containers:
+        axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
+    second = " ".join(SENTENCE[place] for place in SHUFFLED)
+    axes.set(xticks=places, xticklabels=SENTENCE, ylabel="distance of the two outputs")
+    axes.set_title(f"“{' '.join(SENTENCE)}” against “{second}”", loc="left", fontsize=10)
+    axes.margins(y=0.3)
+    axes.legend(loc="upper right", ncols=2, frameon=False)
+    return figure
+
+
+def distance_after_shuffle(words: Tensor, add_positions) -> Tensor:
+    """How far each word's output moves when the sentence is shuffled and the outputs are put back: (T,)."""
+    shuffle = torch.tensor(SHUFFLED)
+    x = add_positions(words.clone()).detach()  # (1, T, C)
+    y = add_positions(words[:, shuffle].clone()).detach()  # (1, T, C)
+    straight = nn.functional.scaled_dot_product_attention(x, x, x)  # (1, T, C)
+    mixed = nn.functional.scaled_dot_product_attention(y, y, y)  # (1, T, C)
+    return (mixed[:, shuffle.argsort()] - straight).norm(dim=-1)[0]
+
+
+def learned_before_and_after(student) -> Figure:
+    """Before training, a seat resembles only itself; after it, neighbours are alike and a ridge appears."""
+    module = student.TokenAndPositionEmbedding(vocab_size=7, block_size=24, embed_size=16)
+    start_small(module)
+    before = similarity_of_seats(module)
+    train_to_find_the_seat(module, steps=60)
+    after = similarity_of_seats(module)
+    figure = Figure(figsize=(9, 3.9), layout="constrained")
+    moments = {"before training": before, "after 60 steps": after}
+    for axes, (moment, products) in zip(figure.subplots(1, 2), moments.items(), strict=True):
+        image = axes.imshow(products, cmap="cividis", vmin=-1, vmax=1, interpolation="nearest")
+        axes.set(xlabel="seat", ylabel="seat")
+        axes.set_title(f"How alike are two seats? {moment.capitalize()}", loc="left", fontsize=10)
+    figure.colorbar(image, ax=figure.axes, label="cosine", ticks=[-1, 0, 1])
+    return figure
+
+
+def start_small(module: nn.Module) -> None:
+    """The same random start for everybody, so that two pictures can be compared."""
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for weights in module.parameters():
+            weights.copy_(0.3 * torch.randn(weights.shape, generator=generator))
+
+
+def similarity_of_seats(module: nn.Module) -> Tensor:
+    seats = module.position_embedding.weight.detach()  # (block_size, C)
+    return nn.functional.cosine_similarity(seats[:, None], seats[None], dim=-1)
+
+
+def train_to_find_the_seat(module: nn.Module, steps: int) -> None:
+    """Guess from each output on which seat it was made; one seat beside the truth is nearly right."""
+    generator = torch.Generator().manual_seed(4)
+    block_size, width = module.position_embedding.weight.shape
+    guess = (0.3 * torch.randn(width, block_size, generator=generator)).requires_grad_()
+    seats = torch.arange(block_size)
+    near = torch.softmax(-((seats[:, None] - seats) ** 2) / 8.0, dim=-1)  # (T, T)
+    optimiser = torch.optim.Adam([*module.parameters(), guess], lr=0.05)
+    for _ in range(steps):
+        ids = torch.randint(7, (8, block_size), generator=generator)  # (B, T)
+        chances = (module(ids) @ guess).log_softmax(dim=-1)  # (B, T, T)
+        loss = -(near * chances).sum(dim=-1).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
+PICTURES = {
+    "table": [heatmap_of_the_table, clock_hands, ridge_of_similarity],
+    "module": [what_the_module_adds, shuffle_experiment],
+    "learned": [learned_before_and_after],
+}

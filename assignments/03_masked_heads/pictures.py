@@ -1,0 +1,146 @@
+"""Pictures of masked heads, drawn from the student's own code."""
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from torch import Tensor
+
+WORDS = ["the", "cat", "sat", "because", "it", "was", "tired"]
+
+# What each word asks for and what it can be found by: (a being, a deed, a link, a filler).
+ASKS = [[6, 0, 0, 1], [3, 0, 0, 2], [6, 1, 0, 0], [1, 5, 1, 0], [7, 0, 0, 0], [4, 3, 0, 0], [6, 2, 0, 0]]
+FOUND_BY = [
+    [0, 0, 0, 1],
+    [1, 0, 0, 0],
+    [0, 1, 0, 0],
+    [0, 0, 1, 0],
+    [0.6, 0, 0, 0.2],
+    [0, 0.7, 0, 0],
+    [0.2, 0, 0, 0],
+]
+
+
+def who_may_hear_whom(student) -> Figure:
+    """Row by row one more word may be heard: the dark squares form a staircase with the diagonal in it."""
+    mask = student.causal_mask(len(WORDS)).detach().double()  # (T, T)
+    figure = Figure(figsize=(5, 4.4), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(mask, cmap="Blues", vmin=0, vmax=1.4)
+    name_the_words(axes, "may this listener …", "… hear this speaker?")
+    for listener, row in enumerate(mask.tolist()):
+        for speaker, allowed in enumerate(row):
+            sign = {1.0: "✓", 0.0: "·"}.get(allowed, f"{allowed:.3g}")
+            axes.text(speaker, listener, sign, ha="center", va="center")
+    axes.set_title("Who may hear whom", loc="left")
+    return figure
+
+
+def who_listens_to_whom(student) -> Figure:
+    """Without the mask, *the* listens to *cat*, which comes later; with it, *the* hears itself alone.
+
+    *it* finds *cat* in both. Each row adds up to 100; a dot is a share of exactly zero.
+    """
+    questions, keys = torch.tensor(ASKS).double(), torch.tensor(FOUND_BY).double()  # (T, 4), (T, 4)
+    values = torch.eye(len(WORDS)).double()  # (T, T)
+    _, free = student.attention(questions, keys, values)  # (T, T)
+    _, causal = student.attention(questions, keys, values, student.causal_mask(len(WORDS)))  # (T, T)
+    figure = Figure(figsize=(8.6, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    draw_shares(left, free, "All hear all: shares in percent")
+    draw_shares(right, causal, "Nobody hears the future")
+    right.set_ylabel("")
+    return figure
+
+
+def draw_shares(axes: Axes, weights: Tensor, title: str) -> None:
+    weights = weights.detach().cpu()
+    axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+    name_the_words(axes, "this listener listens …", "… to this speaker")
+    for listener, row in enumerate(weights.tolist()):
+        for speaker, share in enumerate(row):
+            percent = "·" if share == 0 else "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
+            shade = "white" if share > 0.6 else "black"
+            axes.text(speaker, listener, percent, ha="center", va="center", color=shade, fontsize=9)
+    axes.set_title(title, loc="left", fontsize=11)
+
+
+def name_the_words(axes: Axes, rows: str, columns: str) -> None:
+    places = range(len(WORDS))
+    axes.set_xticks(places, WORDS, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(places, WORDS)
+    axes.set_xlabel(columns)
+    axes.set_ylabel(rows)
+
+
+def gradient_xray(student) -> Figure:
+    """Everything above the staircase is black: no output reacts to a later word. A leak glows in a frame.
+
+    On and below the diagonal every cell is lit: each output reacts to its own word and its whole past.
+    """
+    light = reaction(student, T=8, C=12, D=5)  # (T, T)
+    T = len(light)
+    leaks = [(t, s) for t in range(T) for s in range(T) if s > t and light[t, s] > 0]
+    blind = [(t, s) for t in range(T) for s in range(T) if s <= t and light[t, s] == 0]
+    broken = light.isnan().nonzero().tolist()
+
+    figure = Figure(figsize=(6, 4.8), layout="constrained")
+    axes = figure.subplots()
+    axes.set_facecolor("black")
+    shining = light[light > 0]
+    brightest = shining.max().item() if len(shining) else 1.0
+    dimmest = max(shining.min().item(), 1e-6 * brightest) if len(shining) else 0.1
+    film = LogNorm(0.3 * dimmest, brightest)  # so that even the dimmest light is not black
+    image = axes.imshow(light.masked_fill(light == 0, float("nan")), cmap="cividis", norm=film)
+    axes.step([-0.5, *(s + 0.5 for s in range(T))], [-0.5, *(s - 0.5 for s in range(T))], color="white", lw=2)
+    frame(axes, leaks, "--")
+    frame(axes, blind, ":")
+    for t, s in broken:
+        axes.text(s, t, "NaN", ha="center", va="center", color="white", fontsize=9)
+    axes.set_xticks(range(T))
+    axes.set_yticks(range(T))
+    axes.set_xlabel("when word s changes …")
+    axes.set_ylabel("… how strongly does output t react?")
+    axes.set_title(finding(leaks, blind, broken), loc="left", fontsize=11)
+    figure.colorbar(image, ax=axes, label="‖∂y_t / ∂x_s‖  (black: exactly zero)")
+    return figure
+
+
+def reaction(student, T: int, C: int, D: int) -> Tensor:
+    """How strongly output t reacts to word s: the size of the matrix of all ∂y[t, d] / ∂x[s, c].  (T, T)"""
+    dice = torch.Generator().manual_seed(3)
+    head = student.Head(C, D, T).double()
+    head.eval()
+    with torch.no_grad():
+        for layer in (head.key, head.query, head.value):
+            layer.weight.copy_(torch.randn(D, C, generator=dice, dtype=torch.float64) / C**0.5)
+    sentence = torch.randn(T, C, generator=dice, dtype=torch.float64)
+    copies = sentence.repeat(T * D, 1, 1).requires_grad_()  # one copy for each number of the output
+    outputs = head(copies)  # (T·D, T, D)
+    each = torch.arange(T * D)
+    asked = outputs[each, each // D, each % D].sum()
+    (gradient,) = torch.autograd.grad(asked, copies)  # (T·D, T, C)
+    return gradient.reshape(T, D, T, C).pow(2).sum(dim=(1, 3)).sqrt()
+
+
+def frame(axes: Axes, cells: list[tuple[int, int]], style: str) -> None:
+    for t, s in cells:
+        x, y = [s - 0.4, s + 0.4, s + 0.4, s - 0.4, s - 0.4], [t - 0.4, t - 0.4, t + 0.4, t + 0.4, t - 0.4]
+        axes.plot(x, y, color="orangered", ls=style, lw=2)
+
+
+def finding(leaks: list, blind: list, broken: list) -> str:
+    if broken:
+        return f"Not a number: {len(broken)} of the gradients are broken"
+    if leaks:
+        return f"The future leaks: light above the staircase ({len(leaks)} cells)"
+    if blind:
+        return f"The past is not heard everywhere ({len(blind)} cells are dark)"
+    return "Your head's X-ray is the causal mask"
+
+
+PICTURES = {
+    "mask": [who_may_hear_whom],
+    "attention": [who_listens_to_whom],
+    "head": [gradient_xray],
+}

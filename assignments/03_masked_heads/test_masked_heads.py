@@ -1,0 +1,130 @@
+"""Masked heads: the tests that come with the assignment."""
+
+import math
+
+import pytest
+import torch
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids(
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+)
+
+
+# Part 1: the causal mask
+
+
+@pytest.mark.part("mask")
+@pytest.mark.points(0.5)
+def test_mask_is_a_table_of_booleans(student):
+    """The mask of T words is a table of booleans with T rows and T columns."""
+    for T in (5, 2):
+        mask = student.causal_mask(T)
+        checks.shape(mask, (T, T), f"causal_mask({T})")
+        checks.dtype(mask, torch.bool, f"causal_mask({T})")
+
+
+@pytest.mark.part("mask")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_mask_is_a_table_of_booleans")
+def test_mask_of_three_words(student):
+    """In a sentence of three words, the first hears one word, the second two, the third all three."""
+    expected = torch.tensor([[True, False, False], [True, True, False], [True, True, True]])
+    checks.equal(student.causal_mask(3), expected, "causal_mask(3)")
+
+
+# Part 2: scaled dot-product attention
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+def test_attention_shapes(student):
+    """Attention gives back one blend for each listener, and one share for each listener and speaker."""
+    B, T, S, D, E = 3, 5, 7, 4, 2
+    q, k, v = torch.randn(B, T, D), torch.randn(B, S, D), torch.randn(B, S, E)
+    output, weights = checks.unpack(student.attention(q, k, v), ("output", "weights"), "attention(q, k, v)")
+    checks.shape(output, (B, T, E), "the output", axes=("B", "T", "E"))
+    checks.shape(weights, (B, T, S), "the weights", axes=("B", "T", "S"))
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_shares_of_a_listener_add_up_to_one(student):
+    """The shares of each listener are between 0 and 1 and add up to 1."""
+    B, T, S, D, E = 2, 3, 7, 5, 11
+    q, k, v = torch.randn(B, T, D), torch.randn(B, S, D), torch.randn(B, S, E)
+    _, weights = student.attention(q, k, v)
+    checks.rows_sum_to_one(weights, "the weights", axes=("batch", "listener", "speaker"), atol=1e-5)
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_attention_shapes")
+def test_two_speakers_worked_by_hand(student):
+    """Scores of ln 3 and 0 give shares of 3/4 and 1/4, and the values 10 and 20 blend to 12.5."""
+    q = torch.tensor([[2 * math.log(3), 0.0, 0.0, 0.0]])  # (1, 4)
+    k = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])  # (2, 4)
+    v = torch.tensor([[10.0], [20.0]])  # (2, 1)
+    output, weights = student.attention(q, k, v)
+    checks.close(weights, torch.tensor([[0.75, 0.25]]), "the weights", axes=("listener", "speaker"))
+    checks.close(output, torch.tensor([[12.5]]), "the output")
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_shapes")
+def test_nobody_to_hear_is_silence(student):
+    """A listener who may hear nobody takes home zeros, not NaN."""
+    T, S, D, E = 2, 3, 5, 7
+    q, k, v = torch.randn(T, D), torch.randn(S, D), torch.randn(S, E)
+    mask = torch.tensor([[True, False, True], [False, False, False]])
+    output, weights = student.attention(q, k, v, mask)
+    checks.close(weights[1], torch.zeros(S), "the weights of the listener who may hear nobody")
+    checks.close(output[1], torch.zeros(E), "the output of the listener who may hear nobody")
+
+
+# Part 3: one masked head
+
+
+@by_hand
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+def test_head_shapes(student):
+    """A head turns every word vector into a vector of head_size numbers, in long and in short sentences."""
+    B, C, D, block_size = 3, 20, 5, 7
+    head = student.Head(C, D, block_size)
+    for T in (block_size, 2):
+        checks.shape(head(torch.randn(B, T, C)), (B, T, D), f"the output for {T} words")
+
+
+@by_hand
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_head_shapes")
+def test_first_word_hears_only_itself(student):
+    """The first word has nobody before it, so its output is its own value."""
+    B, T, C, D = 2, 7, 11, 5
+    head = student.Head(C, D, T)
+    head.eval()
+    x = torch.randn(B, T, C)
+    own_value = x[:, 0] @ head.value.weight.T  # (B, D)
+    first_output = checks.tensor(head(x), "the output")[:, 0]  # (B, D)
+    checks.close(first_output, own_value, "the first word's output", axes=("batch", "number"), atol=1e-5)
+
+
+@by_hand
+@pytest.mark.part("head")
+@pytest.mark.points(0.5)
+def test_too_long_a_sentence_is_refused(student):
+    """A sentence longer than block_size is a ValueError that says how long it is and what fits."""
+    C, D, block_size = 11, 3, 5
+    head = student.Head(C, D, block_size)
+    checks.raises(ValueError, head, torch.randn(2, 6, C), naming=("block_size", 5, 6))

@@ -1,0 +1,210 @@
+"""The proof that a course is fair: stubs score 0 %, right answers 100 %, every known mistake is caught and named.
+
+Everything is handed in as a student would: into the sandbox, through the grader. Only mutants (automatic small
+changes of the solution) run in the grader's own process, since they are ours and many.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, wait
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from autograder.authoring.mistakes import load_alternatives, load_mistakes
+from autograder.authoring.mutants import load_equivalent_mutants, mutants
+from autograder.course import Assignment, Course, CourseError
+from autograder.pool import Plan, graders, this_grader
+from autograder.records import Grade, SourceFile, Submission
+
+Kind = Literal["stub", "solution", "released", "mistake", "alternative", "mutant"]
+MUTANT_SECONDS = 5.0
+MUTANT_SEEDS = 3
+
+
+@dataclass(frozen=True)
+class Case:
+    """One answer to be tried, and with which seeds."""
+
+    kind: Kind
+    assignment: str
+    name: str
+    source: str
+    seeds: tuple[int, ...]
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of one case: whether it went as it must, whether a mistake was named, and what was wrong."""
+
+    case: Case
+    good: bool
+    named: bool = False
+    detail: str = ""
+
+
+@dataclass
+class Audit:
+    """All findings about one assignment."""
+
+    assignment: str
+    findings: list[Finding] = field(default_factory=list)
+    equivalents: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def of(self, kind: Kind) -> list[Finding]:
+        return [finding for finding in self.findings if finding.case.kind == kind]
+
+    def shares(self) -> list[tuple[str, bool]]:
+        """Each column of the table as (text, whether it is as it must be)."""
+        return [
+            *(_share(self.of(kind), lambda f: f.good) for kind in ("stub", "solution", "mistake")),
+            _share(self.of("mistake"), lambda f: f.named),
+            _share(self.of("alternative"), lambda f: f.good),
+            self._mutant_share(),
+        ]
+
+    def conclude(self) -> None:
+        """Turn what must not be into sentences."""
+        for finding in self.findings:
+            case = finding.case
+            if case.kind == "mutant":
+                if not finding.good and case.name not in self.equivalents:
+                    self.problems.append(f"mutant {case.name} survives: {finding.detail}")
+            elif not finding.good:
+                self.problems.append(f"{case.kind} {case.name}: {finding.detail}")
+            elif case.kind == "mistake" and not finding.named:
+                self.problems.append(f"mistake {case.name} is caught, but not named: {finding.detail}")
+        killed = {f.case.name for f in self.of("mutant") if f.good}
+        self.problems.extend(
+            f"mutant {name} is listed as equivalent, but a test kills it." for name in self.equivalents if name in killed
+        )
+
+    def as_record(self) -> dict[str, Any]:
+        """The audit for machines."""
+        columns = ("stub", "solution", "mistakes_caught", "mistakes_named", "alternatives", "mutants_killed")
+        shares = {column: text for column, (text, _) in zip(columns, self.shares())}
+        survivors = [f.case.name for f in self.of("mutant") if not f.good]
+        equivalent = {name: self.equivalents[name] for name in survivors if name in self.equivalents}
+        return {
+            "assignment": self.assignment,
+            **shares,
+            "survivors": survivors,
+            "equivalent": equivalent,
+            "problems": self.problems,
+        }
+
+    def _mutant_share(self) -> tuple[str, bool]:
+        tried = self.of("mutant")
+        survivors = [f for f in tried if not f.good]
+        recorded = [f for f in survivors if f.case.name in self.equivalents]
+        text = f"{len(tried) - len(survivors)}/{len(tried)}"
+        return (f"{text} + {len(recorded)}" if recorded else text), len(recorded) == len(survivors)
+
+
+def audit_course(plan: Plan, seeds: int, with_mutants: bool, tell: Callable[[int, int], None]) -> list[Audit]:
+    """Try everything that is known about the plan's assignments; `tell(done, total)` is called as it goes on.
+
+    Raises CourseError for a course that cannot be graded at all, InfrastructureError when the machine fails.
+    """
+    assignments = plan.course.select(plan.names)
+    chosen = random.Random(plan.run_seed)
+    run_seeds = tuple(chosen.randrange(2**31) for _ in range(seeds))
+    cases = [case for a in assignments for case in _cases(plan.course, a, run_seeds, with_mutants)]
+    audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, with_mutants)) for a in assignments}
+    for done, finding in enumerate(_try_all(plan, cases), start=1):
+        audits[finding.case.assignment].findings.append(finding)
+        tell(done, len(cases))
+    for audit in audits.values():
+        audit.conclude()
+    return list(audits.values())
+
+
+def _cases(course: Course, assignment: Assignment, seeds: tuple[int, ...], with_mutants: bool) -> Iterable[Case]:
+    name = assignment.name
+    solution = course.solution_file(assignment).read_text("utf-8")
+    stub = course.stub_file(assignment)
+    if not stub.is_file():
+        raise CourseError(f"There is no {stub.relative_to(course.root)}. Run `autograder build` first.")
+    yield Case("stub", name, stub.name, stub.read_text("utf-8"), seeds[:1])
+    for seed in seeds:
+        yield Case("solution", name, f"with seed {seed}", solution, (seed,))
+    for label, text in load_alternatives(course, assignment):
+        yield Case("alternative", name, label, text, seeds)
+    for mistake in load_mistakes(course, assignment):
+        yield Case("mistake", name, mistake.id, mistake.source, seeds[:1], mistake.hint)
+    if with_mutants:
+        for mutant in mutants(solution):
+            yield Case("mutant", name, mutant.id, mutant.source, seeds[:MUTANT_SEEDS], mutant.description)
+
+
+def _equivalents(course: Course, assignment: Assignment, with_mutants: bool) -> dict[str, str]:
+    if not with_mutants:
+        return {}
+    return load_equivalent_mutants(course, assignment)
+
+
+def _try_all(plan: Plan, cases: list[Case]) -> Iterable[Finding]:
+    """Findings as they come, by several graders."""
+    with graders(plan) as pool:
+        running = {pool.submit(try_case, case) for case in cases}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+# ---------------------------------------------------------------------- inside a grader's process
+
+
+def try_case(case: Case) -> Finding:
+    """Try one answer. Runs in a grader's process."""
+    if case.kind == "mutant":
+        return _try_mutant(case)
+    for seed in case.seeds:
+        grade = _grade(case, seed)
+        finding = _judge(case, grade)
+        if not finding.good:
+            return finding
+    return finding
+
+
+def _grade(case: Case, seed: int) -> Grade:
+    grader = this_grader()
+    grader.reseed(seed)
+    stem = grader.assignments[case.assignment].stem
+    file = SourceFile(f"{stem}.py", case.source)
+    return grader.grade(Submission("audit", case.assignment, (file,)))
+
+
+def _judge(case: Case, grade: Grade) -> Finding:
+    missed = [test for test in grade.tests if test.outcome != "passed"]
+    failed = [test for test in missed if test.outcome != "skipped"]
+    seen = "; ".join(f"{test.name} {test.outcome} ({test.message})" for test in failed[:3])
+    told = f"seed {grade.seed}: {grade.score:g} of {grade.max_score:g} points. {grade.problem or seen}"
+    if case.kind == "stub":
+        return Finding(case, grade.score == 0 and grade.problem is None, detail=told)
+    if case.kind != "mistake":
+        return Finding(case, grade.score == grade.max_score, detail=told)
+    named = any(test.mistake == case.name or (test.hint and test.hint == case.hint) for test in failed)
+    others = sorted({test.mistake for test in failed if test.mistake})
+    detail = f"{told} Named: {', '.join(others) or 'nothing'}."
+    return Finding(case, grade.score < grade.max_score, named=named, detail=detail)
+
+
+def _try_mutant(case: Case) -> Finding:
+    grader = this_grader()
+    for seed in case.seeds:
+        if grader.notices(case.assignment, case.source, seed, MUTANT_SECONDS):
+            return Finding(case, True)
+    return Finding(case, False, detail=case.hint)
+
+
+def _share(findings: list[Finding], good: Callable[[Finding], bool]) -> tuple[str, bool]:
+    count = sum(map(good, findings))
+    return f"{count}/{len(findings)}", count == len(findings)

@@ -1,0 +1,266 @@
+"""The commands. No logic: each reads its arguments, calls one room of the engine, and shows what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from autograder import __version__
+from autograder.course import CourseError, load_course
+from autograder.records import InfrastructureError, Refused
+
+DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
+
+app = typer.Typer(
+    name="autograder",
+    help="Grades code about Transformers fairly, kindly, safely and fast.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+CourseOption = Annotated[Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def say(sentence: str) -> None:
+    """A sentence on stderr, where errors belong."""
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False, soft_wrap=True).print(sentence, markup=False)
+
+
+def kindly(command: Callable[..., int | None]) -> Callable[..., None]:
+    """Turns what people can mend into a sentence and an exit code instead of a traceback."""
+
+    @wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            code = command(*args, **kwargs)
+        except (CourseError, Refused, UsageProblem) as error:
+            say(str(error))
+            code = USAGE
+        except InfrastructureError as error:
+            say(str(error))
+            code = INFRASTRUCTURE
+        except KeyboardInterrupt:
+            say("Stopped. What was finished is kept; the same command goes on from there.")
+            code = STOPPED
+        raise typer.Exit(code or DONE)
+
+    return wrapped
+
+
+class UsageProblem(Exception):
+    """Arguments that make no sense together; its `str` is the sentence."""
+
+
+# ---------------------------------------------------------------------- students
+
+
+@app.command(rich_help_panel="Students")
+@kindly
+def check(
+    target: Annotated[Path, typer.Argument(help="An assignment's folder, or your file in it.")] = Path("."),
+    as_json: JsonOption = False,
+) -> int:
+    """See how your code stands: the visible tests, a sentence for each failure."""
+    from autograder.console import show_check
+    from autograder.self_check import check_target
+
+    report = check_target(target)
+    if as_json:
+        print(json.dumps(report.as_record(), ensure_ascii=False))
+    else:
+        show_check(report)
+    return DONE if report.all_passed else FOUND
+
+
+# ---------------------------------------------------------------------- instructors
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
+def grade(
+    path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
+    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where journal and reports go.")] = Path("grades"),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many graders work at once.")] = (
+        os.cpu_count() or 1
+    ),
+    seed: Annotated[int | None, typer.Option(help="Repeat a run: the seed that it kept in its grades.")] = None,
+    regrade: Annotated[bool, typer.Option("--regrade", help="Grade unchanged submissions again, too.")] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
+    course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
+) -> int:
+    """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
+    from autograder.cohort import grade_class
+    from autograder.console import show_class, watching
+    from autograder.feedback.html import write_all
+    from autograder.journal import Journal
+    from autograder.pool import Plan
+    from autograder.submissions import SubmissionsError, find_submissions
+
+    course = load_course(course_path)
+    names = None if assignment is None else (course.assignment(assignment).name,)
+    try:
+        submissions = list(find_submissions(path, course, assignment))
+    except SubmissionsError as error:
+        raise UsageProblem(str(error)) from None
+    with Journal(output) as journal:
+        plan = Plan(course, _run_seed(seed, regrade, journal), "unsafe" if unsafe else "best", jobs, names)
+        with watching(len(submissions), quiet=as_json) as tell:
+            outcome = grade_class(plan, submissions, journal, tell, regrade)
+        grades = list(journal.latest.values())
+    write_all(output, course, grades)
+    show_class(course, grades, outcome, output, as_json=as_json)
+    return INFRASTRUCTURE if outcome.failures else DONE
+
+
+def _run_seed(seed: int | None, regrade: bool, journal: Any) -> int:
+    """The wish, or that of the run which is being continued, or a fresh secret one."""
+    if seed is not None:
+        return seed
+    if journal.latest and not regrade:
+        return next(reversed(journal.latest.values())).seed
+    return secrets.randbits(31)
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
+def report(
+    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")],
+    course_path: CourseOption = Path("."),
+) -> int:
+    """Make the pages again from a journal, without grading again."""
+    from autograder.feedback.html import write_all
+    from autograder.journal import FILE_NAME, read_journal
+
+    journal = grades / FILE_NAME if grades.is_dir() else grades
+    if not journal.is_file():
+        raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
+    latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
+    index = write_all(journal.parent, load_course(course_path), list(latest.values()))
+    print(index)
+    return DONE
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
+def doctor(as_json: JsonOption = False) -> int:
+    """Say which kind of sandbox works on this machine, and why another does not."""
+    from dataclasses import asdict
+
+    from autograder.console import show_tiers
+    from autograder.sandbox.doctor import examine
+
+    reports = examine()
+    if as_json:
+        print(json.dumps([asdict(report) for report in reports], ensure_ascii=False))
+    else:
+        show_tiers(reports)
+    return DONE if any(report.works and report.tier != "unsafe" for report in reports) else FOUND
+
+
+# ---------------------------------------------------------------------- authors
+
+
+@app.command(rich_help_panel="Authors")
+@kindly
+def build(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
+    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; fail when something is stale.")] = False,
+    course_path: CourseOption = Path("."),
+) -> int:
+    """Make what students receive from the solutions."""
+    from autograder.authoring import build as building
+
+    course = load_course(course_path)
+    if check_only:
+        problems = building.check(course, names or None)
+        for problem in problems:
+            say(problem)
+        return FOUND if problems else DONE
+    for path in building.build(course, names or None):
+        print(path)
+    return DONE
+
+
+@app.command(rich_help_panel="Authors")
+@kindly
+def audit(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds right answers must stand.")] = 20,
+    mutants: Annotated[bool, typer.Option(help="Try automatic mutants of the solutions, too.")] = True,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the findings as JSON here.")] = None,
+    course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
+) -> int:
+    """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
+    from autograder.authoring.audit import audit_course
+    from autograder.console import auditing, show_audit
+    from autograder.pool import Plan
+
+    course = load_course(course_path)
+    chosen = tuple(assignment.name for assignment in course.select(names or None))
+    plan = Plan(course, secrets.randbits(31), "unsafe" if unsafe else "best", jobs, chosen)
+    with auditing(quiet=as_json) as tell:
+        audits = audit_course(plan, seeds, mutants, tell)
+    record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
+    if output:
+        output.write_text(record + "\n", "utf-8")
+    if as_json:
+        print(record)
+    else:
+        show_audit(audits)
+    return FOUND if any(entry.problems for entry in audits) else DONE
+
+
+@app.command(rich_help_panel="Authors")
+@kindly
+def demo(
+    students: Annotated[int, typer.Option(min=1, max=100_000, help="How many students.")] = 30,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the class goes.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="The same seed makes the same class.")] = 0,
+    assignment: Annotated[list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")] = None,
+    course_path: CourseOption = Path("."),
+) -> int:
+    """Write a made-up class of submissions: right, wrong, unfinished, crashing, looping."""
+    from autograder.authoring.demo import write_demo
+
+    made = write_demo(load_course(course_path), output, students=students, seed=seed, assignments=assignment)
+    print(f"{len(made)} students in {output}")
+    return DONE
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"autograder {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    """Grades code about Transformers fairly, kindly, safely and fast."""
+
+
+def main() -> None:
+    """The `autograder` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows marks, not a traceback
+    app()

@@ -1,0 +1,186 @@
+"""What the commands show in a terminal: progress while they work, tables and sentences when they are done."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from autograder.records import Grade
+
+if TYPE_CHECKING:
+    from autograder.authoring.audit import Audit
+    from autograder.cohort import Outcome
+    from autograder.course import Course
+    from autograder.sandbox.doctor import TierReport
+    from autograder.self_check import Report
+
+TABLE_ROWS = 60  # students shown in a terminal; the report has them all
+console = Console(highlight=False)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:.1f}/s" if speed else "")
+
+
+def _progress(quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True, quiet=quiet),
+    )
+
+
+@contextmanager
+def watching(total: int, quiet: bool) -> Iterator[Callable[[Grade | None], None]]:
+    """A progress bar over a class; what it yields is told of each grade."""
+    with _progress(quiet) as progress:
+        task = progress.add_task("Grading", total=total)
+
+        def tell(grade: Grade | None) -> None:
+            progress.advance(task)
+
+        yield tell
+
+
+@contextmanager
+def auditing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar over an audit; what it yields is told how much is done of how much."""
+    with _progress(quiet) as progress:
+        task = progress.add_task("Auditing", total=None)
+
+        def tell(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield tell
+
+
+# ---------------------------------------------------------------------- a class
+
+
+def show_class(course: Course, grades: list[Grade], outcome: Outcome, folder: Path, *, as_json: bool) -> None:
+    """The table of a class, refused submissions first, and where everything lies."""
+    if as_json:
+        counts = {"graded": outcome.graded, "refused": outcome.refused, "unchanged": outcome.unchanged}
+        print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
+        return
+    for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
+        console.print(f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}")
+    console.print(_class_table(course, grades))
+    _show_mistakes(grades)
+    tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
+    if tiers and tiers != ["namespaces"]:
+        console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
+    for failure in outcome.failures:
+        console.print(f"[red]not graded:[/] {escape(failure)}")
+    done = f"{outcome.graded} graded, {outcome.refused} refused, {outcome.unchanged} unchanged."
+    console.print(f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True)
+
+
+def _refused(grades: list[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.status == "refused"]
+
+
+def _class_table(course: Course, grades: list[Grade]) -> Table:
+    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
+    scores = {(grade.student, grade.assignment): grade for grade in grades}
+    students = sorted({grade.student for grade in grades})
+    table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
+    rest = len(students) - TABLE_ROWS
+    table.add_column("student", footer=f"… {rest} more in the report" if rest > 0 else "", no_wrap=True)
+    for name in names:
+        table.add_column(f"{name[:2]}\n/ {course.assignment(name).points:g}", justify="right")
+    table.add_column("total", justify="right")
+    for student in students[:TABLE_ROWS]:
+        mine = [scores.get((student, name)) for name in names]
+        total = sum(grade.score for grade in mine if grade)
+        table.add_row(escape(student), *map(_cell, mine), f"{total:g}")
+    return table
+
+
+def _cell(grade: Grade | None) -> str:
+    if grade is None:
+        return "[dim]–[/]"
+    if grade.status == "refused":
+        return "[yellow]refused[/]"
+    style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
+    return f"[{style}]{grade.score:g}[/]" if style else f"{grade.score:g}"
+
+
+def _show_mistakes(grades: list[Grade]) -> None:
+    """The most frequent mistakes: what to teach again."""
+    found = Counter(m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake})
+    for (assignment, mistake, hint), count in found.most_common(5):
+        title = escape((mistake or "").replace("_", " "))
+        console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")
+
+
+# ---------------------------------------------------------------------- a student's own check
+
+
+def show_check(report: Report) -> None:
+    """One line a test; one red sentence per cause; points so far; what to do next."""
+    for line in report.preface:
+        console.print(escape(line), soft_wrap=True)
+    for result in report.results:
+        mark = {"passed": "[green]✓[/]", "skipped": "[dim]·[/]"}.get(result.outcome, "[red]✗[/]")
+        style = "dim" if result.outcome == "skipped" else ""
+        console.print(f"{mark} {_styled(escape(result.title), style)}", soft_wrap=True)
+        if result.message and result.outcome != "skipped":
+            for line in result.message.splitlines():
+                console.print(f"    [red]{escape(line)}[/]", soft_wrap=True)
+        if result.hint:
+            console.print(f"    [cyan]{escape(result.hint)}[/]", soft_wrap=True)
+    console.print()
+    console.print(escape(report.summary), soft_wrap=True)
+
+
+def _styled(text: str, style: str) -> str:
+    return f"[{style}]{text}[/]" if style else text
+
+
+# ---------------------------------------------------------------------- authors and machines
+
+
+def show_tiers(reports: Sequence[TierReport]) -> None:
+    """Which kind of sandbox works here."""
+    for report in reports:
+        verdict = "[green]works[/]" if report.works else "[red]does not work[/]"
+        console.print(f"[bold]{report.tier}[/] {verdict}: {escape(report.reason)}", soft_wrap=True)
+        if report.hint:
+            console.print(f"  [dim]{escape(report.hint)}[/]", soft_wrap=True)
+
+
+def show_audit(audits: Sequence[Audit]) -> None:
+    """The table of an audit, then a sentence a problem."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("assignment", "stub", "solution", "mistakes caught", "named", "alternatives", "mutants"):
+        table.add_column(name, justify="left" if name == "assignment" else "right")
+    for audit in audits:
+        table.add_row(audit.assignment, *map(_share, audit.shares()))
+    console.print(table)
+    for audit in audits:
+        for problem in audit.problems:
+            console.print(f"[red]{audit.assignment}[/]: {escape(problem)}", soft_wrap=True)
+    if not any(audit.problems for audit in audits):
+        console.print("[green]The course is fair, as far as we know how to ask.[/]")
+
+
+def _share(value: Any) -> str:
+    text, good = value
+    return f"[green]{text}[/]" if good else f"[red]{text}[/]"
