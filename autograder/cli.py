@@ -28,7 +28,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-CourseOption = Annotated[Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")]
+CourseOption = Annotated[
+    Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -92,13 +94,21 @@ def check(
 @kindly
 def grade(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
-    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where journal and reports go.")] = Path("grades"),
+    assignment: Annotated[
+        str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where journal and reports go.")] = Path(
+        "grades"
+    ),
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many graders work at once.")] = (
         os.cpu_count() or 1
     ),
-    seed: Annotated[int | None, typer.Option(help="Repeat a run: the seed that it kept in its grades.")] = None,
-    regrade: Annotated[bool, typer.Option("--regrade", help="Grade unchanged submissions again, too.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat a run: the seed that it kept in its grades.")
+    ] = None,
+    regrade: Annotated[
+        bool, typer.Option("--regrade", help="Grade unchanged submissions again, too.")
+    ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
@@ -179,7 +189,9 @@ def doctor(as_json: JsonOption = False) -> int:
 @kindly
 def build(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
-    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; fail when something is stale.")] = False,
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail when something is stale.")
+    ] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
     """Make what students receive from the solutions."""
@@ -204,7 +216,9 @@ def audit(
     mutants: Annotated[bool, typer.Option(help="Try automatic mutants of the solutions, too.")] = True,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the findings as JSON here.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the findings as JSON here.")
+    ] = None,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
@@ -234,7 +248,9 @@ def demo(
     students: Annotated[int, typer.Option(min=1, max=100_000, help="How many students.")] = 30,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the class goes.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="The same seed makes the same class.")] = 0,
-    assignment: Annotated[list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")] = None,
+    assignment: Annotated[
+        list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")
+    ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
     """Write a made-up class of submissions: right, wrong, unfinished, crashing, looping."""
@@ -253,7 +269,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+    ] = False,
 ) -> None:
     """Grades code about Transformers fairly, kindly, safely and fast."""
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -80,7 +88,9 @@ def show_class(course: Course, grades: list[Grade], outcome: Outcome, folder: Pa
         print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
         return
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
-        console.print(f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}")
+        console.print(
+            f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}"
+        )
     console.print(_class_table(course, grades))
     _show_mistakes(grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
@@ -89,7 +99,9 @@ def show_class(course: Course, grades: list[Grade], outcome: Outcome, folder: Pa
     for failure in outcome.failures:
         console.print(f"[red]not graded:[/] {escape(failure)}")
     done = f"{outcome.graded} graded, {outcome.refused} refused, {outcome.unchanged} unchanged."
-    console.print(f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True)
+    console.print(
+        f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True
+    )
 
 
 def _refused(grades: list[Grade]) -> list[Grade]:
@@ -124,7 +136,9 @@ def _cell(grade: Grade | None) -> str:
 
 def _show_mistakes(grades: list[Grade]) -> None:
     """The most frequent mistakes: what to teach again."""
-    found = Counter(m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake})
+    found = Counter(
+        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
+    )
     for (assignment, mistake, hint), count in found.most_common(5):
         title = escape((mistake or "").replace("_", " "))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")

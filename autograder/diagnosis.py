@@ -77,5 +77,7 @@ class Diagnosis:
             connection = LoopbackConnection(f"mistake_{mistake.id}")
             connection.request("load", text=mistake.source, filename=self._filename)
             uses: list[Use] = []
-            self._scenes[mistake.id] = RemoteScene(connection, RemoteStudent(connection), self._reference, uses)
+            self._scenes[mistake.id] = RemoteScene(
+                connection, RemoteStudent(connection), self._reference, uses
+            )
         return self._scenes[mistake.id]

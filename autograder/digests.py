@@ -21,7 +21,11 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     """The SHA-256 of all that decides a grade: tests, solution, mistakes, stub and the assignment's record."""
     digest = hashlib.sha256(f"{assignment.model_dump_json()}{course.feedback}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
-    others = [course.mistakes_file(assignment), course.solution_file(assignment), course.stub_file(assignment)]
+    others = [
+        course.mistakes_file(assignment),
+        course.solution_file(assignment),
+        course.stub_file(assignment),
+    ]
     for file in [*sorted(tests), *others]:
         if file.exists():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())

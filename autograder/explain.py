@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from autograder.checks import CheckFailed
 from autograder.records import Outcome
 from autograder.session import Test, TestAlarm
-from autograder.student.errors import MissingName, RemoteException, StudentCrashed, StudentRaised, StudentTimeout
+from autograder.student.errors import (
+    MissingName,
+    RemoteException,
+    StudentCrashed,
+    StudentRaised,
+    StudentTimeout,
+)
 from autograder.student.local import describe_error
 
 MAX_MESSAGE = 2000
@@ -43,7 +49,9 @@ def explain(error: BaseException, test: Test, *, full: bool, filename: str = "")
     told = describe_error(error, filename) if filename else RemoteException(type(error).__name__)
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
-    return Failure("failed", f"This test could not work with what your code gave back ({type(error).__name__}).")
+    return Failure(
+        "failed", f"This test could not work with what your code gave back ({type(error).__name__})."
+    )
 
 
 def clean(text: str, limit: int = MAX_MESSAGE) -> str:

@@ -91,14 +91,20 @@ class Bench:
 class Grader:
     """Grades submissions of a course, one after another, with the same fresh inputs for all of them."""
 
-    def __init__(self, course: Course, sandbox: Sandbox, run_seed: int, names: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, course: Course, sandbox: Sandbox, run_seed: int, names: Iterable[str] | None = None
+    ) -> None:
         self.course, self.run_seed = course, run_seed
         self.assignments = {assignment.name: assignment for assignment in course.select(names)}
         self.bench = Bench(course, sandbox)
         files = [file for a in self.assignments.values() for file in _test_files(course, a)]
         self.session = SuiteSession(files, course.root)
-        self.tests = {name: self.session.tests(course.suite_folder(a)) for name, a in self.assignments.items()}
-        problems = [p for name, a in self.assignments.items() for p in check_suite(course, a, self.tests[name])]
+        self.tests = {
+            name: self.session.tests(course.suite_folder(a)) for name, a in self.assignments.items()
+        }
+        problems = [
+            p for name, a in self.assignments.items() for p in check_suite(course, a, self.tests[name])
+        ]
         if problems:
             raise CourseError(problems)
         self._diagnoses: dict[str, Diagnosis] = {}
@@ -167,7 +173,9 @@ class Grader:
         try:
             outlines = {file.name: self.bench.outline(assignment, file) for file in submission.files}
         except StudentError:
-            raise Refused("There are two files, and at least one of them cannot be read. Hand in one file.") from None
+            raise Refused(
+                "There are two files, and at least one of them cannot be read. Hand in one file."
+            ) from None
         stub = self.course.stub_file(assignment)
         untouched = source.outline(stub.read_text("utf-8"), stub.name) if stub.exists() else ""
         changed = [file for file in submission.files if outlines[file.name] != untouched]
@@ -207,7 +215,9 @@ class Grader:
             mistakes = load_mistakes(self.course, assignment)
             filename = f"{assignment.stem}.py"
             reference = self.bench.reference(assignment)
-            self._diagnoses[assignment.name] = Diagnosis(self.session, mistakes, reference, filename, self.run_seed)
+            self._diagnoses[assignment.name] = Diagnosis(
+                self.session, mistakes, reference, filename, self.run_seed
+            )
         return self._diagnoses[assignment.name]
 
 
@@ -286,7 +296,9 @@ class _Sitting:
         blocked = self._session.blocked_by(test)
         if blocked:
             self._session.skip(test)
-            return _Run(test, skipped=Failure("skipped", f"This waits until “{self._titles[blocked]}” passes."))
+            return _Run(
+                test, skipped=Failure("skipped", f"This waits until “{self._titles[blocked]}” passes.")
+            )
         if time.monotonic() > self._end:
             self._session.skip(test)
             return _Run(test, error=StudentTimeout("Your submission had used up its time before this test."))

@@ -31,7 +31,9 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._file.close()
 
     def append(self, grade: Grade) -> None:
@@ -69,4 +71,3 @@ def read_journal(path: Path) -> Iterable[Grade]:
                 yield Grade.from_json(line)
             except ValueError:
                 continue
-

@@ -31,7 +31,9 @@ class Use:
 class Scene:
     """A student in this process."""
 
-    def __init__(self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()) -> None:
+    def __init__(
+        self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()
+    ) -> None:
         self.student = student
         self.reference = reference
         self.uses = list(uses)
@@ -51,7 +53,9 @@ class Scene:
 class RemoteScene(Scene):
     """A student behind a connection."""
 
-    def __init__(self, connection: Connection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()) -> None:
+    def __init__(
+        self, connection: Connection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
+    ) -> None:
         super().__init__(student, reference, uses)
         self.connection = connection
 

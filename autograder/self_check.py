@@ -45,7 +45,11 @@ class Report:
         return f"{score:g} of {total:g} visible points so far. Next: “{first.title}”"
 
     def as_record(self) -> dict[str, Any]:
-        return {"file": str(self.file), "results": [asdict(result) for result in self.results], "next": self.summary}
+        return {
+            "file": str(self.file),
+            "results": [asdict(result) for result in self.results],
+            "next": self.summary,
+        }
 
 
 def check_target(target: Path) -> Report:
@@ -57,7 +61,9 @@ def check_target(target: Path) -> Report:
         told = describe_error(student.load_error, str(file))
         where = f" in line {told.frames[-1].line}" if told.frames else ""
         preface = (f"{file.name} stops{where}: {told.type}: {told.text}",)
-    results = check_student(student, file, _test_file(file), uses=uses_in(file.read_text("utf-8-sig"), file.name))
+    results = check_student(
+        student, file, _test_file(file), uses=uses_in(file.read_text("utf-8-sig"), file.name)
+    )
     return Report(file, results, preface)
 
 
@@ -87,14 +93,18 @@ def find_file(target: Path) -> Path:
     files = [test.with_name(test.name.removeprefix("test_")) for test in tests]
     found = [file for file in files if file.is_file()]
     if len(found) != 1:
-        raise Refused(f"{target.resolve()} is not an assignment's folder: name the file that you want to check.")
+        raise Refused(
+            f"{target.resolve()} is not an assignment's folder: name the file that you want to check."
+        )
     return found[0]
 
 
 def _test_file(file: Path) -> Path:
     test_file = file.with_name(f"test_{file.stem}.py")
     if not test_file.is_file():
-        raise Refused(f"There is no {test_file.name} beside {file.name}: the tests belong in the same folder.")
+        raise Refused(
+            f"There is no {test_file.name} beside {file.name}: the tests belong in the same folder."
+        )
     return test_file
 
 

@@ -32,11 +32,33 @@ from autograder.suite import (
     title_of,
 )
 
-QUIET = (
-    "--capture=no --assert=plain --noconftest --import-mode=importlib --disable-plugin-autoload -p autograder.suite "
-    "-p no:cacheprovider -p no:terminal -p no:unraisableexception -p no:threadexception -p no:doctest -p no:logging "
-    "-p no:junitxml -p no:faulthandler -p no:stepwise"
-).split()
+QUIET = [
+    "--capture=no",
+    "--assert=plain",
+    "--noconftest",
+    "--import-mode=importlib",
+    "--disable-plugin-autoload",
+    "-p",
+    "autograder.suite",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "no:terminal",
+    "-p",
+    "no:unraisableexception",
+    "-p",
+    "no:threadexception",
+    "-p",
+    "no:doctest",
+    "-p",
+    "no:logging",
+    "-p",
+    "no:junitxml",
+    "-p",
+    "no:faulthandler",
+    "-p",
+    "no:stepwise",
+]
 
 
 class TestAlarm(BaseException):
@@ -108,7 +130,9 @@ class SuiteSession:
         self._stage.current = scene
         item = test.item
         item._initrequest()  # type: ignore[attr-defined]
-        self._session._setupstate.teardown_exact(item)  # leaves the file of an earlier test, if it was another
+        self._session._setupstate.teardown_exact(
+            item
+        )  # leaves the file of an earlier test, if it was another
         try:
             with alarm(seconds):
                 item.ihook.pytest_runtest_setup(item=item)
@@ -143,7 +167,9 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
             if need not in seen:
                 problems.append(f"{where}: {test.name} needs {need}, which does not stand before it.")
         if test.part not in [part.name for part in assignment.parts]:
-            problems.append(f"{where}: {test.name} belongs to part `{test.part}`, which course.yml does not know.")
+            problems.append(
+                f"{where}: {test.name} belongs to part `{test.part}`, which course.yml does not know."
+            )
         if test.item.obj.__doc__ is None:  # type: ignore[attr-defined]
             problems.append(f"{where}: {test.name} has no docstring for students to read.")
         seen[test.name] = position
@@ -174,7 +200,9 @@ class _Collected:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             reason = str(report.longrepr).strip().splitlines()
-            self.problems.append(f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}")
+            self.problems.append(
+                f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}"
+            )
 
 
 def _test(item: pytest.Item) -> Test:

@@ -73,5 +73,7 @@ class CourseStage(Stage):
 
         assert self._submission is not None
         file = SourceFile(self._submission.name, self._submission.read_text("utf-8-sig"))
-        self._bench = Bench(course, Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders))
+        self._bench = Bench(
+            course, Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
+        )
         return self._bench.scene(assignment, file, self._bench.uses(assignment, file))

@@ -115,7 +115,9 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("autograder")
-    group.addoption("--submission", metavar="FILE", help="test this file instead of the reference, in the sandbox")
+    group.addoption(
+        "--submission", metavar="FILE", help="test this file instead of the reference, in the sandbox"
+    )
     group.addoption("--run-seed", metavar="N", type=int, help="repeat a run: the seed that it printed")
     group.addoption("--unsafe", action="store_true", help="allow --submission without a sandbox around it")
 

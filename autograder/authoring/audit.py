@@ -79,7 +79,9 @@ class Audit:
                 self.problems.append(f"mistake {case.name} is caught, but not named: {finding.detail}")
         killed = {f.case.name for f in self.of("mutant") if f.good}
         self.problems.extend(
-            f"mutant {name} is listed as equivalent, but a test kills it." for name in self.equivalents if name in killed
+            f"mutant {name} is listed as equivalent, but a test kills it."
+            for name in self.equivalents
+            if name in killed
         )
 
     def as_record(self) -> dict[str, Any]:
@@ -113,7 +115,9 @@ def audit_course(plan: Plan, seeds: int, with_mutants: bool, tell: Callable[[int
     chosen = random.Random(plan.run_seed)
     run_seeds = tuple(chosen.randrange(2**31) for _ in range(seeds))
     cases = [case for a in assignments for case in _cases(plan.course, a, run_seeds, with_mutants)]
-    audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, with_mutants)) for a in assignments}
+    audits = {
+        a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, with_mutants)) for a in assignments
+    }
     for done, finding in enumerate(_try_all(plan, cases), start=1):
         audits[finding.case.assignment].findings.append(finding)
         tell(done, len(cases))
@@ -122,7 +126,9 @@ def audit_course(plan: Plan, seeds: int, with_mutants: bool, tell: Callable[[int
     return list(audits.values())
 
 
-def _cases(course: Course, assignment: Assignment, seeds: tuple[int, ...], with_mutants: bool) -> Iterable[Case]:
+def _cases(
+    course: Course, assignment: Assignment, seeds: tuple[int, ...], with_mutants: bool
+) -> Iterable[Case]:
     name = assignment.name
     solution = course.solution_file(assignment).read_text("utf-8")
     stub = course.stub_file(assignment)

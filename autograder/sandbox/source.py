@@ -13,7 +13,17 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-DYNAMIC = {"getattr", "eval", "exec", "compile", "__import__", "vars", "globals", "import_module", "attrgetter"}
+DYNAMIC = {
+    "getattr",
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "vars",
+    "globals",
+    "import_module",
+    "attrgetter",
+}
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
@@ -77,7 +87,10 @@ def names_used(text: str, filename: str) -> dict[str, list]:
             reader.visit(ast.parse(code))
         except SyntaxError:
             continue  # what cannot be parsed cannot run either
-    return {"uses": [[n, line] for n, line in uses.items()], "dynamic": [[n, line] for n, line in dynamic.items()]}
+    return {
+        "uses": [[n, line] for n, line in uses.items()],
+        "dynamic": [[n, line] for n, line in dynamic.items()],
+    }
 
 
 class _NameReader(ast.NodeVisitor):
@@ -88,7 +101,9 @@ class _NameReader(ast.NodeVisitor):
     def visit_Import(self, node: ast.Import) -> None:
         for name in node.names:
             self.uses.setdefault(name.name, node.lineno)
-            self.aliases[name.asname or name.name.split(".")[0]] = name.name if name.asname else name.name.split(".")[0]
+            self.aliases[name.asname or name.name.split(".")[0]] = (
+                name.name if name.asname else name.name.split(".")[0]
+            )
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for name in node.names:
@@ -145,4 +160,8 @@ def _is_furniture(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.module == "autograder.notebook"
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("check", "picture")
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in ("check", "picture")
+    )

@@ -37,7 +37,13 @@ class Link:
         self.server, self.sock = server, sock
 
     def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
-        request = {"callback": number, "path": path, "args": args, "kwargs": kwargs, "grad": torch.is_grad_enabled()}
+        request = {
+            "callback": number,
+            "path": path,
+            "args": args,
+            "kwargs": kwargs,
+            "grad": torch.is_grad_enabled(),
+        }
         wire.send(self.sock, request, register=self.server.register)
         while True:
             number, operation, arguments = wire.receive(self.sock, max_text=wire.MAX_DATA)
@@ -153,7 +159,9 @@ class Server:
 
     # ------------------------------------------------------------------ calls
 
-    def call(self, target: list, args: tuple, kwargs: dict, sync: list, grad: bool, wanted: list, modules: list) -> dict:
+    def call(
+        self, target: list, args: tuple, kwargs: dict, sync: list, grad: bool, wanted: list, modules: list
+    ) -> dict:
         """Call what the path leads to. `wanted` numbers the tensors in the arguments to differentiate,
         `modules` the modules that take part; `sync` says how their state was changed on the other side."""
         self.apply_sync(sync)
@@ -169,7 +177,9 @@ class Server:
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
-            leaves = [tensors[i] for i in wanted] + [p for _, module, _ in watched for p in module.parameters()]
+            leaves = [tensors[i] for i in wanted] + [
+                p for _, module, _ in watched for p in module.parameters()
+            ]
             self.graphs[self.calls] = (outputs, leaves)
             if len(self.graphs) > MAX_GRAPHS:
                 self.graphs.pop(next(iter(self.graphs)))
@@ -177,8 +187,12 @@ class Server:
             "call": self.calls,
             "result": result,
             "differentiable": differentiable,
-            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)],
-            "modules": [[number, change] for number, module, old in watched if (change := self.change(module, old))],
+            "mutated": [
+                [i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)
+            ],
+            "modules": [
+                [number, change] for number, module, old in watched if (change := self.change(module, old))
+            ],
             "generators": [generator.get_state() for generator in generators],
         }
 
@@ -216,7 +230,9 @@ class Server:
     def localise(self, value: Any) -> Any:
         value = tree_map_only(wire.Handle, lambda handle: self.objects[handle.number], value)
         return tree_map_only(
-            wire.CallableHandle, lambda handle: TestCallable(self, handle.number, handle.description or {}), value
+            wire.CallableHandle,
+            lambda handle: TestCallable(self, handle.number, handle.description or {}),
+            value,
         )
 
     def resolve(self, target: list) -> Any:
@@ -295,7 +311,8 @@ class Server:
             "parameters": parameters,
             "buffers": [[name, buffer, name in persistent] for name, buffer in value.named_buffers()],
             "modules": [
-                [name, type(sub).__name__, _torch_base(sub), sub.training] for name, sub in value.named_modules()
+                [name, type(sub).__name__, _torch_base(sub), sub.training]
+                for name, sub in value.named_modules()
             ],
         }
 

@@ -213,7 +213,13 @@ class LoopbackConnection(Connection):
 
     def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
         """As `worker.Link`: how the server in this process reaches the test's callables."""
-        frame = {"callback": number, "path": path, "args": args, "kwargs": kwargs, "grad": torch.is_grad_enabled()}
+        frame = {
+            "callback": number,
+            "path": path,
+            "args": args,
+            "kwargs": kwargs,
+            "grad": torch.is_grad_enabled(),
+        }
         reply = self.answer_callback(_travelled(frame, self.server.register, wire.MAX_TEXT))
         if "error" in reply:
             raise RuntimeError(reply["error"])
@@ -237,7 +243,15 @@ def malformed(what: str) -> Iterator[None]:
         yield
     except StudentError:
         raise
-    except (AttributeError, IndexError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        OverflowError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise StudentCrashed(f"What came back is not {what} ({type(error).__name__}).") from None
 
 
@@ -251,7 +265,9 @@ def told_exception(claim: dict) -> RemoteException:
         type=str(claim["type"])[:80],
         bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
         text=str(claim["text"])[:2000],
-        frames=tuple(Frame(str(f)[:200], int(n), str(w)[:100], str(c)[:300]) for f, n, w, c in claim["frames"][:8]),
+        frames=tuple(
+            Frame(str(f)[:200], int(n), str(w)[:100], str(c)[:300]) for f, n, w, c in claim["frames"][:8]
+        ),
     )
 
 
@@ -272,7 +288,9 @@ def _call_own(function: Any, path: list, args: tuple, kwargs: dict) -> Any:
 def _own_attribute(thing: Any, name: str) -> Any:
     """An attribute that the test's author wrote: nothing private, nothing inherited from PyTorch or Python."""
     authored = name in vars(thing) or any(
-        name in vars(kind) for kind in type(thing).__mro__ if not kind.__module__.startswith(("builtins", "torch."))
+        name in vars(kind)
+        for kind in type(thing).__mro__
+        if not kind.__module__.startswith(("builtins", "torch."))
     )
     if name.startswith("_") or not authored:
         raise AttributeError(f"the model that the test handed over has no attribute {name!r}")

@@ -59,9 +59,29 @@ class StudentRaised(StudentError):
 
 
 _MIRRORED = frozenset(
-    "ArithmeticError AssertionError AttributeError BufferError EOFError FloatingPointError IndexError KeyError "
-    "LookupError MemoryError NameError NotImplementedError OverflowError RecursionError ReferenceError RuntimeError "
-    "SystemError TypeError UnboundLocalError ValueError ZeroDivisionError".split()
+    [
+        "ArithmeticError",
+        "AssertionError",
+        "AttributeError",
+        "BufferError",
+        "EOFError",
+        "FloatingPointError",
+        "IndexError",
+        "KeyError",
+        "LookupError",
+        "MemoryError",
+        "NameError",
+        "NotImplementedError",
+        "OverflowError",
+        "RecursionError",
+        "ReferenceError",
+        "RuntimeError",
+        "SystemError",
+        "TypeError",
+        "UnboundLocalError",
+        "ValueError",
+        "ZeroDivisionError",
+    ]
 )  # those that a plain message builds; no outcome of pytest, no exit
 
 

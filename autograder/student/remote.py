@@ -195,7 +195,9 @@ class RemoteModule(Mirror):
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
         super().__init__(None, [], "", "")
-        self.__dict__.update(_connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={})
+        self.__dict__.update(
+            _connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={}
+        )
         self.describe(handle)
         connection.mirrors[handle.number] = self
 
@@ -225,7 +227,11 @@ class RemoteModule(Mirror):
             if name:
                 place, leaf = _slot(name, places)
                 known = old.get(name)
-                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), str(kind), str(base))
+                part = (
+                    known
+                    if isinstance(known, Mirror)
+                    else Mirror(root, name.split("."), str(kind), str(base))
+                )
                 place._modules[leaf] = places[name] = part
             else:
                 self.__dict__.update(kind=str(kind), base=str(base))
@@ -252,7 +258,9 @@ class RemoteModule(Mirror):
     def changes(self) -> list:
         """What this side changed since both were the same, in the form that the worker applies."""
         values = {n: t.detach() for n, t in self._named_tensors().items() if not _same(t, self._sent[n])}
-        flags = {n: p.requires_grad for n, p in self.named_parameters() if p.requires_grad != self._sent_flags[n]}
+        flags = {
+            n: p.requires_grad for n, p in self.named_parameters() if p.requires_grad != self._sent_flags[n]
+        }
         modes = {name: part.training for name, part in self.named_modules()}
         changed_modes = modes if modes != self._modes else {}
         if not (values or flags or changed_modes):
@@ -286,7 +294,9 @@ class _Boundary(torch.autograd.Function):
     """Results that came over the wall, tied to the inputs here; the backward pass happens over there."""
 
     @staticmethod
-    def forward(ctx: Any, connection: Connection, number: int, flags: list, results: list, *inputs: Tensor) -> Any:
+    def forward(
+        ctx: Any, connection: Connection, number: int, flags: list, results: list, *inputs: Tensor
+    ) -> Any:
         ctx.connection, ctx.number, ctx.flags = connection, number, flags
         ctx.shapes = [tensor.shape for tensor in inputs]
         ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(results, flags) if not flag])
@@ -369,7 +379,9 @@ def adopt(connection: Connection, value: Any) -> Any:
 
 def _modules_in(value: Any) -> list[RemoteModule]:
     leaves, _ = tree_flatten(value)
-    return [leaf._module() if isinstance(leaf, Mirror) else leaf for leaf in leaves if isinstance(leaf, Mirror)]
+    return [
+        leaf._module() if isinstance(leaf, Mirror) else leaf for leaf in leaves if isinstance(leaf, Mirror)
+    ]
 
 
 def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:

@@ -87,7 +87,11 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _same_tensor(a, b)
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+        )
     if type(a) is not type(b):
         return False
     if isinstance(a, float):

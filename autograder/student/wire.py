@@ -104,7 +104,9 @@ def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
     return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
 
 
-def send(sock: socket.socket, value: Any, deadline: float | None = None, register: Register | None = None) -> None:
+def send(
+    sock: socket.socket, value: Any, deadline: float | None = None, register: Register | None = None
+) -> None:
     """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot hang us."""
     frame = memoryview(dumps(value, register))
     while frame:
