@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import linecache
 import re
 import types
 from collections.abc import Iterator
@@ -30,6 +31,16 @@ _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 def is_students(filename: str) -> bool:
     """Whether a traceback's file name is one that `cells` gave."""
     return bool(_LOCATED.match(filename))
+
+
+def qualified_name(code: types.CodeType) -> str:
+    """`Head.forward` where Python tells (from 3.11 on), `forward` elsewhere."""
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def line_of(code: types.CodeType, line: int) -> str:
+    """The text of a line of the file that a piece of code came from."""
+    return linecache.getline(code.co_filename, line).strip()
 
 
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:

@@ -318,9 +318,9 @@ class Server:
 
     def describe_error(self, error: BaseException) -> dict:
         frames = [
-            [frame.filename, frame.lineno, frame.name, frame.line or ""]
-            for frame in traceback.extract_tb(error.__traceback__)
-            if source.is_students(frame.filename)
+            [step.f_code.co_filename, line, source.qualified_name(step.f_code), source.line_of(step.f_code, line)]
+            for step, line in traceback.walk_tb(error.__traceback__)
+            if source.is_students(step.f_code.co_filename)
         ]
         if isinstance(error, SyntaxError) and source.is_students(error.filename or ""):
             frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip()])

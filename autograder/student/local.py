@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import traceback
 import types
 from pathlib import Path
 from typing import Any
@@ -59,14 +60,11 @@ def load_file(path: Path, name: str | None = None) -> LocalStudent:
 
 def describe_error(error: BaseException, filename: str) -> RemoteException:
     """The error in the same words in which a worker would describe it: only steps inside `filename`."""
-    frames = []
-    step = error.__traceback__
-    while step is not None:
-        code = step.tb_frame.f_code
-        if code.co_filename.startswith(filename):
-            line = linecache.getline(code.co_filename, step.tb_lineno).strip()
-            frames.append(Frame(Path(code.co_filename).name, step.tb_lineno, code.co_name, line))
-        step = step.tb_next
+    frames = [
+        Frame(Path(code.co_filename).name, line, source.qualified_name(code), source.line_of(code, line))
+        for code, line in ((step.f_code, line) for step, line in traceback.walk_tb(error.__traceback__))
+        if code.co_filename.startswith(filename)
+    ]
     if isinstance(error, SyntaxError) and (error.filename or "").startswith(filename):
         frames.append(Frame(Path(filename).name, error.lineno or 0, "", (error.text or "").strip()))
     bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
