@@ -1,0 +1,211 @@
+"""The class report, `index.html`: one file about a whole class, for the screen and for paper.
+
+It works without a network. Its few lines of JavaScript only sort and search the last table.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from autograder.course import Assignment, Course
+from autograder.feedback.gradebook import latest_grades, number, write_gradebook
+from autograder.feedback.html import TEMPLATES, feedback_path, render, write_feedback
+from autograder.feedback.statistics import (
+    BINS,
+    Item,
+    histogram,
+    items,
+    mean,
+    median,
+    mistake_counts,
+    part_shares,
+    share,
+    unnamed_failures,
+)
+from autograder.records import Grade
+
+FILE_NAME = "index.html"
+SMALL_CLASS = 20
+MOST_HELPED = 10
+LOW, LOWEST = 0.5, 0.25
+
+
+@dataclass(frozen=True)
+class PartSection:
+    """How the class did on one part: the share of its points, and each of its tests."""
+
+    title: str
+    share: float
+    items: list[Item]
+
+
+@dataclass(frozen=True)
+class Section:
+    """How the class did on one assignment."""
+
+    name: str
+    title: str
+    points: float
+    submissions: int
+    graded: int
+    suites: int
+    mean: float | None
+    median: float | None
+    bars: list[int]
+    parts: list[PartSection]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One student's score for one assignment in the table of everybody."""
+
+    title: str
+    text: str
+    kind: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One student in the table of everybody; a cell is None where nothing was handed in."""
+
+    student: str
+    cells: list[Cell | None]
+    score: float
+    share: float
+
+    @property
+    def missing(self) -> int:
+        return self.cells.count(None)
+
+
+def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
+    """Write the gradebook, a page for each grade and the class report; returns the report's path."""
+    grades = latest_grades(grades)
+    write_gradebook(folder, grades)
+    known = {assignment.name: assignment for assignment in course.assignments}
+    for grade in grades:
+        write_feedback(folder, grade, known.get(grade.assignment))
+    return write_class_report(folder, course, grades)
+
+
+def write_class_report(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
+    """Write `index.html` about the latest grade of each student and assignment.
+
+    Raises InfrastructureError when jinja2 is missing.
+    """
+    grades = latest_grades(grades)
+    sections = _sections(course, grades)
+    rows = _rows(sections, grades)
+    page = render(
+        "class_report.html.j2",
+        course=course.title,
+        refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
+        graded=sum(grade.status == "graded" for grade in grades),
+        isolation=_distinct(grade.isolation for grade in grades if grade.status == "graded"),
+        seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),
+        sections=sections,
+        titles={section.name: section.title for section in sections},
+        mistakes=mistake_counts(grades),
+        unnamed=unnamed_failures(grades),
+        rows=rows,
+        points=sum(section.points for section in sections),
+        lowest=lowest(rows),
+        small=len(rows) < SMALL_CLASS,
+        bins=BINS,
+        script_digest=_script_digest(),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE_NAME
+    path.write_text(page, encoding="utf-8", errors="replace")
+    return path
+
+
+def lowest(rows: list[Row]) -> list[Row]:
+    """Who may need help: at most a quarter of the class, the lowest totals first, nobody with full marks."""
+    most = min(MOST_HELPED, -(-len(rows) // 4))
+    return sorted((row for row in rows if row.share < 1), key=lambda row: row.share)[:most]
+
+
+def link(grade: Grade) -> str:
+    """The address of a grade's page, as seen from the report."""
+    return quote(feedback_path(grade).as_posix())
+
+
+def _sections(course: Course, grades: list[Grade]) -> list[Section]:
+    """One section for each assignment that somebody handed in, in the order of the course.
+
+    An assignment that the course no longer has is kept when somebody was graded in it.
+    """
+    known = {assignment.name: assignment for assignment in course.assignments}
+    found: dict[str, list[Grade]] = {name: [] for name in known}
+    for grade in grades:
+        if grade.assignment in known or grade.status == "graded":
+            found.setdefault(grade.assignment, []).append(grade)
+    return [_section(name, known.get(name), handed_in) for name, handed_in in found.items() if handed_in]
+
+
+def _section(name: str, assignment: Assignment | None, grades: list[Grade]) -> Section:
+    graded = [grade for grade in grades if grade.status == "graded"]
+    scores = [grade.score for grade in graded]
+    return Section(
+        name=name,
+        title=assignment.title if assignment else name,
+        points=max(grade.max_score for grade in grades),
+        submissions=len(grades),
+        graded=len(graded),
+        suites=len({grade.suite_sha256 for grade in graded}),
+        mean=mean(scores),
+        median=median(scores),
+        bars=histogram(share(grade.score, grade.max_score) for grade in graded),
+        parts=_parts(assignment, graded),
+    )
+
+
+def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSection]:
+    titles = {part.name: part.title for part in assignment.parts} if assignment else {}
+    tests = items(graded)
+    shares = part_shares(graded)
+    order = [name for name in titles if name in shares] + [name for name in shares if name not in titles]
+    return [
+        PartSection(titles.get(name, name), shares[name], [test for test in tests if test.part == name])
+        for name in order
+    ]
+
+
+def _rows(sections: list[Section], grades: list[Grade]) -> list[Row]:
+    points = sum(section.points for section in sections)
+    students: dict[str, dict[str, Grade]] = {}
+    for grade in grades:
+        students.setdefault(grade.student, {})[grade.assignment] = grade
+    rows = []
+    for student, own in students.items():
+        cells = [_cell(section, own.get(section.name)) for section in sections]
+        score = sum(own[section.name].score for section in sections if section.name in own)
+        rows.append(Row(student, cells, score, share(score, points)))
+    return rows
+
+
+def _cell(section: Section, grade: Grade | None) -> Cell | None:
+    if grade is None:
+        return None
+    if grade.status == "refused":
+        return Cell(section.title, "refused", "refused", link(grade))
+    reached = share(grade.score, grade.max_score)
+    kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
+    return Cell(section.title, number(grade.score), kind, link(grade))
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    return sorted(set(values))
+
+
+def _script_digest() -> str:
+    """What the page's security policy calls the only script that may run."""
+    digest = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
+    return base64.b64encode(digest).decode()

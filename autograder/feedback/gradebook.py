@@ -1,0 +1,46 @@
+"""The gradebook, `grades.csv`: one row a student and assignment, for spreadsheets and other programs."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+from autograder.records import Grade
+
+FILE_NAME = "grades.csv"
+COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def write_gradebook(folder: Path, grades: Iterable[Grade]) -> Path:
+    """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE_NAME
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(COLUMNS)
+        rows.writerows(_row(grade) for grade in latest_grades(grades))
+    return path
+
+
+def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
+    """The last grade of each student and assignment, sorted by both."""
+    latest = {(grade.student, grade.assignment): grade for grade in grades}
+    return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
+
+
+def number(value: float) -> str:
+    """A score as people write it: 12, 7.5 or 3.33."""
+    return f"{round(value, 2):.10g}"
+
+
+def _row(grade: Grade) -> tuple[str, ...]:
+    scores = (number(grade.score), number(grade.max_score))
+    problem = _harmless(grade.problem or "")
+    return (_harmless(grade.student), _harmless(grade.assignment), grade.status, *scores, problem)
+
+
+def _harmless(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe stands in front of what looks like one."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

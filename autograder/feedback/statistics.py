@@ -1,0 +1,126 @@
+"""What a class's grades say together: means, pass rates, discrimination, mistakes by frequency.
+
+Pure functions of grades; they read no files. None stands for a number that is not defined.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from autograder.records import Grade, TestResult
+
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Item:
+    """How a class did on one test."""
+
+    name: str
+    part: str
+    title: str
+    passed: int
+    taken: int
+    discrimination: float | None
+
+    @property
+    def rate(self) -> float:
+        return self.passed / self.taken
+
+
+@dataclass(frozen=True)
+class MistakeCount:
+    """A known mistake of one assignment and the students who made it."""
+
+    assignment: str
+    mistake: str
+    hint: str
+    students: tuple[str, ...]
+    graded: int
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return statistics.fmean(values) if values else None
+
+
+def median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def share(score: float, max_score: float) -> float:
+    """The score as a part of 1; nothing of nothing is 0."""
+    return score / max_score if max_score > 0 else 0.0
+
+
+def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
+    """How many shares fall into each of `bins` equal steps from 0 to 1; a full 1 is in the last."""
+    counts = [0] * bins
+    for value in shares:
+        step = int(value * bins + 1e-9)
+        counts[min(max(step, 0), bins - 1)] += 1
+    return counts
+
+
+def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
+    """For each part, the points that were won of those that could be won."""
+    won: dict[str, float] = {}
+    possible: dict[str, float] = {}
+    for grade in grades:
+        for test in grade.tests:
+            won[test.part] = won.get(test.part, 0.0) + test.score
+            possible[test.part] = possible.get(test.part, 0.0) + test.max_score
+    return {part: share(won[part], possible[part]) for part in won}
+
+
+def items(grades: Sequence[Grade]) -> list[Item]:
+    """Each test of one assignment with its pass rate and discrimination, in the order of the suite."""
+    taken: dict[str, list[tuple[TestResult, float]]] = {}
+    for grade in grades:
+        for test in grade.tests:
+            rest = sum(other.score for other in grade.tests if other is not test)
+            taken.setdefault(test.name, []).append((test, rest))
+    return [_item(results) for results in taken.values()]
+
+
+def _item(results: list[tuple[TestResult, float]]) -> Item:
+    passed = [test.outcome == "passed" for test, _ in results]
+    last = results[-1][0]
+    found = discrimination(passed, [rest for _, rest in results])
+    return Item(last.name, last.part, last.title, sum(passed), len(passed), found)
+
+
+def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:
+    """The corrected item–total correlation: point-biserial, between passing a test and the other tests' score.
+
+    None where all passed, nobody passed, or the rest was the same for everybody.
+    """
+    rest = [round(score, 9) for score in rest]
+    if len(set(passed)) < 2 or len(set(rest)) < 2:
+        return None
+    return statistics.correlation([float(value) for value in passed], rest)
+
+
+def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
+    """The named mistakes, most frequent first; each student counts once for a mistake of an assignment."""
+    graded: dict[str, int] = {}
+    hints: dict[tuple[str, str], str] = {}
+    students: dict[tuple[str, str], set[str]] = {}
+    for grade in grades:
+        graded[grade.assignment] = graded.get(grade.assignment, 0) + (grade.status == "graded")
+        for test in grade.tests:
+            if test.mistake:
+                key = (grade.assignment, test.mistake)
+                hints[key] = test.hint or ""
+                students.setdefault(key, set()).add(grade.student)
+    counts = [
+        MistakeCount(assignment, mistake, hints[assignment, mistake], tuple(sorted(names)), graded[assignment])
+        for (assignment, mistake), names in students.items()
+    ]
+    return sorted(counts, key=lambda count: (-len(count.students), count.assignment, count.mistake))
+
+
+def unnamed_failures(grades: Iterable[Grade]) -> int:
+    """How many tests failed in a way that no known mistake explains."""
+    return sum(t.outcome not in ("passed", "skipped") and not t.mistake for g in grades for t in g.tests)
