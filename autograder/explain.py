@@ -6,11 +6,13 @@ student's code chose (an exception's message could carry the inputs out); it nam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 
 from autograder.checks import CheckFailed
 from autograder.records import Outcome
-from autograder.session import Test, TestAlarm
+from autograder.session import TestAlarm
 from autograder.student.errors import (
     MissingName,
     RemoteException,
@@ -31,10 +33,11 @@ class Failure:
     message: str
 
 
-def explain(error: BaseException, test: Test, *, full: bool, filename: str = "") -> Failure:
+def explain(error: BaseException, *, full: bool, own: Callable[[FrameType], bool] | None = None) -> Failure:
     """The outcome and sentence for the exception that ended a test.
 
-    `full` shows everything, as visible tests do; `filename` is the student's file when it ran in this process.
+    `full` shows everything, as visible tests do; `own` tells the student's steps of a traceback when their code
+    ran in this process.
     """
     if isinstance(error, (StudentTimeout, TestAlarm)):
         return Failure("timeout", str(error) or "This test took too long.")
@@ -46,7 +49,7 @@ def explain(error: BaseException, test: Test, *, full: bool, filename: str = "")
         return Failure("failed", clean(str(error)))
     if isinstance(error, StudentRaised):
         return Failure("failed", clean(_raised(error.remote, full)))
-    told = describe_error(error, filename) if filename else RemoteException(type(error).__name__)
+    told = describe_error(error, own) if own else RemoteException(type(error).__name__)
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
     return Failure(

@@ -202,7 +202,7 @@ class Grader:
         test = run.test
         failure = run.skipped
         if run.error is not None:
-            failure = explain(run.error, test, full=not test.hidden or self.course.feedback == "full")
+            failure = explain(run.error, full=not test.hidden or self.course.feedback == "full")
         passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
         if failure is None:
             return passed
@@ -308,9 +308,9 @@ class _Sitting:
     def _once(self, test: Test, fresh: bool) -> _Run:
         try:
             scene = self._candidate.scene(fresh)
-        except StudentError as error:
+        except StudentError as refusal:
             self._session.skip(test)
-            return _Run(test, error=error)
+            return _Run(test, error=refusal)
         error = self._session.run(test, scene, PATIENCE * self._limits.call_seconds)
         return _Run(test, error=error, transcript=scene.connection.transcript)
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from autograder.explain import explain
 from autograder.records import Refused, TestResult
 from autograder.scene import Scene, uses_in
 from autograder.session import SuiteSession, Test
-from autograder.student.local import LocalStudent, describe_error, load_file
+from autograder.student.local import describe_error, from_file, load_file
 
 SEED = 0
 SECONDS = 60.0
@@ -40,7 +41,7 @@ class Report:
         score = sum(result.score for result in self.results)
         total = sum(result.max_score for result in self.results)
         if self.all_passed:
-            return f"All visible tests pass: {score:g} of {total:g} points. The hidden tests ask the same with other numbers."
+            return f"All visible tests pass: {score:g} of {total:g} points. Hidden tests ask the same with other numbers."
         first = next(result for result in self.results if result.outcome not in ("passed", "skipped"))
         return f"{score:g} of {total:g} visible points so far. Next: “{first.title}”"
 
@@ -56,27 +57,28 @@ def check_target(target: Path) -> Report:
     """Check a file, or the one file of an assignment's folder. Raises Refused with a sentence when there is none."""
     file = find_file(target)
     student = load_file(file)
-    preface = ()
+    own = from_file(str(file))
+    preface: tuple[str, ...] = ()
     if student.load_error is not None:
-        told = describe_error(student.load_error, str(file))
+        told = describe_error(student.load_error, own)
         where = f" in line {told.frames[-1].line}" if told.frames else ""
         preface = (f"{file.name} stops{where}: {told.type}: {told.text}",)
-    results = check_student(
-        student, file, _test_file(file), uses=uses_in(file.read_text("utf-8-sig"), file.name)
-    )
-    return Report(file, results, preface)
+    scene = Scene(student, None, uses_in(file.read_text("utf-8-sig"), file.name))
+    return Report(file, check_student(scene, _test_file(file), own), preface)
 
 
 def check_student(
-    student: LocalStudent, file: Path, test_file: Path, uses: Sequence = (), part: str | None = None
+    scene: Scene, test_file: Path, own: Callable[[FrameType], bool], part: str | None = None
 ) -> tuple[TestResult, ...]:
-    """What each visible test (of one part, or of all) says about a student in this process."""
+    """What each visible test (of one part, or of all) says about a student in this process.
+
+    `own` tells which steps of a traceback are in the student's code.
+    """
     session = SuiteSession([test_file], test_file.parent)
-    scene = Scene(student, None, uses)
     session.start(SEED)
     try:
         tests = [test for test in session.tests() if part is None or test.part == part]
-        return tuple(_take(session, test, scene, str(file)) for test in tests)
+        return tuple(_take(session, test, scene, own) for test in tests)
     finally:
         session.close()
 
@@ -108,7 +110,9 @@ def _test_file(file: Path) -> Path:
     return test_file
 
 
-def _take(session: SuiteSession, test: Test, scene: Scene, filename: str) -> TestResult:
+def _take(
+    session: SuiteSession, test: Test, scene: Scene, own: Callable[[FrameType], bool]
+) -> TestResult:
     skeleton = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
     if session.blocked_by(test):
         session.skip(test)
@@ -117,7 +121,7 @@ def _take(session: SuiteSession, test: Test, scene: Scene, filename: str) -> Tes
         error = session.run(test, scene, SECONDS)
     if error is None:
         return skeleton
-    failure = explain(error, test, full=True, filename=filename)
+    failure = explain(error, full=True, own=own)
     return _without_points(skeleton, failure.outcome, failure.message)
 
 

@@ -9,6 +9,7 @@ import linecache
 import sys
 import traceback
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class LocalStudent:
     def _missing(self, name: str) -> str:
         if self.load_error is None:
             return f"There is no `{name}` in the submission."
-        told = describe_error(self.load_error, self._module.__file__ or "")
+        told = describe_error(self.load_error, from_file(self._module.__file__ or ""))
         where = f" in line {told.frames[-1].line}" if told.frames else ""
         return f"There is no `{name}`: the file stopped{where} with {told.type}."
 
@@ -58,14 +59,22 @@ def load_file(path: Path, name: str | None = None) -> LocalStudent:
     return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
 
 
-def describe_error(error: BaseException, filename: str) -> RemoteException:
-    """The error in the same words in which a worker would describe it: only steps inside `filename`."""
+def from_file(filename: str) -> Callable[[types.FrameType], bool]:
+    """Tells whether a step of a traceback is in that file."""
+    return lambda step: step.f_code.co_filename.startswith(filename)
+
+
+def describe_error(error: BaseException, own: Callable[[types.FrameType], bool]) -> RemoteException:
+    """The error in the same words in which a worker would describe it; `own` tells the student's steps."""
     frames = [
         Frame(Path(code.co_filename).name, line, source.qualified_name(code), source.line_of(code, line))
-        for code, line in ((step.f_code, line) for step, line in traceback.walk_tb(error.__traceback__))
-        if code.co_filename.startswith(filename)
+        for code, line in (
+            (step.f_code, line) for step, line in traceback.walk_tb(error.__traceback__) if own(step)
+        )
     ]
-    if isinstance(error, SyntaxError) and (error.filename or "").startswith(filename):
-        frames.append(Frame(Path(filename).name, error.lineno or 0, "", (error.text or "").strip()))
+    if isinstance(error, SyntaxError) and not frames:
+        frames.append(
+            Frame(Path(error.filename or "").name, error.lineno or 0, "", (error.text or "").strip())
+        )
     bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     return RemoteException(type(error).__name__, bases, str(error)[:2000], tuple(frames[-6:]))

@@ -1,0 +1,158 @@
+"""For notebooks: `check("part")` says how a part stands, `picture("part")` draws it from the student's own code.
+
+Both work on what is defined in the notebook right now. When a class is graded they do nothing: the grader runs
+the tests itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import importlib.util
+import linecache
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.records import TestResult
+
+_MARKS = {"passed": "✓", "skipped": "·"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a part stands: shown as text in a terminal and as a small page in a notebook."""
+
+    part: str
+    results: tuple[TestResult, ...] = ()
+    problem: str = ""
+
+    def __repr__(self) -> str:
+        if self.problem:
+            return self.problem
+        return "\n".join([*map(_line, self.results), self._summary()])
+
+    def _repr_html_(self) -> str:
+        if self.problem:
+            return f"<p>{html.escape(self.problem)}</p>"
+        rows = "".join(map(_row, self.results))
+        return f'<div role="status"><ul style="list-style:none;padding-left:0">{rows}</ul><p>{self._summary()}</p></div>'
+
+    def _summary(self) -> str:
+        score = sum(result.score for result in self.results)
+        total = sum(result.max_score for result in self.results)
+        if all(result.outcome == "passed" for result in self.results):
+            return f"All visible tests of this part pass: {score:g} of {total:g} points."
+        return f"{score:g} of {total:g} visible points of this part so far."
+
+
+def check(part: str) -> Verdict:
+    """Run the visible tests of one part against what this notebook has defined."""
+    test_file = _test_file(part)
+    if test_file is None:
+        here = Path.cwd()
+        return Verdict(
+            part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together."
+        )
+    from autograder.scene import Scene, uses_in
+    from autograder.self_check import check_student
+    from autograder.student.local import LocalStudent
+
+    space = _notebook_space()
+    scene = Scene(LocalStudent(_module(space)), None, uses_in(_living_text(space), "notebook.py"))
+    results = check_student(scene, test_file, lambda step: step.f_globals is space, part)
+    return Verdict(part, results)
+
+
+def picture(part: str) -> Any:
+    """Draw the pictures of one part from what this notebook has defined; a sentence when one cannot be drawn."""
+    from IPython.display import display
+
+    from autograder.student.local import LocalStudent
+
+    student = LocalStudent(_module(_notebook_space()))
+    for draw in _pictures(part):
+        try:
+            display(draw(student))
+        except Exception as error:  # the student's unfinished code
+            unfinished = isinstance(error, NotImplementedError)
+            reason = str(error) if unfinished else f"{type(error).__name__}: {error}"
+            print(f"The picture “{draw.__name__.replace('_', ' ')}” cannot be drawn yet: {reason}")
+        else:
+            print(_caption(draw))
+
+
+def _pictures(part: str) -> list[Callable[[Any], Any]]:
+    path = Path("pictures.py")
+    if not path.is_file():
+        print(f"There is no pictures.py in {Path.cwd()}. Keep the files together.")
+        return []
+    spec = importlib.util.spec_from_file_location("pictures", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PICTURES.get(part, [])
+
+
+def _caption(draw: Callable[[Any], Any]) -> str:
+    return " ".join((draw.__doc__ or draw.__name__.replace("_", " ")).split())
+
+
+def _test_file(part: str) -> Path | None:
+    """The test file in this folder that has tests of the part."""
+    for path in sorted(Path.cwd().glob("test_*.py")):
+        if f'part("{part}")' in path.read_text("utf-8"):
+            return path
+    return None
+
+
+def _notebook_space() -> dict[str, Any]:
+    """The names that the notebook has defined."""
+    return vars(sys.modules["__main__"])
+
+
+def _module(space: dict[str, Any]) -> types.ModuleType:
+    module = types.ModuleType("notebook")
+    vars(module).update(space)
+    return module
+
+
+def _living_text(space: dict[str, Any]) -> str:
+    """The imports that were ever run, and the text of the cells that define what is there now."""
+    imports = [text for cell in space.get("In", []) for text in _imports(cell)]
+    cells = {_cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
+    return "\n".join([*imports, *("".join(linecache.getlines(cell)) for cell in sorted(filter(None, cells)))])
+
+
+def _imports(cell: str) -> list[str]:
+    try:
+        tree = ast.parse(cell)
+    except SyntaxError:
+        return []
+    return [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+
+
+def _cell_of(value: Any) -> str | None:
+    """The file name under which IPython keeps the cell that defined a function or class."""
+    if isinstance(value, type) and value.__module__ == "__main__":
+        functions = (item for item in vars(value).values() if isinstance(item, types.FunctionType))
+        value = next(functions, None)
+    if isinstance(value, types.FunctionType) and value.__module__ == "__main__":
+        return value.__code__.co_filename
+    return None
+
+
+def _line(result: TestResult) -> str:
+    mark = _MARKS.get(result.outcome, "✗")
+    message = "" if result.outcome == "skipped" or not result.message else f"\n    {result.message}"
+    return f"{mark} {result.title}{message}"
+
+
+def _row(result: TestResult) -> str:
+    mark = _MARKS.get(result.outcome, "✗")
+    message = "" if result.outcome == "skipped" or not result.message else html.escape(result.message)
+    told = f'<br><span style="white-space:pre-wrap">{message}</span>' if message else ""
+    return f"<li>{mark} {html.escape(result.title)}{told}</li>"
