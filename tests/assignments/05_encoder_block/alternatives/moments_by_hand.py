@@ -114,7 +114,7 @@ class TransformerEncoder(nn.Module):
     def forward(self, token_ids, padding_mask=None):
         length = token_ids.size(1)
         if length > self.pe.size(1):
-            raise ValueError("max_len is %d, but the sentence has %d tokens" % (self.pe.size(1), length))
+            raise ValueError("max_len is " + str(self.pe.size(1)) + ", T is " + str(length))
         x = self.embedding(token_ids)
         x = x + self.pe[:, :length, :]
         x = self.dropout(x)
