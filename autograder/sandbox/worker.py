@@ -147,7 +147,7 @@ class Server:
     def seed(self, seed: int) -> None:
         """Start a test: fixed random numbers, and no graphs of earlier tests."""
         self.graphs.clear()
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed also formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
