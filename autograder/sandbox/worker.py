@@ -310,10 +310,7 @@ class Server:
             "type": type(value).__name__,
             "parameters": parameters,
             "buffers": [[name, buffer, name in persistent] for name, buffer in value.named_buffers()],
-            "modules": [
-                [name, type(sub).__name__, _torch_base(sub), sub.training]
-                for name, sub in value.named_modules()
-            ],
+            "modules": _modules(value),
         }
 
     def describe_error(self, error: BaseException) -> dict:
@@ -373,6 +370,15 @@ def _flush() -> None:
 def _named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from module.named_parameters()
     yield from module.named_buffers()
+
+
+def _modules(module: nn.Module) -> list:
+    """[name, class, PyTorch's class, training mode, the first name of the same module] of every submodule."""
+    first: dict[int, str] = {}
+    return [
+        [name, type(sub).__name__, _torch_base(sub), sub.training, first.setdefault(id(sub), name)]
+        for name, sub in module.named_modules(remove_duplicate=False)
+    ]
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

@@ -223,20 +223,19 @@ class RemoteModule(Mirror):
         places: dict[str, Mirror] = {"": self}
         old = dict(self.named_modules())
         root = weakref.ref(self)
-        for name, kind, base, training in modules:
-            if name:
+        for name, kind, base, training, first in modules:
+            if not name:
+                self.__dict__.update(kind=str(kind), base=str(base))
+            elif first != name:  # one module under two names
+                place, leaf = _slot(name, places)
+                place._modules[leaf] = places[name] = places[first]
+            else:
                 place, leaf = _slot(name, places)
                 known = old.get(name)
-                part = (
-                    known
-                    if isinstance(known, Mirror)
-                    else Mirror(root, name.split("."), str(kind), str(base))
-                )
+                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), str(kind), str(base))
                 place._modules[leaf] = places[name] = part
-            else:
-                self.__dict__.update(kind=str(kind), base=str(base))
             places[name].training = bool(training)
-        self.__dict__["_modes"] = {name: place.training for name, place in places.items()}
+        self.__dict__["_modes"] = {name: part.training for name, part in self.named_modules()}
         return places
 
     def _place_parameters(self, parameters: list, places: dict[str, Mirror]) -> None:

@@ -300,3 +300,13 @@ def test_answers_are_recorded(student):
     assert [answer.operation for answer in transcript.answers] == ["call", "backward", "call"]
     assert transcript.answers[-1].value == ("raised", "ValueError")
     assert transcript.same_as(transcript)
+
+
+def test_one_module_under_two_names(student):
+    mine, theirs = plain.Shared(4), student.Shared(4)
+    theirs.load_state_dict(mine.state_dict())
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(theirs(x), mine(x))
+    assert list(theirs.state_dict()) == list(mine.state_dict())
+    assert len(list(theirs.parameters())) == len(list(mine.parameters())) == 2
+    assert theirs.first.weight is theirs.layers[2].weight
