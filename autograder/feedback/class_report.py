@@ -32,6 +32,7 @@ from autograder.records import Grade
 FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
+MOST_SHOWN = 12
 LOW, LOWEST = 0.5, 0.25
 
 
@@ -58,6 +59,12 @@ class Section:
     median: float | None
     bars: list[int]
     parts: list[PartSection]
+
+    @property
+    def hardest(self) -> Item | None:
+        """The test that fewest passed; None when all passed all."""
+        tests = [item for part in self.parts for item in part.items if item.rate < 1]
+        return min(tests, key=lambda item: item.rate, default=None)
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,7 @@ def write_class_report(folder: Path, course: Course, grades: Iterable[Grade]) ->
         lowest=lowest(rows),
         small=len(rows) < SMALL_CLASS,
         bins=BINS,
+        most_shown=MOST_SHOWN,
         script_digest=_script_digest(),
     )
     folder.mkdir(parents=True, exist_ok=True)
