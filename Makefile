@@ -1,0 +1,57 @@
+## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, one that is made up
+## make test                        installs what is needed and passes the tests
+## make build                       makes assignments/ from solutions/
+## make audit                       proves that the course is fair: every known mistake is caught and named
+## make clean                       takes away what was made here, but never grades/
+##
+## Variables: ASSIGNMENT=03_masked_heads, OUTPUT=grades, JOBS=2, PYTHON=python3
+
+PYTHON ?= python3
+OUTPUT ?= grades
+
+AUTOGRADER := .venv/bin/autograder
+EXAMPLE := examples/class
+FLAGS = $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(JOBS),--jobs $(JOBS))
+
+.PHONY: help grade test audit build clean
+
+help:
+	@sed -n 's/^## \{0,1\}//p' Makefile
+
+# A class of one's own and the made-up one never share a folder of grades: each gives way to the other.
+ifdef SUBMISSIONS
+grade: .venv/.ready-grade
+	@if [ -e "$(OUTPUT)/.made-up" ]; then mv "$(OUTPUT)" "$(OUTPUT)-made-up-$$(date +%s)"; fi
+	$(AUTOGRADER) grade "$(SUBMISSIONS)" --output "$(OUTPUT)" $(FLAGS)
+else
+grade: .venv/.ready-grade $(EXAMPLE)
+	@output="$(OUTPUT)"; \
+	if [ -e "$$output" ] && [ ! -e "$$output/.made-up" ]; then output="$$output-made-up"; fi; \
+	mkdir -p "$$output" && touch "$$output/.made-up" && set -x && \
+	$(AUTOGRADER) grade $(EXAMPLE) --output "$$output" $(FLAGS)
+endif
+
+$(EXAMPLE): | .venv/.ready-grade
+	$(AUTOGRADER) demo --students 30 --output $@ --seed 1 || { rm -rf $@; exit 1; }
+
+test: .venv/.ready-test
+	$(AUTOGRADER) build --check
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/python -m pytest
+
+audit: .venv/.ready-test
+	$(AUTOGRADER) audit --output audit.json $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
+
+build: .venv/.ready-grade
+	$(AUTOGRADER) build $(ASSIGNMENT)
+
+.venv/.ready-grade: EXTRAS = report
+.venv/.ready-test: EXTRAS = report,dev
+.venv/.ready-%: pyproject.toml constraints.txt scripts/setup
+	@PYTHON="$(PYTHON)" scripts/setup "$(EXTRAS)"
+	@touch $@
+
+clean:
+	rm -rf .venv $(EXAMPLE) audit.json build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -r {} +
