@@ -1,0 +1,308 @@
+"""zip and tar archives as folders. Nothing is extracted to the disk, and nothing in them is believed.
+
+Only what a zip stores plainly or deflated is read, and only tar and tar.gz: other methods let a small file choose
+how much memory its reader needs. Sizes are counted while reading, not taken from the archive.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import stat
+import tarfile
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from autograder.records import Refused
+from autograder.submissions.files import (
+    ARCHIVES,
+    CLASS_ENTRIES,
+    FILE_BYTES,
+    MEGABYTE,
+    ONLY_THE_FILE,
+    SOURCES,
+    STUDENT_ENTRIES,
+    Entry,
+    File,
+    Odd,
+    open_regular,
+    stem,
+    suffix,
+)
+from autograder.submissions.names import shown
+
+STUDENT_BYTES = 20 * MEGABYTE  # one student's archive, as it is and unpacked
+CLASS_BYTES = 200 * MEGABYTE  # an archive that holds a class
+DEPTH = 16
+PATH_LENGTH = 1000
+ENTRY_BYTES = 256  # of a zip's directory, for each entry that we allow
+HEADER_BYTES = 64 * 1024  # of a long name in a tar
+PIECE = 64 * 1024
+BLOCK = 512
+GZIP = b"\x1f\x8b"
+
+_PAX_RECORD = re.compile(rb"(\d{1,9}) ([^=\n]{1,200})=")
+_EXTENDED = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
+_WITHOUT_CONTENTS = (tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@dataclass
+class PackedFolder:
+    """A folder inside an archive. `problem` is what is wrong with a name right below it."""
+
+    name: str
+    path: Path | None = None
+    children: dict[str, Entry] = field(default_factory=dict)
+    problem: str | None = None
+    count: int = 0
+    size: int = 0
+    _spellings: dict[str, str] = field(default_factory=dict)
+
+    def entries(self) -> list[Entry]:
+        if self.problem:
+            raise Refused(self.problem)
+        return [self.children[name] for name in sorted(self.children)]
+
+    def inspect(self) -> None:
+        for problem in self._problems():
+            raise Refused(problem)
+        if self.count > STUDENT_ENTRIES:
+            raise Refused(f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}")
+        if self.size > STUDENT_BYTES:
+            megabytes = STUDENT_BYTES // MEGABYTE
+            raise Refused(f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}")
+
+    def _problems(self) -> Iterator[str]:
+        if self.problem:
+            yield self.problem
+        for child in self.children.values():
+            if isinstance(child, PackedFolder):
+                yield from child._problems()
+
+    def add(self, name: str, size: int, make: Callable[[str], Entry] | None) -> None:
+        """Puts in what the archive calls `name`; `make` gives the entry of that last name, None is a folder."""
+        parts, problem = _parts(name)
+        folder = self
+        for part in parts if make is None or problem else parts[:-1]:
+            folder.count, folder.size = folder.count + 1, folder.size + size
+            child = folder._child(part)
+            if child is None:
+                return  # below a link or a file there is nothing
+            folder = child
+        folder.count, folder.size = folder.count + 1, folder.size + size
+        if problem:
+            folder.problem = problem
+        elif make is not None and parts:
+            folder._put(make(parts[-1]))
+
+    def _child(self, name: str) -> PackedFolder | None:
+        if name not in self.children:
+            self._put(PackedFolder(name))
+        child = self.children[name]
+        return child if isinstance(child, PackedFolder) else None
+
+    def _put(self, entry: Entry) -> None:
+        if entry.name in self.children:
+            self._spoil(entry.name, "in the archive twice")
+            return
+        self.children[entry.name] = entry
+        key = unicodedata.normalize("NFC", entry.name).casefold()
+        other = self._spellings.setdefault(key, entry.name)
+        if other != entry.name:
+            self._spoil(other, "in the archive twice, in capital and in small letters")
+            self._spoil(entry.name, "in the archive twice, in capital and in small letters")
+
+    def _spoil(self, name: str, what: str) -> None:
+        entry = self.children[name]
+        if isinstance(entry, PackedFolder):
+            entry.problem = f"{shown(name)} is {what}."
+        else:
+            self.children[name] = Odd(name, what)
+
+
+def _parts(name: str) -> tuple[list[str], str | None]:
+    """The names on the way to an entry, and what is wrong with the first that is."""
+    parts: list[str] = []
+    pieces = name[: PATH_LENGTH + 1].rstrip("/").split("/")
+    for number, piece in enumerate(pieces):
+        if piece == "." or (not piece and len(pieces) == 1):
+            continue
+        odd = piece == ".." or "\\" in piece or "\0" in piece or (number == 0 and piece.endswith(":"))
+        if not piece or odd or len(parts) >= DEPTH or len(name) > PATH_LENGTH:
+            return parts, f"The archive holds a file with the odd name {shown(name)!r}. Pack it again."
+        parts.append(piece)
+    return parts, None
+
+
+@contextmanager
+def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder]:
+    """What the archive holds, readable while this is open; named like the archive without its ending.
+
+    Raises Refused when it is too large, broken, or packed in another way than zip, tar and tar.gz.
+    """
+    if suffix(path.name) not in ARCHIVES:
+        raise Refused(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
+    root = PackedFolder(stem(path.name), path)
+    with open_regular(path, CLASS_BYTES if whole_class else STUDENT_BYTES) as stream:
+        with _broken(path.name):
+            if suffix(path.name) == ".zip":
+                _fill_from_zip(root, stream, CLASS_ENTRIES if whole_class else STUDENT_ENTRIES)
+            else:
+                _fill_from_tar(root, _Tar(stream, path.name, whole_class))
+        yield root
+
+
+@contextmanager
+def _broken(name: str) -> Iterator[None]:
+    """Whatever an archive's reader raises becomes a sentence: for hostile bytes that can be nearly anything."""
+    try:
+        yield
+    except Refused:
+        raise
+    except Exception as error:
+        raise Refused(f"{shown(name)} is broken or not an archive of that kind; pack it again.") from error
+
+
+class _Narrow:
+    """A file that gives only so much at once: a zip's directory is read in one piece, however long it claims to be."""
+
+    def __init__(self, stream: BinaryIO, limit: int, problem: str) -> None:
+        self._stream, self._limit, self._problem = stream, limit, problem
+        self.seek, self.tell, self.seekable, self.close = stream.seek, stream.tell, stream.seekable, stream.close
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(self._limit + 1 if size < 0 else min(size, self._limit + 1))
+        if len(data) > self._limit:
+            raise Refused(self._problem)
+        return data
+
+
+def _fill_from_zip(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
+    problem = f"{shown(root.name)}.zip holds more than {entries} files. {ONLY_THE_FILE}"
+    narrow: IO[bytes] = _Narrow(stream, entries * ENTRY_BYTES, problem)  # type: ignore[assignment]
+    archive = zipfile.ZipFile(narrow)
+    if len(archive.infolist()) > entries:
+        raise Refused(problem)
+    for info in archive.infolist():
+        name = info.orig_filename
+        make = None if name.endswith("/") else partial(_zip_entry, archive, info)
+        root.add(name, info.file_size, make)
+
+
+def _zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Entry:
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+        return Odd(name, "a link or a device")
+    return File(name, partial(_load_from_zip, archive, info, name))
+
+
+def _load_from_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
+    if info.flag_bits & 1:
+        raise Refused(f"{shown(name)} is encrypted; pack it without a password.")
+    if info.compress_type not in _METHODS:
+        raise Refused(f"{shown(name)} is compressed in an unusual way; pack it as a plain zip.")
+    data = b""
+    with _broken(name), archive.open(info) as stream:
+        while len(data) <= FILE_BYTES and (more := stream.read(PIECE)):
+            data += more
+    return data[: FILE_BYTES + 1]
+
+
+class _Tar:
+    """The blocks of a tar, read from front to end, no more than a limit."""
+
+    def __init__(self, stream: BinaryIO, name: str, whole_class: bool) -> None:
+        zipped = stream.read(2) == GZIP
+        stream.seek(0)
+        self._read = gzip.GzipFile(fileobj=stream, mode="rb").read if zipped else stream.read
+        self._left = CLASS_BYTES if whole_class else STUDENT_BYTES
+        self.entries = CLASS_ENTRIES if whole_class else STUDENT_ENTRIES
+        self.name = name
+
+    def read(self, size: int) -> bytes:
+        """That many bytes; raises EOFError when there are fewer."""
+        self._spend(size)
+        data = self._read(size)
+        if len(data) != size:
+            raise EOFError
+        return data
+
+    def skip(self, size: int) -> None:
+        while size:
+            size -= len(self.read(min(size, PIECE)))
+
+    def header(self) -> tarfile.TarInfo | None:
+        """The next header, None after the last; raises tarfile.HeaderError when it is none."""
+        self._spend(BLOCK)
+        block = self._read(BLOCK)
+        if not block.strip(b"\0"):
+            return None
+        info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        if info.size < 0:
+            raise ValueError("a file of negative size")
+        return info
+
+    def body(self, info: tarfile.TarInfo, limit: int) -> bytes:
+        """The beginning of an entry's contents; goes on to the next header."""
+        data = self.read(min(info.size, limit))
+        self.skip(-(-info.size // BLOCK) * BLOCK - len(data))
+        return data
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise Refused(f"{shown(self.name)} unpacks to too much. {ONLY_THE_FILE}")
+
+
+def _fill_from_tar(root: PackedFolder, tar: _Tar) -> None:
+    long_name: str | None = None
+    count = 0
+    while (info := tar.header()) is not None:
+        count += 1
+        if count > 2 * tar.entries:  # a long name is an entry of its own
+            raise Refused(f"{shown(tar.name)} holds more than {tar.entries} files. {ONLY_THE_FILE}")
+        if info.type in _EXTENDED:
+            long_name = _pax_path(tar.body(info, HEADER_BYTES)) or long_name
+        elif info.type == tarfile.GNUTYPE_LONGNAME:
+            long_name = tar.body(info, HEADER_BYTES).rstrip(b"\0").decode("utf-8", "surrogateescape")
+        elif info.type in (tarfile.XGLTYPE, tarfile.GNUTYPE_LONGLINK):
+            tar.body(info, 0)
+        else:
+            name, long_name = long_name or info.name, None
+            _add_from_tar(root, tar, info, name)
+
+
+def _add_from_tar(root: PackedFolder, tar: _Tar, info: tarfile.TarInfo, name: str) -> None:
+    if info.isdir():
+        root.add(name, 0, None)
+    elif info.type in (tarfile.REGTYPE, tarfile.AREGTYPE):
+        wanted = suffix(name) in SOURCES
+        data = tar.body(info, FILE_BYTES + 1 if wanted else 0)
+        root.add(name, info.size, lambda last: File(last, io.BytesIO(data).read))
+    else:
+        if info.type not in _WITHOUT_CONTENTS:
+            tar.body(info, 0)
+        root.add(name, 0, lambda last: Odd(last, "a link or a device"))
+
+
+def _pax_path(records: bytes) -> str | None:
+    """The path among the records of a pax header; raises ValueError when they are none."""
+    at, path = 0, None
+    while at < len(records):
+        record = _PAX_RECORD.match(records, at)
+        end = at + int(record[1]) if record else 0
+        if record is None or end <= record.end() or records[end - 1 : end] != b"\n":
+            raise ValueError("a broken pax header")
+        if record[2] == b"size" or record[2].startswith(b"GNU.sparse"):
+            raise ValueError("a huge or a sparse file")
+        if record[2] == b"path":
+            path = records[record.end() : end - 1].decode("utf-8", "surrogateescape")
+        at = end
+    return path

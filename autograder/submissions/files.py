@@ -1,0 +1,173 @@
+"""Files and folders of students as they lie on the disk, and the text of a file. Nothing is followed or run.
+
+A folder gives its entries: files, folders and oddities (links, pipes, devices). Those of an archive look the
+same, see `archives`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from autograder.records import Refused, SourceFile
+from autograder.submissions.names import shown
+
+MEGABYTE = 1 << 20
+FILE_BYTES = 4 * MEGABYTE  # the largest file that is read
+STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
+CLASS_ENTRIES = 50_000  # and in what holds a whole class
+
+SOURCES = (".py", ".ipynb")
+ARCHIVES = (".tar.gz", ".tar", ".tgz", ".zip")
+OTHER_ARCHIVES = (".tar.bz2", ".tar.xz", ".tar.zst", ".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
+
+ONLY_THE_FILE = "Hand in only the file that you wrote."
+
+# A link is not followed, a pipe not waited for. Not every system knows every flag.
+_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+_READ_ONLY = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS)
+
+
+@dataclass(frozen=True)
+class File:
+    """A file whose bytes can be had; `load` reads no more than one byte beyond FILE_BYTES, or raises Refused."""
+
+    name: str
+    load: Callable[[], bytes]
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Something that stands where a file could be and that nobody should open; `what` it is."""
+
+    name: str
+    what: str
+    path: Path | None = None
+
+
+class Folder(Protocol):
+    """A folder on the disk or inside an archive."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> Path | None: ...
+
+    def entries(self) -> list[Entry]:
+        """What lies in it, by name; raises Refused when that cannot be said."""
+
+    def inspect(self) -> None:
+        """Raises Refused when this is no reasonable folder of one student."""
+
+
+Entry = File | Odd | Folder
+
+
+@dataclass(frozen=True)
+class DiskFolder:
+    """A folder on the disk; links in it are not followed."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def entries(self) -> list[Entry]:
+        found: list[Entry] = []
+        try:
+            with os.scandir(self.path) as entries:
+                for entry in entries:
+                    found.append(_on_disk(entry))
+                    if len(found) > CLASS_ENTRIES:
+                        raise Refused(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
+        except OSError as error:
+            raise Refused(f"The folder {shown(self.name)} cannot be read: {error.strerror}.") from None
+        return sorted(found, key=lambda entry: entry.name)
+
+    def inspect(self) -> None:
+        if len(self.entries()) > STUDENT_ENTRIES:
+            raise Refused(f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}")
+
+
+def disk_file(path: Path) -> File:
+    """The file at this path, unopened."""
+    return File(path.name, partial(_load, path), path)
+
+
+def open_regular(path: Path, limit: int) -> BinaryIO:
+    """The file, opened for reading; raises Refused for a link, a pipe, a device, or one larger than the limit."""
+    name = shown(path.name)
+    try:
+        descriptor = os.open(path, _READ_ONLY)
+    except OSError as error:
+        raise Refused(f"{name} cannot be opened: {error.strerror}.") from None
+    status, problem = os.fstat(descriptor), None
+    if not stat.S_ISREG(status.st_mode):
+        problem = f"{name} is not a regular file."
+    elif status.st_nlink > 1:
+        problem = f"{name} is linked to from elsewhere; hand in a file of its own."
+    elif status.st_size > limit:
+        problem = too_large(path.name, limit)
+    if problem:
+        os.close(descriptor)
+        raise Refused(problem)
+    return os.fdopen(descriptor, "rb")
+
+
+def read_source(file: File) -> SourceFile:
+    """The text of a .py or .ipynb; raises Refused when it is too large, not UTF-8 or no text at all."""
+    data = file.load()
+    name = shown(file.name)
+    if len(data) > FILE_BYTES:
+        raise Refused(too_large(file.name, FILE_BYTES))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
+    if "\0" in text:
+        raise Refused(f"{name} is not a text: it contains a zero byte.")
+    return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
+
+
+def too_large(name: str, limit: int) -> str:
+    advice = " Clear the notebook's outputs and save it again." if suffix(name) == ".ipynb" else ""
+    return f"{shown(name)} is larger than {limit // MEGABYTE} MB.{advice}"
+
+
+def suffix(name: str) -> str:
+    """`.py`, `.ipynb` or an archive's ending, in small letters; empty when the name has none of these."""
+    lower = name.lower()
+    return next((end for end in (*SOURCES, *ARCHIVES, *OTHER_ARCHIVES) if lower.endswith(end)), "")
+
+
+def stem(name: str) -> str:
+    """The name of a file without such an ending."""
+    ending = suffix(name)
+    return name[: -len(ending)] if ending else name
+
+
+def _on_disk(entry: os.DirEntry[str]) -> Entry:
+    path = Path(entry.path)
+    if entry.is_symlink():
+        return Odd(entry.name, "a link", path)
+    if entry.is_dir(follow_symlinks=False):
+        return DiskFolder(path)
+    if entry.is_file(follow_symlinks=False):
+        return disk_file(path)
+    return Odd(entry.name, "a pipe, a socket or a device", path)
+
+
+def _load(path: Path) -> bytes:
+    with open_regular(path, FILE_BYTES) as stream:
+        try:
+            return stream.read(FILE_BYTES + 1)
+        except OSError as error:
+            raise Refused(f"{shown(path.name)} cannot be read: {error.strerror}.") from None

@@ -1,0 +1,279 @@
+"""Who handed in what: from a file, a folder or an archive to submissions, one at a time.
+
+Understood are `<student>/<assignment>/<file>`, `<student>/<file>`, a folder of `<student>.py` or `.ipynb`, and one
+file; an archive may stand for a student's folder, for an assignment's, or for the whole. The file is called like the
+assignment's module (`masked_heads.py` or `.ipynb`); one other file will do when it is the only one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder.course import Assignment, Course, CourseError
+from autograder.records import Refused, Submission
+from autograder.submissions.archives import PackedFolder, open_archive
+from autograder.submissions.files import SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
+from autograder.submissions.names import safe_name, shown, student_name
+from autograder.submissions.take import (
+    holds_work,
+    is_archive,
+    is_given,
+    is_one_file,
+    is_source,
+    is_work,
+    label,
+    names,
+    opened,
+    take,
+)
+from autograder.yaml_records import closest
+
+MOST_LETTERS = 200  # of a name that is compared with those of the assignments
+
+
+class SubmissionsError(Exception):
+    """The path or the options do not say what to grade; its `str` is a sentence for the instructor."""
+
+
+def find_submissions(path: Path, course: Course, assignment: str | None = None) -> Iterator[Submission]:
+    """The submissions at `path`, by student and assignment, each read when it is its turn.
+
+    With `assignment`, only that one. A submission that cannot be used has a `problem`; when not even its assignment
+    is known, `assignment` says what stands in its place. Nothing that a student handed in raises anything.
+    Raises SubmissionsError when there is no such path, nothing in it, or no way to know the assignment.
+    """
+    try:
+        wanted = course.assignment(assignment) if assignment is not None else None
+        place = Path(path).resolve(strict=True)
+    except FileNotFoundError:
+        raise SubmissionsError(f"There is no file or folder {path}.") from None
+    except (OSError, RuntimeError) as error:
+        raise SubmissionsError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
+    except CourseError as error:
+        raise SubmissionsError(str(error)) from None
+    submissions = _Search(course, wanted).at(place)
+    first = next(submissions, None)
+    if first is None:
+        raise SubmissionsError(f"There are no submissions in {path}.")
+    return itertools.chain([first], submissions)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One walk through what was handed in; `wanted` is the only assignment looked for, None for all."""
+
+    course: Course
+    wanted: Assignment | None
+
+    # -- the path that the instructor named -------------------------------------------------------
+
+    def at(self, path: Path) -> Iterator[Submission]:
+        if path.is_dir():
+            folder = DiskFolder(path)
+            try:
+                entries = self._visible(folder)
+            except Refused as refusal:
+                raise SubmissionsError(str(refusal)) from None
+            yield from self._top(folder, entries, path.parent.name)
+        elif path.is_file() and suffix(path.name) in SOURCES:
+            student, assignment = self._meant(path)
+            yield self._one(student, self._certain(path, assignment), [disk_file(path)])
+        elif path.is_file() and is_archive(disk_file(path)):
+            yield from self._archive_at(path)
+        else:
+            raise SubmissionsError(f"{path} is no folder, no .py or .ipynb file and no zip or tar archive.")
+
+    def _meant(self, path: Path) -> tuple[str, Assignment | None]:
+        """Whose file this is and for which assignment, told by the names of the file and its folders."""
+        folder = path.parent
+        own, around = self._match(stem(path.name)), self._named(folder.name)
+        if own is None:
+            return student_name(stem(path.name)), self.wanted or around
+        if around is not None:
+            folder = folder.parent
+        return student_name(folder.name or stem(path.name)), self.wanted or own
+
+    def _certain(self, path: Path, assignment: Assignment | None) -> Assignment:
+        if assignment is None:
+            raise SubmissionsError(
+                f"Which assignment is {path.name}? Say it with --assignment, or name the file like the assignment."
+            )
+        return assignment
+
+    def _archive_at(self, path: Path) -> Iterator[Submission]:
+        student, assignment = self._meant(path)
+        with ExitStack() as stack:
+            try:
+                root = stack.enter_context(open_archive(path, whole_class=True))
+                folder = self._without_wrapper(root)
+                entries = self._visible(folder)
+            except Refused as refusal:
+                if assignment is None:
+                    raise SubmissionsError(str(refusal)) from None
+                yield Submission(student, assignment.name, problem=str(refusal), path=path)
+                return
+            if assignment and not entries:
+                yield self._one(student, assignment, [folder])
+            yield from self._top(folder, entries, path.parent.name)
+
+    def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
+        """A class, or one student's folder, told apart by the names in it."""
+        named = self._named(folder.name)
+        search = replace(self, wanted=self.wanted or named)
+        student = student_name(parent if named and parent else folder.name)
+        if search.wanted and is_one_file(entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)):
+            yield search._one(student, search.wanted, [folder])
+        elif self._is_of_one_student(entries):
+            yield from self._student(student, folder)
+        elif search.wanted is None and any(is_source(entry) for entry in entries):
+            raise SubmissionsError(f"Which assignment are the files in {folder.name}? Say it with --assignment.")
+        else:
+            yield from search._class(entries)
+
+    def _visible(self, folder: Folder) -> list[Entry]:
+        """The entries that could be somebody's work; raises Refused when the folder cannot be read."""
+        given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
+        return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
+
+    def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
+        """Whether all folders here are called like assignments, or, without folders, a file is."""
+        holders = [entry for entry in entries if not is_source(entry)]
+        if holders:
+            return all(self._match(label(entry)) for entry in holders)
+        return self.wanted is None and any(self._match(label(entry)) for entry in entries)
+
+    def _without_wrapper(self, root: Folder) -> Folder:
+        """The folder of the class when the archive has nothing but that; else the archive's root."""
+        entries = self._visible(root)
+        if len(entries) != 1 or not isinstance(entries[0], PackedFolder):
+            return root
+        inner = self._visible(entries[0])
+        several = any(not is_source(entry) for entry in inner) or len({label(entry) for entry in inner}) > 1
+        return entries[0] if several and not self._is_of_one_student(inner) else root
+
+    # -- a class and its students -----------------------------------------------------------------
+
+    def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
+        works: dict[str, list[Entry]] = {}
+        for entry in entries:
+            works.setdefault(student_name(label(entry)), []).append(entry)
+        for student in sorted(works):
+            yield from self._work(student, works[student])
+
+    def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
+        """What lies in a class's folder under a student's name."""
+        if self.wanted and all(is_source(entry) for entry in entries):
+            yield self._one(student, self.wanted, entries)
+        elif len(entries) > 1:
+            yield self._refused(student, entries[0], f"{names(entries)} are all there; hand in only one of them.")
+        else:
+            yield from self._holder(student, entries[0])
+
+    def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
+        """A student's folder or archive."""
+        with ExitStack() as stack:
+            try:
+                folder = self._inner(stack.enter_context(opened(entry)))
+            except Refused as refusal:
+                yield self._refused(student, entry, str(refusal))
+                return
+            yield from self._student(student, folder)
+
+    def _inner(self, folder: Folder) -> Folder:
+        """The only folder in a student's archive, if it is not an assignment's; else the archive's root."""
+        if not isinstance(folder, PackedFolder):
+            return folder
+        folder.inspect()
+        entries = [entry for entry in folder.entries() if is_work(entry)]
+        only = entries[0] if len(entries) == 1 else None
+        return only if isinstance(only, PackedFolder) and not self._close(only.name) else folder
+
+    def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
+        """One student's assignments."""
+        try:
+            folder.inspect()
+            entries = [entry for entry in folder.entries() if is_work(entry) and not is_given(entry)]
+        except Refused as refusal:
+            yield self._refused(student, folder, str(refusal))
+            return
+        shelves: dict[str, list[Entry]] = {}
+        strays: list[Entry] = []
+        for entry in entries:
+            assignment = self._match(label(entry))
+            (shelves.setdefault(assignment.name, []) if assignment else strays).append(entry)
+        if self.wanted:
+            yield from self._only(student, self.wanted, folder, shelves, strays)
+        elif not shelves and len(strays) == 1 and is_archive(strays[0]):
+            yield from self._holder(student, strays[0])
+        else:
+            yield from self._all(student, shelves, strays)
+
+    def _only(
+        self, student: str, wanted: Assignment, folder: Folder, shelves: dict[str, list[Entry]], strays: list[Entry]
+    ) -> Iterator[Submission]:
+        """The wanted assignment of a student; nothing when there are only others."""
+        misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
+        if wanted.name in shelves:
+            yield self._one(student, wanted, shelves[wanted.name])
+        elif not shelves:
+            yield self._one(student, wanted, [folder])
+        elif misspelt:
+            yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
+
+    def _all(self, student: str, shelves: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
+        """Every assignment of a student, and what looks like one but is not of this course."""
+        unknown = {
+            safe_name(label(entry)): entry
+            for entry in strays
+            if self._close(label(entry)) or (not shelves and holds_work(entry))
+        }
+        for name in sorted({*shelves, *unknown}):
+            if name in shelves:
+                yield self._one(student, self.course.assignment(name), shelves[name])
+            else:
+                yield self._refused(student, unknown[name], self._unknown(unknown[name]))
+
+    # -- one assignment of one student ------------------------------------------------------------
+
+    def _one(self, student: str, assignment: Assignment, entries: Sequence[Entry]) -> Submission:
+        path = entries[0].path
+        try:
+            files = take(entries, assignment)
+        except Refused as refusal:
+            return Submission(student, assignment.name, problem=str(refusal), path=path)
+        return Submission(student, assignment.name, files, path=path)
+
+    def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
+        """A problem for the assignment that is wanted or that the entry's name tells, else for that name."""
+        assignment = self.wanted or self._match(label(entry))
+        name = assignment.name if assignment else safe_name(label(entry))
+        return Submission(student, name, problem=problem, path=entry.path)
+
+    # -- names of assignments ---------------------------------------------------------------------
+
+    def _unknown(self, entry: Entry) -> str:
+        close = self._close(label(entry))
+        hint = f"; did you mean `{close}`?" if close else f"; there are {', '.join(self._names())}."
+        return f"The course has no assignment `{shown(label(entry))}`{hint}"
+
+    def _names(self) -> list[str]:
+        return [assignment.name for assignment in self.course.assignments]
+
+    def _named(self, name: str) -> Assignment | None:
+        """The assignment of exactly this name."""
+        return next((a for a in self.course.assignments if a.name == name), None)
+
+    def _match(self, name: str) -> Assignment | None:
+        """The assignment of this name, or the only one whose module is called so."""
+        modules = [a for a in self.course.assignments if a.stem == name]
+        return self._named(name) or (modules[0] if len(modules) == 1 else None)
+
+    def _close(self, name: str) -> str | None:
+        """The assignment that a name looks like."""
+        known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
+        found = closest(name[:MOST_LETTERS], known)
+        return known[found] if found else None

@@ -1,0 +1,46 @@
+"""Names that students chose, made fit to be shown, kept and used for folders."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+SHOWN_LENGTH = 60
+STUDENT_LENGTH = 80
+_MARKED = re.compile(r"-[0-9a-f]{10}$")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # files of that name on Windows
+
+
+def shown(name: str, limit: int = SHOWN_LENGTH) -> str:
+    """The name as it may stand in a sentence: one short line without control characters."""
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[:limit])
+    return text + "…" if len(name) > limit else text
+
+
+def student_name(raw: str) -> str:
+    """The name of a folder or file as a student's name: printable, bounded, no path, never empty.
+
+    Different names stay different: a name that had to be changed ends in a digest of what it was.
+    """
+    kept = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in raw).strip()
+    return _marked(raw, kept)
+
+
+def safe_name(student: str) -> str:
+    """The name of the folder for what is written about a student, the same on every file system.
+
+    Letters, digits and ` ._@+-` stay; two different students never get the same folder.
+    """
+    normal = unicodedata.normalize("NFC", student)
+    kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
+    kept = kept.lstrip(" .-").rstrip(" .")
+    return _marked(student, f"_{kept}" if _DEVICES.match(kept) else kept)
+
+
+def _marked(raw: str, kept: str) -> str:
+    """`kept`, with a digest of `raw` when something was lost or the end looks like such a digest."""
+    if kept == raw and kept not in ("", ".", "..") and len(raw) <= STUDENT_LENGTH and not _MARKED.search(raw):
+        return raw
+    digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"{kept[: STUDENT_LENGTH - 20].strip(' .') or 'student'}-{digest}"

@@ -1,0 +1,149 @@
+"""Which of the files that lie together is the student's work for an assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+from autograder.course import Assignment
+from autograder.records import Refused, SourceFile
+from autograder.submissions.archives import open_archive
+from autograder.submissions.files import (
+    ARCHIVES,
+    OTHER_ARCHIVES,
+    SOURCES,
+    Entry,
+    File,
+    Folder,
+    Odd,
+    read_source,
+    stem,
+    suffix,
+)
+from autograder.submissions.names import shown
+
+DEPTH = 4  # so many folders may lie around a file
+LISTED = 4  # so many names stand in a sentence
+
+_NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
+
+
+def take(entries: Sequence[Entry], assignment: Assignment) -> tuple[SourceFile, ...]:
+    """The texts of a student's `.py` and `.ipynb` among these; in a folder or archive when that is all there is.
+
+    Files called like the assignment's module count; without them, the only other one of its kind. Raises Refused.
+    """
+    if len(entries) > 1 and not all(map(is_source, entries)):
+        raise Refused(f"{names(entries)} are all there; hand in only one of them.")
+    if is_source(entries[0]):
+        return _texts(_candidates(entries, assignment))
+    return _take_from(entries[0], assignment, DEPTH)
+
+
+def _take_from(holder: Entry, assignment: Assignment, depth: int) -> tuple[SourceFile, ...]:
+    with opened(holder) as folder:
+        folder.inspect()
+        entries = folder.entries()
+        work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
+        found = _candidates(work, assignment)
+        inner = [entry for entry in work if not is_source(entry)]
+        packed = [entry for entry in inner if is_archive(entry)]
+        if found and packed and not _is_expected(found[0], assignment):
+            raise Refused(f"{names([*found, *packed])} are all there; {_expected(assignment)} is expected.")
+        if found:
+            return _texts(found)
+        if len(inner) == 1 and depth > 0:
+            return _take_from(inner[0], assignment, depth - 1)
+        there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
+        raise Refused(f"No file {_expected(assignment)} was handed in; {there}.")
+
+
+def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
+    sources = [entry for entry in entries if is_source(entry)]
+    return [entry for entry in sources if _is_expected(entry, assignment)] or sources
+
+
+def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
+    """The text of one file of each kind; raises Refused when there are more."""
+    for kind in SOURCES:
+        same = [entry for entry in sources if suffix(entry.name) == kind]
+        if len(same) > 1:
+            raise Refused(f"{names(same)} are all there, and it is not clear which counts; hand in only one of them.")
+    texts = []
+    for entry in sources:
+        if not isinstance(entry, File):
+            what = entry.what if isinstance(entry, Odd) else "a folder"
+            raise Refused(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
+        texts.append(read_source(entry))
+    return tuple(texts)
+
+
+def opened(entry: Entry) -> AbstractContextManager[Folder]:
+    """A folder, or an archive as one; raises Refused for anything else."""
+    if isinstance(entry, Odd):
+        raise Refused(f"{shown(entry.name)} is {entry.what}; hand in the file itself.")
+    if not isinstance(entry, File):
+        return nullcontext(entry)
+    if entry.path is None:
+        raise Refused(f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself.")
+    return open_archive(entry.path)
+
+
+def is_source(entry: Entry) -> bool:
+    """A .py or .ipynb, or something odd of that name."""
+    return suffix(entry.name) in SOURCES and isinstance(entry, File | Odd)
+
+
+def is_archive(entry: Entry) -> bool:
+    return suffix(entry.name) in (*ARCHIVES, *OTHER_ARCHIVES) and isinstance(entry, File | Odd)
+
+
+def is_work(entry: Entry) -> bool:
+    """Whether this could be, or hold, what a student wrote; furniture of systems and notes could not."""
+    name = entry.name.lower()
+    if name.startswith((".", "readme")) or name in _NEVER_WORK:
+        return False
+    return is_source(entry) or is_archive(entry) or not isinstance(entry, File)
+
+
+def is_given(entry: Entry) -> bool:
+    """Test files, which students receive and hand in again."""
+    return is_source(entry) and entry.name.startswith("test_")
+
+
+def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
+    """Whether nothing but one student's file lies here: it is called like the module, or alone in an archive."""
+    stems = {stem(entry.name) for entry in entries}
+    return bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
+
+
+def holds_work(entry: Entry, depth: int = DEPTH) -> bool:
+    """Whether there is a source or an archive in it; a folder that cannot be read counts as well."""
+    if isinstance(entry, File | Odd):
+        return is_source(entry) or is_archive(entry)
+    try:
+        inside = [inner for inner in entry.entries() if is_work(inner)]
+    except Refused:
+        return True
+    return any(holds_work(inner, depth - 1) for inner in inside) if depth else False
+
+
+def label(entry: Entry) -> str:
+    """A name without its ending; the name of a folder has none."""
+    return stem(entry.name) if isinstance(entry, File | Odd) else entry.name
+
+
+def names(entries: Sequence[Entry]) -> str:
+    """`a.py, b.py and 3 more`, for a sentence."""
+    listed = [shown(entry.name) for entry in entries[:LISTED]]
+    if len(entries) > LISTED:
+        listed.append(f"{len(entries) - LISTED} more")
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _is_expected(entry: Entry, assignment: Assignment) -> bool:
+    return entry.name in {f"{assignment.stem}{kind}" for kind in SOURCES}
+
+
+def _expected(assignment: Assignment) -> str:
+    return " or ".join(f"{assignment.stem}{kind}" for kind in SOURCES)

@@ -1,0 +1,720 @@
+"""Finding submissions: every layout is understood, every bad file is a sentence, and nothing hostile gets through."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import shutil
+import stat
+import struct
+import tarfile
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.course import Assignment, Course, Part
+from autograder.records import Submission
+from autograder.submissions import SubmissionsError, find_submissions, safe_name
+from autograder.submissions.archives import CLASS_BYTES, STUDENT_BYTES
+from autograder.submissions.files import FILE_BYTES, STUDENT_ENTRIES
+from autograder.submissions.names import student_name
+
+CODE = "def add(a, b):\n    return a + b\n"
+TOTAL = "class Total: pass\n"
+NOTEBOOK = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n'
+
+
+def make_course(root: Path) -> Course:
+    parts = (Part(name="all", title="All of it", points=10),)
+    names = ("01_adding", "02_totals")
+    assignments = tuple(Assignment(name=n, title=n, minutes=5, parts=parts) for n in names)
+    return Course(root=root, title="Tiny", assignments=assignments)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return make_course(tmp_path)
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def tarred(files: dict[str, str | bytes], mode: str = "w:gz", form: int = tarfile.PAX_FORMAT) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode, format=form) as archive:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def found(path: Path, course: Course, assignment: str | None = None) -> dict[tuple[str, str], Submission]:
+    """Submissions by student and assignment; each pair appears once, in order."""
+    submissions = list(find_submissions(path, course, assignment))
+    keys = [(s.student, s.assignment) for s in submissions]
+    assert keys == sorted(set(keys))
+    for submission in submissions:
+        assert bool(submission.files) != bool(submission.problem)
+    return dict(zip(keys, submissions, strict=True))
+
+
+def texts(submissions: dict[tuple[str, str], Submission]) -> dict[tuple[str, str], dict[str, str]]:
+    return {key: {file.name: file.text for file in s.files} for key, s in submissions.items()}
+
+
+def problem(path: Path, course: Course, assignment: str | None = "01_adding") -> str:
+    """The one submission's problem."""
+    (submission,) = find_submissions(path, course, assignment)
+    assert not submission.files and submission.problem
+    assert submission.problem.isprintable() and submission.problem.endswith((".", "?"))
+    return submission.problem
+
+
+def only(path: Path, course: Course, assignment: str | None = "01_adding") -> Submission:
+    (submission,) = find_submissions(path, course, assignment)
+    assert submission.problem is None
+    return submission
+
+
+# -- layouts ------------------------------------------------------------------------------------------
+
+
+def test_the_tree_of_students_and_assignments(tmp_path: Path, course: Course) -> None:
+    tree = write(
+        tmp_path / "submitted",
+        {
+            "ben/01_adding/adding.py": CODE,
+            "ada/02_totals/totals.ipynb": NOTEBOOK,
+            "ada/01_adding/adding.py": CODE,
+            "ada/01_adding/timestamp.txt": "2026-11-20 10:00",
+            "ada/01_adding/test_adding.py": "",
+        },
+    )
+    assert texts(found(tree, course)) == {
+        ("ada", "01_adding"): {"adding.py": CODE},
+        ("ada", "02_totals"): {"totals.ipynb": NOTEBOOK},
+        ("ben", "01_adding"): {"adding.py": CODE},
+    }
+    assert list(found(tree, course, "02_totals")) == [("ada", "02_totals")]
+
+
+def test_a_folder_of_files_named_like_students(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "class", {"ada.py": CODE, "ben.ipynb": NOTEBOOK, "cleo.py": CODE, "cleo.ipynb": NOTEBOOK})
+    write(folder, {"grades.csv": "x", "README.md": "x", ".hidden.py": "x", "test_adding.py": "", "test_user.py": CODE})
+    submissions = texts(found(folder, course, "01_adding"))
+    assert {student: sorted(files) for (student, _), files in submissions.items()} == {
+        "ada": ["ada.py"],
+        "ben": ["ben.ipynb"],
+        "cleo": ["cleo.ipynb", "cleo.py"],
+        "test_user": ["test_user.py"],
+    }
+    with pytest.raises(SubmissionsError, match="--assignment"):
+        find_submissions(folder, course)
+
+
+def test_a_folder_named_like_the_assignment_needs_no_option(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "01_adding", {"ada.py": CODE, "ben.py": CODE})
+    assert list(found(folder, course)) == [("ada", "01_adding"), ("ben", "01_adding")]
+    folder = write(tmp_path / "02_totals", {"ada/x.py": CODE, "ben.zip": zipped({"totals.py": CODE})})
+    assert list(found(folder, course)) == [("ada", "02_totals"), ("ben", "02_totals")]
+
+
+def test_files_right_below_a_student(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "class", {"ada/adding.py": CODE, "ada/totals.py": TOTAL, "ben/my_work.py": CODE})
+    assert texts(found(folder, course, "01_adding")) == {
+        ("ada", "01_adding"): {"adding.py": CODE},
+        ("ben", "01_adding"): {"my_work.py": CODE},
+    }
+    submissions = found(folder, course)
+    assert list(submissions) == [("ada", "01_adding"), ("ada", "02_totals"), ("ben", "my_work")]
+    assert "01_adding, 02_totals" in submissions["ben", "my_work"].problem
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "student", "assignment"),
+    [
+        ("ada.py", "01_adding", "ada", "01_adding"),
+        ("ada/adding.py", None, "ada", "01_adding"),
+        ("ada/02_totals/totals.ipynb", None, "ada", "02_totals"),
+        ("02_totals/ada.py", None, "ada", "02_totals"),
+        ("ada/adding.py", "01_adding", "ada", "01_adding"),
+    ],
+)
+def test_one_file(tmp_path, course, name, option, student, assignment) -> None:
+    write(tmp_path, {name: CODE})
+    submission = only(tmp_path / name, course, option)
+    assert (submission.student, submission.assignment) == (student, assignment)
+    assert submission.path == tmp_path / name
+
+
+def test_one_students_folder(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"ada/01_adding/adding.py": CODE, "ada/02_totals/totals.py": TOTAL})
+    assert list(found(tmp_path / "ada", course)) == [("ada", "01_adding"), ("ada", "02_totals")]
+    assert list(found(tmp_path / "ada" / "01_adding", course)) == [("ada", "01_adding")]
+    assert list(found(tmp_path / "ada", course, "02_totals")) == [("ada", "02_totals")]
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "w:"), lambda f: tarred(f, "w", 1)])
+def test_archives_stand_for_folders(tmp_path: Path, course: Course, pack: Callable[[dict], bytes]) -> None:
+    ending = "zip" if pack is zipped else "tar.gz"
+    folder = write(
+        tmp_path / "class",
+        {
+            f"ada.{ending}": pack({"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}),
+            f"ben.{ending}": pack({"ben/01_adding/adding.ipynb": NOTEBOOK}),
+            f"cleo/01_adding.{ending}": pack({"adding.py": CODE}),
+            f"dan/01_adding.{ending}": pack({"01_adding/adding.py": CODE}),
+            f"eve/adding.{ending}": pack({"./adding.py": CODE, "./x" * 3 + "/" + "long" * 60 + ".txt": "x"}),
+            f"fay/homework.{ending}": pack({"adding.py": CODE}),
+        },
+    )
+    assert texts(found(folder, course)) == {
+        ("ada", "01_adding"): {"adding.py": CODE},
+        ("ada", "02_totals"): {"totals.py": TOTAL},
+        ("ben", "01_adding"): {"adding.ipynb": NOTEBOOK},
+        ("cleo", "01_adding"): {"adding.py": CODE},
+        ("dan", "01_adding"): {"adding.py": CODE},
+        ("eve", "01_adding"): {"adding.py": CODE},
+        ("fay", "01_adding"): {"adding.py": CODE},
+    }
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+@pytest.mark.parametrize("wrapper", ["", "class/", "./submitted/"])
+@pytest.mark.parametrize("option", [None, "01_adding"])
+def test_an_archive_of_a_whole_class(tmp_path: Path, course: Course, pack, wrapper: str, option: str | None) -> None:
+    files = {f"{wrapper}{student}/01_adding/adding.py": CODE for student in ("ben", "ada", "Zoë Öz")}
+    archive = tmp_path / ("submitted.zip" if pack is zipped else "submitted.tgz")
+    archive.write_bytes(pack(files))
+    submissions = found(archive, course, option)
+    assert [student for student, _ in submissions] == ["Zoë Öz", "ada", "ben"]
+    assert all(files == {"adding.py": CODE} for files in texts(submissions).values())
+
+
+def test_an_archive_of_files_named_like_students(tmp_path: Path, course: Course) -> None:
+    archive = tmp_path / "class.zip"
+    archive.write_bytes(zipped({"ada.py": CODE, "ben.ipynb": NOTEBOOK}))
+    assert list(found(archive, course, "01_adding")) == [("ada", "01_adding"), ("ben", "01_adding")]
+    with pytest.raises(SubmissionsError, match="--assignment"):
+        find_submissions(archive, course)
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "option"),
+    [
+        ("ada.zip", "adding.py", None),
+        ("ada.zip", "adding.py", "01_adding"),
+        ("ada.zip", "my_solution.py", "01_adding"),
+        ("ada.zip", "01_adding/adding.py", None),
+        ("ada/01_adding.zip", "adding.py", None),
+        ("ada/01_adding.zip", "01_adding/adding.py", None),
+        ("01_adding/ada.zip", "adding.py", None),
+    ],
+)
+def test_one_archive_of_one_student(tmp_path: Path, course: Course, name: str, inside: str, option: str | None) -> None:
+    write(tmp_path, {name: zipped({inside: CODE})})
+    submission = only(tmp_path / name, course, option)
+    assert (submission.student, submission.assignment) == ("ada", "01_adding")
+    assert submission.files[0].text == CODE
+
+
+def test_submissions_are_read_one_at_a_time(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "class", {"ada.py": CODE, "ben.py": CODE})
+    submissions = find_submissions(folder, course, "01_adding")
+    (folder / "ben.py").write_text("late = True\n")
+    assert [s.files[0].text for s in submissions] == [CODE, "late = True\n"]
+
+
+# -- wrong usage --------------------------------------------------------------------------------------
+
+
+def test_wrong_usage_is_a_sentence(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"solo.py": CODE, "notes.txt": "x", "empty/README.md": "x", "bad.zip": b"PK\3\4"})
+    cases = [
+        ("nowhere", None, "There is no file or folder"),
+        ("solo.py", None, "--assignment"),
+        ("notes.txt", "01_adding", "no .py or .ipynb"),
+        ("empty", "01_adding", "There are no submissions"),
+        ("bad.zip", None, "broken"),
+        ("solo.py", "01_ading", "did you mean `01_adding`"),
+    ]
+    for name, option, sentence in cases:
+        with pytest.raises(SubmissionsError, match=sentence):
+            find_submissions(tmp_path / name, course, option)
+    os.mkfifo(tmp_path / "pipe.py")
+    with pytest.raises(SubmissionsError, match="pipe.py is no folder"):
+        find_submissions(tmp_path / "pipe.py", course, "01_adding")
+
+
+# -- which file counts --------------------------------------------------------------------------------
+
+
+def test_the_expected_name_wins(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "ada", {"adding.py": CODE, "helper.py": "x = 1\n", "old.zip": b"", "draft.ipynb": "{}"})
+    assert texts(found(tmp_path / "ada" / "adding.py", course)) == {("ada", "01_adding"): {"adding.py": CODE}}
+    shutil.move(folder, tmp_path / "class" / "ada")
+    assert texts(found(tmp_path / "class", course, "01_adding")) == {("ada", "01_adding"): {"adding.py": CODE}}
+
+
+def test_py_and_notebook_both_come(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/01_adding/adding.py": CODE, "c/ada/01_adding/adding.ipynb": NOTEBOOK})
+    assert sorted(file.name for file in only(tmp_path / "c", course).files) == ["adding.ipynb", "adding.py"]
+
+
+@pytest.mark.parametrize("given_too", ["test_adding.py", "pictures.py", ".hidden.py", "README.py", "a.pyc", "notes.md"])
+def test_what_students_received_is_not_their_work(tmp_path: Path, course: Course, given_too: str) -> None:
+    write(tmp_path, {"c/ada/01_adding/solution.py": CODE, f"c/ada/01_adding/{given_too}": "x = 1\n"})
+    assert only(tmp_path / "c", course, None).files[0].name == "solution.py"
+
+
+def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
+    several = {
+        "two files": {"01_adding/a.py": CODE, "01_adding/b.py": CODE},
+        "file and folder": {"adding.py": CODE, "01_adding/adding.py": CODE},
+        "folder and archive": {"01_adding/adding.py": CODE, "01_adding.zip": zipped({"adding.py": CODE})},
+        "odd file and archive": {"01_adding/a.py": CODE, "01_adding/b.zip": zipped({"adding.py": CODE})},
+    }
+    for title, files in several.items():
+        folder = write(tmp_path / title, {f"ada/{name}": content for name, content in files.items()})
+        assert "are all there" in problem(folder, course), title
+    folder = write(tmp_path / "twice", {"ada.py": CODE, "ada/adding.py": CODE})
+    assert problem(folder, course) == "ada and ada.py are all there; hand in only one of them."
+
+
+def test_a_missing_file_names_what_was_expected_and_found(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/01_adding/essay.pdf": "x"})
+    expected = "No file adding.py or adding.ipynb was handed in; there is only essay.pdf."
+    assert problem(tmp_path / "c", course, None) == expected
+    (tmp_path / "e" / "ada" / "01_adding").mkdir(parents=True)
+    assert problem(tmp_path / "e", course, None) == (
+        "No file adding.py or adding.ipynb was handed in; 01_adding is empty."
+    )
+
+
+def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ada/02_totals/totals.py": TOTAL, "c/ada/data/x.csv": "1"})
+    submissions = found(tmp_path / "c", course)
+    assert list(submissions) == [("ada", "01_ading"), ("ada", "02_totals")]
+    assert submissions["ada", "01_ading"].problem == (
+        "The course has no assignment `01_ading`; did you mean `01_adding`?"
+    )
+    assert "did you mean" in problem(tmp_path / "c", course, "01_adding")
+    write(tmp_path, {"d/ada/99_zebra/zebra.py": CODE})
+    assert problem(tmp_path / "d", course, None).endswith("`99_zebra`; there are 01_adding, 02_totals.")
+
+
+def test_nothing_for_the_wanted_assignment_is_nothing(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/01_adding/adding.py": CODE, "c/ben/02_totals/totals.py": TOTAL})
+    assert list(found(tmp_path / "c", course, "01_adding")) == [("ada", "01_adding")]
+
+
+def hand_in_packed(folder: Path, content: bytes, pack: Callable[[dict], bytes] | None) -> None:
+    """A file of this content, by itself or in an archive."""
+    if pack is None:
+        write(folder, {"adding.py": content})
+    else:
+        write(folder, {"01_adding.zip" if pack is zipped else "01_adding.tgz": pack({"adding.py": content})})
+
+
+# -- what is in a file --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [(b"", ""), (b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n")],
+)
+@pytest.mark.parametrize("pack", [None, zipped, tarred])
+def test_text_is_kept_as_it_is(tmp_path: Path, course: Course, content: bytes, text: str, pack) -> None:
+    hand_in_packed(tmp_path / "c" / "ada", content, pack)
+    assert only(tmp_path / "c", course).files[0].text == text
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("x = 'é'\n".encode("latin-1"), "adding.py is not UTF-8 text (byte 6); save it as UTF-8."),
+        ("x = 1\n".encode("utf-16"), "adding.py is not UTF-8 text (byte 1); save it as UTF-8."),
+        (b"x = 1\n\0", "adding.py is not a text: it contains a zero byte."),
+        (b"#" * (FILE_BYTES + 1), "adding.py is larger than 4 MB."),
+    ],
+)
+@pytest.mark.parametrize("pack", [None, zipped, tarred])
+def test_what_is_no_text_is_refused(tmp_path: Path, course: Course, content: bytes, sentence: str, pack) -> None:
+    hand_in_packed(tmp_path / "c" / "ada", content, pack)
+    assert problem(tmp_path / "c", course) == sentence
+
+
+def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, course: Course) -> None:
+    files = {"adding.py": b"#" * FILE_BYTES, "x.zip": zipped({"adding.py": b"#" * FILE_BYTES})}
+    write(tmp_path, files)
+    assert len(only(tmp_path / "adding.py", course).files[0].text) == FILE_BYTES
+    assert len(only(tmp_path / "x.zip", course).files[0].text) == FILE_BYTES
+
+
+# -- links, pipes and devices -------------------------------------------------------------------------
+
+
+def test_nothing_is_followed(tmp_path: Path, course: Course) -> None:
+    secret = write(tmp_path, {"secret/adding.py": "SECRET = 1\n"}) / "secret"
+    folder = write(tmp_path / "c", {"zed/adding.py": CODE})
+    for student in ("ada", "ben", "cleo", "dan"):
+        (folder / student).mkdir()
+    (folder / "ada" / "adding.py").symlink_to(secret / "adding.py")
+    os.link(secret / "adding.py", folder / "ben" / "adding.py")
+    os.mkfifo(folder / "cleo" / "adding.py")
+    (folder / "dan" / "01_adding").symlink_to(secret)
+    (folder / "eve").symlink_to(secret)
+    (folder / "fay.py").symlink_to(secret / "adding.py")
+    (folder / "gus.zip").symlink_to(secret / "adding.py")
+    submissions = found(folder, course, "01_adding")
+    assert submissions.pop(("zed", "01_adding")).files[0].text == CODE
+    assert [student for student, _ in submissions] == ["ada", "ben", "cleo", "dan", "eve", "fay", "gus"]
+    assert all(submission.problem for submission in submissions.values())
+    assert "pipe" in submissions["cleo", "01_adding"].problem
+    assert "linked to" in submissions["ben", "01_adding"].problem
+
+
+def test_a_folder_that_cannot_be_read(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "c", {"ada/adding.py": CODE, "ben/adding.py": CODE})
+    (folder / "ada").chmod(0)
+    try:
+        if os.access(folder / "ada", os.R_OK):
+            pytest.skip("this user may read everything")
+        assert "Permission denied" in found(folder, course, "01_adding")["ada", "01_adding"].problem
+    finally:
+        (folder / "ada").chmod(0o700)
+
+
+def test_a_folder_of_very_many_files(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "c", {f"ada/file{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)})
+    write(folder, {"ada/adding.py": CODE})
+    assert "more than 1000 files" in problem(folder, course)
+
+
+# -- hostile archives ---------------------------------------------------------------------------------
+
+
+def hand_in(tmp_path: Path, name: str, content: bytes) -> Path:
+    return write(tmp_path / "class", {name: content})
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_unusual_compression_is_refused(tmp_path: Path, course: Course, method: int) -> None:
+    assert "unusual way" in problem(hand_in(tmp_path, "ada.zip", zipped({"adding.py": CODE}, method)), course)
+
+
+def test_other_archives_are_refused(tmp_path: Path, course: Course) -> None:
+    for ending in ("tar.xz", "7z", "rar"):
+        folder = write(tmp_path / ending, {f"ada.{ending}": b"x"})
+        assert "hand in the file itself or a zip archive" in problem(folder, course)
+
+
+def encrypted(data: bytes) -> bytes:
+    changed = bytearray(data)
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        changed[data.index(signature) + offset] |= 1
+    return bytes(changed)
+
+
+def test_encrypted_archives_are_refused(tmp_path: Path, course: Course) -> None:
+    content = encrypted(zipped({"adding.py": CODE}))
+    assert problem(hand_in(tmp_path, "ada.zip", content), course) == (
+        "adding.py is encrypted; pack it without a password."
+    )
+
+
+@pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)])
+@pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz"])
+def test_broken_archives_are_refused(tmp_path: Path, course: Course, content: bytes, ending: str) -> None:
+    folder = hand_in(tmp_path, f"ada.{ending}", content)
+    write(folder, {"ben.py": CODE})
+    submissions = found(folder, course, "01_adding")
+    assert submissions["ben", "01_adding"].files and submissions["ada", "01_adding"].problem
+    only_it = list(find_submissions(folder / f"ada.{ending}", course, "01_adding"))
+    assert [(s.student, bool(s.problem)) for s in only_it] == [("ada", True)]
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_truncated_archives_are_refused(tmp_path: Path, course: Course, pack) -> None:
+    whole = pack({"adding.py": os.urandom(3000).hex()})
+    folder = hand_in(tmp_path, "ada.zip" if pack is zipped else "ada.tgz", whole[: len(whole) // 2])
+    assert "broken" in problem(folder, course)
+
+
+ODD_NAMES = ["../adding.py", "/etc/adding.py", "a/../../adding.py", "..\\adding.py", "a//adding.py", "C:/adding.py"]
+
+
+@pytest.mark.parametrize("name", [*ODD_NAMES, "d/" * 40 + "adding.py", "n" * 2000])
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_paths_that_lead_elsewhere_are_refused(tmp_path: Path, course: Course, name: str, pack) -> None:
+    ending = "zip" if pack is zipped else "tgz"
+    folder = hand_in(tmp_path, f"ada.{ending}", pack({name: "x = 1\n", "adding.py": CODE}))
+    assert "odd name" in problem(folder, course)
+
+
+def test_a_zero_byte_in_a_name_is_refused(tmp_path: Path, course: Course) -> None:
+    content = zipped({"adding.pyXtxt": CODE}).replace(b"adding.pyXtxt", b"adding.py\0txt")
+    assert "odd name" in problem(hand_in(tmp_path, "ada.zip", content), course)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_the_same_name_twice_is_refused(tmp_path: Path, course: Course) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("adding.py", CODE)
+        archive.writestr("adding.py", "other = 1\n")
+    assert "archive twice" in problem(hand_in(tmp_path, "ada.zip", buffer.getvalue()), course)
+    cases = zipped({"adding.py": CODE, "Adding.py": "other = 1\n"})
+    assert "capital" in problem(write(tmp_path / "case", {"ada.zip": cases}), course)
+    folders = zipped({"01_adding/adding.py": CODE, "01_Adding/adding.py": CODE})
+    assert "capital" in problem(write(tmp_path / "folders", {"ada.zip": folders}), course)
+
+
+def test_archives_inside_archives_are_refused(tmp_path: Path, course: Course) -> None:
+    inner = zipped({"adding.py": CODE})
+    for name in ("01_adding.zip", "inner.zip"):
+        folder = write(tmp_path / name, {"ada.zip": zipped({name: inner})})
+        assert "archive inside an archive" in problem(folder, course)
+
+
+def bomb(name: str, megabytes: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w") as entry:
+        for _ in range(megabytes):
+            entry.write(bytes(1 << 20))
+    return buffer.getvalue()
+
+
+def test_archive_bombs_are_refused_quickly(tmp_path: Path, course: Course) -> None:
+    bombs = {
+        "ada.zip": bomb("adding.py", 100),
+        "ben.zip": bomb("data.bin", 100),
+        "cleo.tgz": gzip.compress(bytes(300 << 20), 1),
+        "dan.tgz": tarred({"data.bin": bytes(100 << 20), "adding.py": CODE}),
+        "eve.zip": zipped({f"{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}),
+        "fay.tgz": tarred({f"{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}),
+        "gus.zip": b"x" * (STUDENT_BYTES + 1),
+    }
+    folder = write(tmp_path / "class", bombs)
+    del bombs
+    tracemalloc.start()
+    started = time.monotonic()
+    submissions = found(folder, course, "01_adding")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # A gzip of nothing but zeros is an empty tar, told from its first block.
+    assert submissions.pop(("cleo", "01_adding")).problem.startswith("No file adding.py")
+    assert all("files" in s.problem or "larger" in s.problem or "unpacks" in s.problem for s in submissions.values())
+    assert len(submissions) == 6 and time.monotonic() - started < 10 and peak < 2 * STUDENT_BYTES
+
+
+def test_a_directory_that_claims_very_many_entries(tmp_path: Path, course: Course) -> None:
+    one = zipped({"x": ""})
+    start = one.index(b"PK\1\2")
+    entry = one[start : one.index(b"PK\5\6")]
+    many = (STUDENT_BYTES - len(one)) // len(entry) - 1
+    directory = entry * many
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, many & 0xFFFF, many & 0xFFFF, len(directory), start, 0)
+    folder = hand_in(tmp_path, "ada.zip", one[:start] + directory + end)
+    tracemalloc.start()
+    assert "more than 1000 files" in problem(folder, course)
+    assert tracemalloc.get_traced_memory()[1] < STUDENT_BYTES
+    tracemalloc.stop()
+
+
+def special(kind: bytes, name: str, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, 0
+    return info
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE])
+def test_links_and_devices_in_a_tar_are_never_files(tmp_path: Path, course: Course, kind: bytes) -> None:
+    for name, accepted in (("adding.py", False), ("other", True)):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+            archive.addfile(special(kind, name, "/etc/passwd"))
+            if accepted:
+                info = tarfile.TarInfo("adding.py")
+                info.size = len(CODE)
+                archive.addfile(info, io.BytesIO(CODE.encode()))
+        folder = write(tmp_path / name, {"ada.tgz": buffer.getvalue()})
+        if accepted:
+            assert only(folder, course).files[0].text == CODE
+        else:
+            assert "a link or a device" in problem(folder, course)
+
+
+def test_a_link_in_a_zip_is_refused(tmp_path: Path, course: Course) -> None:
+    info = zipfile.ZipInfo("adding.py")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(info, "/etc/passwd")
+    assert "a link or a device" in problem(hand_in(tmp_path, "ada.zip", buffer.getvalue()), course)
+
+
+def test_a_tar_of_long_names_without_end(tmp_path: Path, course: Course) -> None:
+    """Headers that only announce the next header neither exhaust the stack nor the clock."""
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 0
+    folder = hand_in(tmp_path, "ada.tar", info.tobuf(tarfile.GNU_FORMAT) * 30_000)
+    assert "more than 1000 files" in problem(folder, course)
+
+
+def test_one_bad_student_does_not_spoil_the_class(tmp_path: Path, course: Course) -> None:
+    files = {"ada/01_adding/adding.py": CODE, "ben/01_adding/../x.py": "x", "ben/01_adding/adding.py": CODE}
+    files |= {f"cleo/junk/{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}
+    files |= {"dan/01_adding/adding.py": "é".encode("latin-1"), "eve/01_adding/adding.py": bytes(30 << 20)}
+    archive = tmp_path / "class.zip"
+    archive.write_bytes(zipped(files))
+    submissions = found(archive, course, "01_adding")
+    assert {student: bool(s.files) for (student, _), s in submissions.items()} == {
+        "ada": True, "ben": False, "cleo": False, "dan": False, "eve": False,
+    }  # fmt: skip
+
+
+def test_a_class_archive_has_limits_too(tmp_path: Path, course: Course) -> None:
+    archive = tmp_path / "class.tgz"
+    archive.write_bytes(tarred({"ada/adding.py": CODE, "ben/huge.bin": bytes(CLASS_BYTES)}))
+    assert "too much" in problem(archive, course)
+
+
+def test_nothing_is_written(tmp_path: Path, course: Course) -> None:
+    files = {name: "x = 1\n" for name in ODD_NAMES} | {"adding.py": CODE}
+    folder = write(tmp_path / "class", {"ada.zip": zipped(files), "ben.tgz": tarred(files)})
+    before = sorted(tmp_path.rglob("*"))
+    assert len(found(folder, course, "01_adding")) == 2
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+# -- any bytes at all ---------------------------------------------------------------------------------
+
+VALID = {
+    "zip": zipped({"adding.py": CODE, "01_adding/adding.py": CODE, "sub/" + "n" * 120 + ".py": TOTAL}),
+    "tar": tarred({"adding.py": CODE, "01_adding/adding.py": CODE, "sub/" + "n" * 120 + ".py": TOTAL}, "w:"),
+}
+ENDINGS = st.sampled_from(["zip", "tar", "tar.gz", "tgz"])
+
+
+def check_any_bytes(folder: Path, ending: str, content: bytes) -> None:
+    course = make_course(folder)
+    file = write(folder / "class", {f"ada.{ending}": content}) / f"ada.{ending}"
+    tracemalloc.start()
+    started = time.monotonic()
+    for path in (file, file.parent):
+        submissions = list(find_submissions(path, course, "01_adding"))
+        assert submissions and len({s.student for s in submissions}) == len(submissions)
+        for submission in submissions:
+            assert submission.assignment == "01_adding" and bool(submission.files) != bool(submission.problem)
+            assert submission.student.isprintable() and "/" not in submission.student
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    file.unlink()
+    assert time.monotonic() - started < 5 and peak < 2 * STUDENT_BYTES
+
+
+@settings(max_examples=150, deadline=None)
+@given(ENDINGS, st.binary(max_size=2000))
+def test_random_bytes_are_a_problem_at_most(tmp_path_factory, ending: str, content: bytes) -> None:
+    check_any_bytes(tmp_path_factory.mktemp("random"), ending, content)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(VALID)), st.data())
+def test_changed_archives_are_a_problem_at_most(tmp_path_factory, kind: str, data: st.DataObject) -> None:
+    content = bytearray(VALID[kind])
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        piece = data.draw(st.binary(min_size=1, max_size=8))
+        content[at : at + len(piece)] = piece
+    content = content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content
+    check_any_bytes(tmp_path_factory.mktemp("changed"), kind, bytes(content))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(min_size=512, max_size=512), st.binary(max_size=600))
+def test_tar_headers_with_a_right_checksum(tmp_path_factory, header: bytes, rest: bytes) -> None:
+    """Random headers rarely have a right checksum; with one, every field is read."""
+    blank = header[:148] + b" " * 8 + header[156:]
+    summed = blank[:148] + b"%06o\0 " % sum(blank) + blank[156:]
+    content = summed + rest
+    check_any_bytes(tmp_path_factory.mktemp("header"), "tar", content)
+    check_any_bytes(tmp_path_factory.mktemp("header"), "tgz", gzip.compress(content))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.text(min_size=1, max_size=30), st.binary(max_size=40)), max_size=6), st.booleans())
+def test_any_names_in_archives(tmp_path_factory, files: list[tuple[str, bytes]], packed: bool) -> None:
+    named = {name.encode("utf-8", "replace").decode(): content for name, content in files}
+    pack, ending = (zipped, "zip") if packed else (tarred, "tgz")
+    check_any_bytes(tmp_path_factory.mktemp("names"), ending, pack(named))
+
+
+def test_a_forged_size_is_not_believed(tmp_path: Path, course: Course) -> None:
+    """The directory says 40 bytes, the data unpack to 100 MB."""
+    data = bomb("adding.py", 100)
+    start = data.index(b"PK\1\2")
+    forged = data[: start + 24] + struct.pack("<L", 40) + data[start + 28 :]
+    submission = next(find_submissions(hand_in(tmp_path, "ada.zip", forged), course, "01_adding"))
+    assert "broken" in submission.problem
+
+
+# -- names --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ada", "Ada Lovelace", "zoë", "李雷", "a.b+c@uni.example", "s-123_x"])
+def test_ordinary_names_stay(name: str) -> None:
+    assert student_name(name) == name == safe_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "a/b", "a\\b", "a\nb", "\x1b[31mred", ".hidden", "-rf", "con", "NUL.txt", "x" * 500,
+     "ada\u202egnp", " ada", "ada.", "<script>", "a:b", "*", "\udcff"],
+)  # fmt: skip
+def test_other_names_become_harmless(name: str) -> None:
+    folder = safe_name(name)
+    assert folder.isprintable() and not set('/\\<>:"|?*\n') & set(folder)
+    assert folder not in ("", ".", "..") and not folder.startswith((".", "-", " ")) and not folder.endswith((".", " "))
+    assert len(folder.encode()) <= 255 and folder.split(".")[0].lower() not in ("con", "nul")
+    assert folder != "ada"
+
+
+@settings(max_examples=300)
+@given(st.lists(st.text(max_size=20), min_size=2, max_size=6, unique=True))
+def test_different_names_have_different_folders(names: list[str]) -> None:
+    students = [student_name(name) for name in names]
+    assert len(set(students)) == len(names)
+    assert len({safe_name(student) for student in students}) == len(names)
+    changed = safe_name("a/b")
+    assert safe_name(changed) != changed
+
+
+def test_a_students_odd_name_is_shown_harmlessly(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/\x1b[2Jada/adding.py": CODE, "c/ben/\x07.py": b"\xff"})
+    submissions = list(find_submissions(tmp_path / "c", course, "01_adding"))
+    assert all(s.student.isprintable() and (s.problem or "").isprintable() for s in submissions)
+    assert {s.student.startswith("_[2Jada-") for s in submissions} == {True, False}
