@@ -63,10 +63,10 @@ class Head(nn.Module):
 #
 # $$\text{MultiHead}(x) = \big[\,\text{head}_0(x)\;\|\;\dots\;\|\;\text{head}_{H-1}(x)\,\big]\,W^\top + b$$
 #
-# The bars staple vectors end to end. For the bundle to be as wide as the word was, every note has `D = C /
-# H` numbers. If that division leaves a remainder there is no honest way to share, and the module should say
-# so at once. The editor is one linear layer, `proj`. Without it, what head 0 found could never meet what
-# head 3 found.
+# The bars staple vectors end to end. For the bundle to be as wide as the word was, every note has
+# `D = C / H` numbers. If that division leaves a remainder there is no honest way to share, and the module
+# should say so at once. The editor is one linear layer, `proj`. Without it, what head 0 found could never
+# meet what head 3 found.
 #
 # **In numbers.** With `C = 20` and `H = 4`, a head is `D = 5` wide and owns 3 · 20 · 5 = 300 weights. Four
 # heads own 1200 = 3 · 20², and the editor owns 20² + 20. Together 4 · 20² + 20 = 1620. With two heads, or
