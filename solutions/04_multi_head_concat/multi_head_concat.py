@@ -144,7 +144,6 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
     Head h receives the features h·D up to (h+1)·D - 1 of every word, words in their old order.
     Example: with two heads, the word [10, 11, 12, 13] gives [10, 11] to head 0 and [12, 13] to head 1.
-    Raises ValueError if C cannot be shared evenly by `num_heads`.
     """
     # TODO: first part the features into (head, strip), then bring the heads to the front       # (B, H, T, D)
     ### BEGIN SOLUTION
