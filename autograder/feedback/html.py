@@ -193,7 +193,7 @@ def _safe_name(name: str) -> str:
     """A name for files and folders: the name itself when it is harmless, else with a digest that keeps it unique."""
     plain = unicodedata.normalize("NFC", name)
     safe = _UNSAFE.sub("_", plain).lstrip(".")[:80]
-    if safe == name and safe == safe.casefold():
+    if safe and safe == name == name.casefold():
         return safe
     digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{safe or 'student'}-{digest}"

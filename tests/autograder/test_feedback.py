@@ -1,0 +1,594 @@
+"""Gradebook, feedback pages and class report: what they say, what they never say, and that nothing breaks out."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import random
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from autograder.course import Assignment, Course, load_course
+from autograder.feedback import html
+from autograder.feedback import statistics as stats
+from autograder.feedback.class_report import write_all, write_class_report
+from autograder.feedback.gradebook import latest_grades, number, write_gradebook
+from autograder.feedback.html import TEMPLATES, feedback_path, word, write_feedback
+from autograder.records import Grade, InfrastructureError, Outcome
+from autograder.records import TestResult as Result
+from tests.autograder.tiny_course import write_tiny_course
+
+NAME = "01_adding"
+TESTS = (
+    ("test_two_and_three_are_five", "add", "2 and 3 together are 5.", 1.0),
+    ("test_any_two_numbers", "add", "Any two whole numbers are added.", 3.0),
+    ("test_first_push_is_the_sum", "total", "After one push, the total is that number.", 2.0),
+    ("test_pushes_add_up", "total", "Three pushes give the sum of all four numbers.", 3.0),
+    ("test_negative_numbers_are_refused", "total", "A negative number is a ValueError that names it.", 1.0),
+)
+HINT = "Do two heaps become smaller when they are put together?"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    return load_course(write_tiny_course(tmp_path_factory.mktemp("course")))
+
+
+@pytest.fixture(scope="module")
+def adding(course: Course) -> Assignment:
+    return course.assignment(NAME)
+
+
+def result(index: int, outcome: Outcome = "passed", **more: str) -> Result:
+    name, part, title, points = TESTS[index]
+    return Result(name, part, title, outcome, points if outcome == "passed" else 0.0, points, **more)
+
+
+def graded(student: str, *changes: Result, assignment: str = NAME) -> Grade:
+    """A grade in which all passes but for the results given."""
+    changed = {test.name: test for test in changes}
+    tests = tuple(changed.get(name, result(index)) for index, (name, *_) in enumerate(TESTS))
+    score = sum(test.score for test in tests)
+    return Grade(student, assignment, "graded", score, 10.0, tests, seed=41, isolation="namespaces")
+
+
+def subtracting(student: str) -> Grade:
+    known = {"mistake": "subtracts", "hint": HINT}
+    return graded(
+        student,
+        result(0, "failed", message="The result of add(2, 3) is -1; 5 was expected.", **known),
+        result(1, "failed", message="The result of add(…) is not the expected number.", **known),
+    )
+
+
+def refused(
+    student: str, problem: str = "The file is not UTF-8 text (byte 7).", assignment: str = NAME
+) -> Grade:
+    return Grade(student, assignment, "refused", 0.0, 10.0 if assignment == NAME else 0.0, problem=problem)
+
+
+class Page(HTMLParser):
+    """What a browser would find on a page: its elements, its visible text, its headings."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.source = path.read_text("utf-8")
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._within = ""
+        self.feed(self.source)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attributes)))
+        self._within = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._within not in ("style", "script"):
+            self.texts.append((self._within, data))
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(data for _, data in self.texts).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def inside(self, tag: str) -> list[str]:
+        return [data.strip() for within, data in self.texts if within == tag and data.strip()]
+
+
+# Statistics
+
+
+def test_mean_and_median_by_hand() -> None:
+    assert stats.mean([1, 2, 6]) == 3
+    assert stats.median([6, 1, 2]) == 2
+    assert stats.median([1, 2, 3, 10]) == 2.5
+    assert stats.mean([]) is None
+    assert stats.median([]) is None
+
+
+def test_shares_fall_into_steps() -> None:
+    assert stats.histogram([0, 0.05, 0.1, 0.3, 0.7, 0.99, 1.0]) == [2, 1, 0, 1, 0, 0, 0, 1, 0, 2]
+    assert stats.histogram([3 * 0.1, 0.1 + 0.2], bins=10)[3] == 2
+    assert stats.share(3, 4) == 0.75
+    assert stats.share(0, 0) == 0
+
+
+def test_discrimination_by_hand() -> None:
+    # The products of the deviations add up to 2, their squares to 1 and 5: 2 / √(1 · 5).
+    assert stats.discrimination([True, True, False, False], [3, 2, 1, 0]) == pytest.approx(2 / 5**0.5)
+    assert stats.discrimination([False, False, True, True], [3, 2, 1, 0]) == pytest.approx(-2 / 5**0.5)
+    assert stats.discrimination([True, False, True, False], [1, 1, 0, 0]) == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("passed", "rest"),
+    [
+        ([], []),
+        ([True], [3]),
+        ([True, True], [1, 2]),
+        ([False, False], [1, 2]),
+        ([True, False], [0.1 + 0.2, 0.3]),
+    ],
+)
+def test_discrimination_is_not_always_defined(passed: list[bool], rest: list[float]) -> None:
+    assert stats.discrimination(passed, rest) is None
+
+
+def test_an_item_is_compared_with_the_rest_and_not_with_itself() -> None:
+    first, second = result(0), result(1)
+    lost_first, lost_second = result(0, "failed"), result(1, "skipped")
+    pairs = [(first, lost_second), (lost_first, second)]
+    items = stats.items([Grade(str(i), NAME, "graded", 0, 4, pair) for i, pair in enumerate(pairs)])
+    assert [(item.name, item.passed, item.taken, item.rate) for item in items] == [
+        (TESTS[0][0], 1, 2, 0.5),
+        (TESTS[1][0], 1, 2, 0.5),
+    ]
+    assert [item.discrimination for item in items] == [pytest.approx(-1), pytest.approx(-1)]
+
+
+def test_part_shares_are_of_points() -> None:
+    shares = stats.part_shares([graded("ada", result(1, "failed")), graded("alan")])
+    assert shares == {"add": pytest.approx(5 / 8), "total": 1.0}
+
+
+def test_a_student_makes_a_mistake_once() -> None:
+    grades = [subtracting("alan"), subtracting("ada"), graded("emmy"), refused("kurt")]
+    forgetful = {"mistake": "forgets_what_came_before", "hint": "And the earlier ones?", "message": "No."}
+    grades.append(graded("sofia", result(3, "failed", **forgetful)))
+    counts = stats.mistake_counts(grades)
+    assert counts[0] == stats.MistakeCount(NAME, "subtracts", HINT, ("ada", "alan"), 4)
+    assert (counts[1].mistake, counts[1].students) == ("forgets_what_came_before", ("sofia",))
+
+
+def test_failures_without_a_name_are_counted() -> None:
+    unnamed = graded("ada", result(0, "failed"), result(1, "skipped"), result(2, "timeout"))
+    assert stats.unnamed_failures([unnamed, subtracting("alan")]) == 2
+
+
+# Gradebook
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_gradebook_holds_the_latest_grade_of_each_pair_sorted(tmp_path: Path) -> None:
+    grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
+    path = write_gradebook(tmp_path / "new folder", iter(grades))
+    assert path.read_bytes() == (
+        b"student,assignment,status,score,max_score,problem\r\n"
+        b"Ada,01_adding,graded,10,10,\r\n"
+        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).\r\n"
+        b"emmy,01_adding,graded,6,10,\r\n"
+    )
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])
+def test_nothing_in_the_gradebook_is_a_formula(tmp_path: Path, start: str) -> None:
+    hostile = f'{start}HYPERLINK("x")'
+    (row,) = rows_of(write_gradebook(tmp_path, [refused(hostile, hostile, hostile)]))
+    assert [row[column] for column in ("student", "assignment", "problem")] == ["'" + hostile] * 3
+
+
+def test_gradebook_keeps_odd_names(tmp_path: Path) -> None:
+    names = ['a"b', "a,b", "a\nb", "李娜", "o'neil"]
+    rows = rows_of(write_gradebook(tmp_path, [graded(name) for name in names]))
+    assert sorted(row["student"] for row in rows) == sorted(names)
+    (broken,) = rows_of(write_gradebook(tmp_path, [graded("a\ud800b")]))
+    assert broken["student"] == "a?b"
+
+
+def test_numbers_are_written_as_people_write_them() -> None:
+    assert [number(x) for x in (12.0, 7.5, 10 / 3, 0.1 + 0.2, 123456.0)] == [
+        "12",
+        "7.5",
+        "3.33",
+        "0.3",
+        "123456",
+    ]
+
+
+# Feedback pages
+
+
+def test_a_page_tells_what_works_and_what_does_not(tmp_path: Path, adding: Assignment) -> None:
+    page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
+    assert "6 of 10 points" in page.text
+    assert "Well on the way." in page.text
+    assert page.inside("h2") == ["Two numbers", "A running total"]
+    assert page.inside("h3") == [TESTS[0][2], TESTS[1][2]]
+    assert page.inside("li") == [TESTS[2][2], TESTS[3][2], TESTS[4][2]]
+    assert "0 of 4" in page.text and "6 of 6" in page.text
+    assert "The result of add(2, 3) is -1; 5 was expected." in page.text
+
+
+def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignment) -> None:
+    page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
+    assert page.text.count(HINT) == 1
+    assert page.text.count("subtracts") == 2
+    assert page.text.index(HINT) < page.text.index("The question above (subtracts) is about this, too.")
+
+
+def test_failures_of_one_cause_are_told_once(tmp_path: Path, adding: Assignment) -> None:
+    slow = "Your file took longer than 5 seconds to load."
+    grade = graded("ada", *(result(index, "timeout", message=slow) for index in range(5)))
+    page = Page(write_feedback(tmp_path, grade, adding))
+    assert page.text.count(slow) == 2  # once a part
+    assert page.text.count("took too long") == 2
+    assert page.inside("h3") == [title for _, _, title, _ in TESTS]
+    assert "Nothing passes yet." in page.text
+
+
+def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignment) -> None:
+    reason = "This waits until “After one push, the total is that number.” passes."
+    waiting = [result(index, "skipped", message=reason) for index in (3, 4)]
+    page = Page(
+        write_feedback(tmp_path, graded("ada", result(2, "crashed", message="It died."), *waiting), adding)
+    )
+    assert page.text.count(reason) == 1
+    assert page.inside("li")[-2:] == [TESTS[3][2], TESTS[4][2]]
+    assert page.inside("h3") == [TESTS[2][2]]
+    assert "crashed" in page.text
+
+
+def test_a_refused_submission_says_why_and_what_to_do(tmp_path: Path, adding: Assignment) -> None:
+    page = Page(write_feedback(tmp_path, refused("ada"), adding))
+    assert "The file is not UTF-8 text (byte 7)." in page.text
+    assert "hand in your file again" in page.text
+    assert "counts 0 of 10 points" in page.text
+
+
+def test_an_unknown_assignment_has_a_page_too(tmp_path: Path) -> None:
+    grade = refused("ada", "The course has no assignment `../../x`.", "../../x")
+    path = write_feedback(tmp_path, grade, None)
+    assert path.resolve().is_relative_to((tmp_path / "feedback").resolve())
+    page = Page(path)
+    assert "The course has no assignment ../../x." in page.text
+    assert "of 0" not in page.text
+
+
+def test_a_page_holds_no_names_of_tests_and_nothing_of_the_run(tmp_path: Path, adding: Assignment) -> None:
+    source = write_feedback(tmp_path, subtracting("ada"), adding).read_text("utf-8")
+    assert not any(name in source for name, *_ in TESTS)
+    assert "namespaces" not in source
+    assert "41" not in Page(tmp_path / feedback_path(subtracting("ada"))).text
+
+
+def test_code_in_messages_is_set_as_code(tmp_path: Path, adding: Assignment) -> None:
+    said = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
+    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message=f"`add` {said}")), adding))
+    assert "<code>add</code> Your code" in page.source
+    assert '<code class="line">return a &lt;b&gt; + 1</code>' in page.source
+
+
+@pytest.mark.parametrize(
+    ("score", "start"),
+    [
+        (10, "Complete."),
+        (9.99, "Nearly"),
+        (8, "Nearly"),
+        (5, "Well"),
+        (4.9, "A start."),
+        (0.1, "A start."),
+        (0, "Noth"),
+    ],
+)
+def test_words_are_as_warm_as_the_score(score: float, start: str) -> None:
+    assert word(Grade("ada", NAME, "graded", score, 10)).startswith(start)
+
+
+NAMES = [
+    "ada",
+    "Ada",
+    "../ada",
+    "a/b",
+    "a b",
+    "a_b",
+    "",
+    ".",
+    "..",
+    "å",
+    "a\u030a",
+    "<script>",
+    "x" * 300,
+    "a\0b",
+]
+
+
+def test_every_student_has_a_folder_of_their_own(tmp_path: Path, adding: Assignment) -> None:
+    paths = [write_feedback(tmp_path, graded(name), adding) for name in NAMES]
+    assert len({str(path).casefold() for path in paths}) == len(NAMES)
+    assert all(path.resolve().parent.parent == (tmp_path / "feedback").resolve() for path in paths)
+
+
+# The class report
+
+
+def everybody() -> list[Grade]:
+    timeout = result(3, "timeout", message="It took too long.")
+    return [
+        graded("ada"),
+        subtracting("alan"),
+        subtracting("grace"),
+        graded("emmy", timeout),
+        refused("kurt"),
+        refused("sofia", "The course has no assignment `02_more`.", "02_more"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, course: Course) -> Iterator[Page]:
+    yield Page(write_all(tmp_path_factory.mktemp("grades"), course, everybody()))
+
+
+def test_the_report_has_everything_in_its_order(report: Page) -> None:
+    assert report.inside("h2") == [
+        "Refused submissions",
+        "Summary",
+        "Distributions",
+        "Parts and tests",
+        "Teach this again",
+        "Who needs help",
+        "Everybody",
+    ]
+    assert "2 could not be graded" in report.text
+    assert "The file is not UTF-8 text (byte 7)." in report.text
+    assert "The course has no assignment 02_more." in report.text
+
+
+def test_the_report_sums_up(report: Page) -> None:
+    facts = dict(zip(report.inside("dt"), report.inside("dd"), strict=True))
+    assert facts == {"Students": "6", "Graded": "4", "Refused": "2", "Isolation": "namespaces", "Seed": "41"}
+    # 10, 6, 6 and 7 of 10 points: mean 7.25, median 6.5.
+    assert "Adding 5 7.25 6.5 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
+
+
+def test_the_distribution_can_be_heard(report: Page) -> None:
+    (chart,) = report.all("svg")
+    assert chart["role"] == "img"
+    assert chart["aria-label"] == "Adding: 2 from 60 to 70 %, 1 from 70 to 80 %, 1 from 90 to 100 %"
+    assert len(report.all("rect")) == 3
+
+
+def test_tests_have_rates_and_discrimination(report: Page) -> None:
+    said = " ".join(" ".join(data for _, data in report.texts).split())
+    # Passing the first test goes with (9, 7 - 1) in the rest, failing it with (6, 6).
+    expected = stats.discrimination([True, False, False, True], [9, 6, 6, 6])
+    assert expected is not None
+    assert f"{TESTS[0][2]} 2 of 4 {expected:.2f}" in said
+    assert f"{TESTS[2][2]} 4 of 4 –" in said
+    assert "Two numbers 50 % of the points" in said
+    assert "corrected item–total correlation (point-biserial)" in said
+
+
+def test_mistakes_are_counted_with_their_questions(report: Page) -> None:
+    assert "subtracts 2 of 4" in report.text
+    assert HINT in report.text
+    assert "Adding: alan, grace" in report.text
+    assert "1 more failed test matches no known mistake" in report.text
+
+
+def test_those_who_need_help_come_lowest_first(tmp_path: Path, course: Course) -> None:
+    grades = [graded(f"s{i}") for i in range(10)] + [subtracting("alan"), refused("kurt")]
+    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    section = source[source.index('id="help"') : source.index('id="everyone"')]
+    assert re.findall(r'<th scope="row">(\w+)', section) == ["kurt", "alan"]
+
+
+def test_every_link_leads_somewhere(tmp_path: Path, course: Course) -> None:
+    grades = [subtracting(name) for name in NAMES] + [refused("a?b#c%20")]
+    index = write_all(tmp_path, course, grades)
+    links = [unquote(a["href"] or "") for a in Page(index).all("a") if not (a["href"] or "").startswith("#")]
+    assert len(set(links)) == len(grades)
+    assert all((tmp_path / link).is_file() for link in links)
+    anchors = {(a["href"] or "")[1:] for a in Page(index).all("a") if (a["href"] or "").startswith("#")}
+    assert anchors <= {attributes.get("id") for _, attributes in Page(index).elements}
+
+
+def test_the_table_of_everybody(tmp_path: Path, course: Course) -> None:
+    low = graded("low", *(result(index, "failed") for index in (0, 1, 3)))
+    stranger = refused("zoë", "No such assignment.", "09_none")
+    source = write_class_report(tmp_path, course, [*everybody(), low, stranger]).read_text("utf-8")
+    table = source[source.index('<table id="everybody">') :]
+    body = table[table.index("<tbody>") : table.index("</tbody>")]
+    rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
+    assert rows == [
+        ["ada", "10", "10"],
+        ["alan", "6", "6"],
+        ["emmy", "7", "7"],
+        ["grace", "6", "6"],
+        ["kurt", "refused", "0"],
+        ["low", "3", "3"],
+        ["sofia", "–", "0"],
+        ["zoë", "–", "0"],
+    ]
+    assert body.count('class="number low"') == 1
+    heads = re.findall(r'<th scope="col"[^>]*aria-sort="(\w+)"><button type="button">', table)
+    assert heads == ["ascending", "none", "none"]
+
+
+def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
+    grades = [refused("ada"), subtracting("ada"), graded("ada")]
+    assert latest_grades(grades) == [grades[-1]]
+    page = Page(write_all(tmp_path, course, grades))
+    assert "None. Everything that was handed in could be graded." in page.text
+    assert HINT not in page.text
+    assert "Nobody: all have full marks." in page.text
+
+
+def test_an_assignment_that_left_the_course_keeps_its_grades(tmp_path: Path, course: Course) -> None:
+    page = Page(write_all(tmp_path, course, [graded("ada"), graded("ada", assignment="00_old")]))
+    assert page.inside("button") == ["Student", "Adding", "00_old", "Total"]
+
+
+def test_a_report_about_nobody(tmp_path: Path, course: Course) -> None:
+    page = Page(write_all(tmp_path, course, []))
+    assert "Nothing was handed in" in page.text
+    assert page.all("svg") == []
+
+
+def test_different_suites_and_missing_walls_are_told(tmp_path: Path, course: Course) -> None:
+    grades = [
+        replace(graded("ada"), suite_sha256="one", isolation="unsafe"),
+        replace(graded("alan"), suite_sha256="two", seed=8),
+    ]
+    text = Page(write_class_report(tmp_path, course, grades)).text
+    assert "graded by 2 versions of its suite" in text
+    assert "graded without isolation" in text
+    assert "41, 8" in text
+
+
+# Safety, size and access
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '" onmouseover="alert(1)',
+    "</title></style><img src=x onerror=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+    "`<b onclick=x>`",
+    "]]><svg onload=alert(1)>",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_breaks_out_of_its_place(tmp_path: Path, course: Course, text: str) -> None:
+    bad = Result("test_x", text, text, "failed", 0, 1, text, text, text)
+    waiting = Result("test_y", "add", text, "skipped", 0, 1, text)
+    grade = Grade(text, NAME, "graded", 0, 2, (bad, waiting), isolation=text)
+    write_all(tmp_path, course, [grade, refused(text, text, text), graded("ada", assignment=text)])
+    pages = [Page(path) for path in tmp_path.rglob("*.html")]
+    assert len(pages) == 4
+    for page in pages:
+        assert not {"img", "b"} & {tag for tag, _ in page.elements}
+        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+        assert all("onload" not in svg for svg in page.all("svg"))
+        assert "49" not in page.inside("title")[0]
+        assert len(page.all("title")) == len(page.all("style")) == 1
+    index = Page(tmp_path / "index.html")
+    assert len(index.all("script")) == 1
+    assert text.replace("`", "") in index.text
+
+
+def test_only_our_own_script_may_run(report: Page, tmp_path: Path, adding: Assignment) -> None:
+    (script,) = re.findall(r"<script>(.*?)</script>", report.source, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policies = [meta["content"] or "" for meta in report.all("meta") if "http-equiv" in meta]
+    assert [f"script-src 'sha256-{digest}'" in policy for policy in policies] == [True]
+    page = Page(write_feedback(tmp_path, graded("ada"), adding))
+    assert page.all("script") == []
+    assert any("default-src 'none'" in (meta.get("content") or "") for meta in page.all("meta"))
+
+
+def test_characters_that_hide_others_are_shown(tmp_path: Path, adding: Assignment) -> None:
+    grade = graded("ada\u202e", result(0, "failed", message="a\x1b[2Jb\ud800"))
+    source = write_feedback(tmp_path, grade, adding).read_text("utf-8")
+    assert "ada\ufffd" in source and "a\ufffd[2Jb\ufffd" in source
+
+
+def test_pages_need_nothing_from_elsewhere(report: Page) -> None:
+    assert not re.search(r"https?:|url\(|@import", report.source)
+    assert not [tag for tag, attributes in report.elements if "src" in attributes or tag == "link"]
+
+
+def test_headings_and_tables_can_be_read_aloud(report: Page, tmp_path: Path, adding: Assignment) -> None:
+    for page in (report, Page(write_feedback(tmp_path, subtracting("ada"), adding))):
+        levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+        assert page.all("html")[0]["lang"] == "en"
+        assert len(page.all("caption")) == len(page.all("table"))
+        assert all("scope" in head for head in page.all("th"))
+
+
+@pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "paper"])
+def test_text_stands_out_from_its_ground(scheme: int) -> None:
+    style = (TEMPLATES / "style.css").read_text("utf-8")
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6});", style.split(":root {")[scheme + 1]))
+    assert len(colours) == 11
+    grounds = {
+        "text": ("paper", "sheet", "open-tint", "low", "lowest"),
+        "quiet": ("paper", "sheet"),
+        "good": ("paper", "sheet"),
+        "open": ("paper", "sheet", "open-tint"),
+    }
+    for front, backs in grounds.items():
+        for back in backs:
+            assert contrast(colours[front], colours[back]) >= 4.5, (front, back)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours, as the Web Content Accessibility Guidelines define it."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_contrast_by_hand() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_a_large_class_stays_small(tmp_path: Path, course: Course) -> None:
+    dice = random.Random(5)
+    names = [f"{i:02d}_assignment_number_{i}" for i in range(1, 6)]
+    grades = []
+    for student in range(300):
+        for name in names:
+            failing = [index for index in range(5) if dice.random() < 0.4]
+            said = "x" * 2000
+            known = {"mistake": f"mistake_{dice.randrange(40)}", "hint": HINT}
+            tests = [result(index, "failed", message=said, **known) for index in failing]
+            grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
+    index = write_class_report(tmp_path, course, grades)
+    assert index.stat().st_size < 1_000_000
+
+
+def test_the_same_grades_give_the_same_pages(tmp_path: Path, course: Course) -> None:
+    first = write_all(tmp_path / "one", course, everybody()).read_bytes()
+    assert write_all(tmp_path / "two", course, reversed(everybody())).read_bytes() == first
+
+
+def test_missing_jinja2_is_a_sentence(
+    tmp_path: Path, adding: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    html._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(InfrastructureError, match=r"pip install 'autograder\[report\]'"):
+        write_feedback(tmp_path, graded("ada"), adding)
