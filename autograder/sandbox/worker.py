@@ -25,6 +25,28 @@ from torch.utils._pytree import tree_map_only
 from autograder.sandbox import source
 from autograder.student import wire
 
+_REHEARSAL = """
+import math
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Model(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.linear = nn.Linear(d, d, bias=False)
+        self.register_buffer("mask", torch.ones(8, 8, dtype=torch.bool).tril())
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, x):
+        q = self.linear(x)
+        scores = q @ q.transpose(-2, -1) / math.sqrt(x.shape[-1])
+        scores = scores.masked_fill(~self.mask[:3, :3], float("-inf"))
+        return self.dropout(F.softmax(scores, dim=-1)) @ x
+
+def unfinished():
+    raise NotImplementedError("unfinished is not written yet.")
+"""
 MAX_GRAPHS = 256  # calls of one test whose graphs are kept for a backward pass
 MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
@@ -339,6 +361,26 @@ def serve(sock: socket.socket) -> None:
         except EOFError:
             return
         answer_one(server, sock, number, operation, arguments)
+
+
+def rehearse() -> None:
+    """Walk once where every submission walks, so that forks of this process share the pages and imports."""
+    server = Server("rehearsal")
+    server.seed(0)
+    server.names_used(_REHEARSAL, "rehearsal.py")
+    server.load(_REHEARSAL, "rehearsal.py")
+    call = {"kwargs": {}, "sync": [], "grad": True, "modules": []}
+    made = answer(server, "call", {"target": [None, ["Model"]], "args": (4,), "wanted": [], **call})
+    wire.parse(wire.dumps(made, server.register))
+    x = torch.randn(2, 3, 4)
+    call |= {"target": [wire.Handle(0), []], "args": (x,), "wanted": [0], "modules": [0]}
+    wire.parse(wire.dumps(answer(server, "call", call), server.register))
+    server.backward(server.calls, [torch.ones(2, 3, 4)])
+    wire.parse(wire.dumps(answer(server, "find", {"name": "nothing"}), server.register))
+    answer(server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []})
+    for name in ("rehearsal", "rehearsal.py"):
+        sys.modules.pop(name, None)
+        linecache.cache.pop(name, None)
 
 
 def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict) -> None:

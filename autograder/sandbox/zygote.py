@@ -330,6 +330,10 @@ def main() -> None:
     if wishes["warm"]:
         warm_up()
     entry = resolve(wishes["entry"])
+    if wishes["warm"]:
+        rehearse = getattr(sys.modules[entry.__module__], "rehearse", None)
+        if rehearse is not None:
+            rehearse()
     gc.collect()
     gc.freeze()
     zygote = Zygote(control, walls, entry)
