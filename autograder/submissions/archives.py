@@ -149,7 +149,9 @@ def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder
     Raises Refused when it is too large, broken, or packed in another way than zip, tar and tar.gz.
     """
     if suffix(path.name) not in ARCHIVES:
-        raise Refused(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
+        raise Refused(
+            f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive."
+        )
     root = PackedFolder(stem(path.name), path)
     with open_regular(path, CLASS_BYTES if whole_class else STUDENT_BYTES) as stream:
         with _broken(path.name):
@@ -176,7 +178,7 @@ class _Narrow:
 
     def __init__(self, stream: BinaryIO, limit: int, problem: str) -> None:
         self._stream, self._limit, self._problem = stream, limit, problem
-        self.seek, self.tell, self.seekable, self.close = stream.seek, stream.tell, stream.seekable, stream.close
+        self.seek, self.tell, self.seekable = stream.seek, stream.tell, stream.seekable
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(self._limit + 1 if size < 0 else min(size, self._limit + 1))

@@ -24,7 +24,7 @@ CLASS_ENTRIES = 50_000  # and in what holds a whole class
 
 SOURCES = (".py", ".ipynb")
 ARCHIVES = (".tar.gz", ".tar", ".tgz", ".zip")
-OTHER_ARCHIVES = (".tar.bz2", ".tar.xz", ".tar.zst", ".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
+OTHER_ARCHIVES = (".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
 
 ONLY_THE_FILE = "Hand in only the file that you wrote."
 
@@ -94,7 +94,9 @@ class DiskFolder:
 
     def inspect(self) -> None:
         if len(self.entries()) > STUDENT_ENTRIES:
-            raise Refused(f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}")
+            raise Refused(
+                f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}"
+            )
 
 
 def disk_file(path: Path) -> File:

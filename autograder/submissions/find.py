@@ -52,7 +52,9 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
     except FileNotFoundError:
         raise SubmissionsError(f"There is no file or folder {path}.") from None
     except (OSError, RuntimeError) as error:
-        raise SubmissionsError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
+        raise SubmissionsError(
+            f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}."
+        ) from None
     except CourseError as error:
         raise SubmissionsError(str(error)) from None
     submissions = _Search(course, wanted).at(place)
@@ -125,12 +127,16 @@ class _Search:
         named = self._named(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and is_one_file(entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)):
+        if search.wanted and is_one_file(
+            entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)
+        ):
             yield search._one(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and any(is_source(entry) for entry in entries):
-            raise SubmissionsError(f"Which assignment are the files in {folder.name}? Say it with --assignment.")
+            raise SubmissionsError(
+                f"Which assignment are the files in {folder.name}? Say it with --assignment."
+            )
         else:
             yield from search._class(entries)
 
@@ -169,7 +175,9 @@ class _Search:
         if self.wanted and all(is_source(entry) for entry in entries):
             yield self._one(student, self.wanted, entries)
         elif len(entries) > 1:
-            yield self._refused(student, entries[0], f"{names(entries)} are all there; hand in only one of them.")
+            yield self._refused(
+                student, entries[0], f"{names(entries)} are all there; hand in only one of them."
+            )
         else:
             yield from self._holder(student, entries[0])
 
@@ -213,7 +221,12 @@ class _Search:
             yield from self._all(student, shelves, strays)
 
     def _only(
-        self, student: str, wanted: Assignment, folder: Folder, shelves: dict[str, list[Entry]], strays: list[Entry]
+        self,
+        student: str,
+        wanted: Assignment,
+        folder: Folder,
+        shelves: dict[str, list[Entry]],
+        strays: list[Entry],
     ) -> Iterator[Submission]:
         """The wanted assignment of a student; nothing when there are only others."""
         misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
@@ -224,7 +237,9 @@ class _Search:
         elif misspelt:
             yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
 
-    def _all(self, student: str, shelves: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
+    def _all(
+        self, student: str, shelves: dict[str, list[Entry]], strays: list[Entry]
+    ) -> Iterator[Submission]:
         """Every assignment of a student, and what looks like one but is not of this course."""
         unknown = {
             safe_name(label(entry)): entry

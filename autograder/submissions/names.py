@@ -9,7 +9,7 @@ import unicodedata
 SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
 _MARKED = re.compile(r"-[0-9a-f]{10}$")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # files of that name on Windows
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # on Windows
 
 
 def shown(name: str, limit: int = SHOWN_LENGTH) -> str:

@@ -68,7 +68,9 @@ def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
     for kind in SOURCES:
         same = [entry for entry in sources if suffix(entry.name) == kind]
         if len(same) > 1:
-            raise Refused(f"{names(same)} are all there, and it is not clear which counts; hand in only one of them.")
+            raise Refused(
+                f"{names(same)} are all there, and it is not clear which counts; hand in only one of them."
+            )
     texts = []
     for entry in sources:
         if not isinstance(entry, File):
@@ -114,7 +116,9 @@ def is_given(entry: Entry) -> bool:
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
     """Whether nothing but one student's file lies here: it is called like the module, or alone in an archive."""
     stems = {stem(entry.name) for entry in entries}
-    return bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
+    return (
+        bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
+    )
 
 
 def holds_work(entry: Entry, depth: int = DEPTH) -> bool:
