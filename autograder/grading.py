@@ -7,8 +7,7 @@ alone in a fresh worker, before it counts. Then the failures are explained and k
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,10 +46,16 @@ class Bench:
             self._references[assignment.name] = load_reference(self.course, assignment)
         return self._references[assignment.name]
 
-    def scene(self, assignment: Assignment, file: SourceFile, uses: Iterable[Use] = ()) -> RemoteScene:
-        """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be."""
+    def scene(
+        self, assignment: Assignment, file: SourceFile, uses: Sequence[Use] | None = None
+    ) -> RemoteScene:
+        """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be.
+
+        Left out, the `uses` of names are read by the worker before it has run a line of the text.
+        """
         connection = self._connect(assignment)
         try:
+            uses = _read_uses(connection, assignment, file) if uses is None else uses
             seconds = assignment.limits.load_seconds
             loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
             with malformed("the result of loading"):
@@ -60,28 +65,16 @@ class Bench:
             raise
         return RemoteScene(connection, RemoteStudent(connection, errors), self.reference(assignment), uses)
 
-    def uses(self, assignment: Assignment, file: SourceFile) -> list[Use]:
-        """The names that the text uses, read in a worker that never runs it."""
-        with self._reader(assignment) as reader:
-            answer = reader.request("names_used", text=file.text, filename=_name(assignment, file))
-            with malformed("a list of names"):
-                return [Use(str(name)[:200], int(line)) for name, line in answer["uses"]]
-
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
-        with self._reader(assignment) as reader:
+        reader = self._connect(assignment)
+        try:
             return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
+        finally:
+            reader.close()
 
     def close(self) -> None:
         self.sandbox.close()
-
-    @contextmanager
-    def _reader(self, assignment: Assignment) -> Iterator[WorkerConnection]:
-        reader = self._connect(assignment)
-        try:
-            yield reader
-        finally:
-            reader.close()
 
     def _connect(self, assignment: Assignment) -> WorkerConnection:
         worker = self.sandbox.spawn(assignment.limits)
@@ -278,9 +271,9 @@ class _Candidate:
             raise
 
     def _load(self) -> RemoteScene:
-        if self._uses is None:
-            self._uses = self._bench.uses(self._assignment, self._file)
-        return self._bench.scene(self._assignment, self._file, self._uses)
+        scene = self._bench.scene(self._assignment, self._file, self._uses)
+        self._uses = scene.uses
+        return scene
 
 
 class _Sitting:
@@ -338,6 +331,12 @@ def _test_files(course: Course, assignment: Assignment) -> list[Path]:
     if missing:
         raise CourseError(f"{assignment.name} has no {missing[0].relative_to(course.root)}.")
     return files
+
+
+def _read_uses(connection: WorkerConnection, assignment: Assignment, file: SourceFile) -> list[Use]:
+    answer = connection.request("names_used", text=file.text, filename=_name(assignment, file))
+    with malformed("a list of names"):
+        return [Use(str(name)[:200], int(line)) for name, line in answer["uses"]]
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:

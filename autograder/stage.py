@@ -76,4 +76,4 @@ class CourseStage(Stage):
         self._bench = Bench(
             course, Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         )
-        return self._bench.scene(assignment, file, self._bench.uses(assignment, file))
+        return self._bench.scene(assignment, file)
