@@ -113,7 +113,7 @@ def shuffle_experiment(student) -> Figure:
     second = " ".join(SENTENCE[place] for place in SHUFFLED)
     axes.set(xticks=places, xticklabels=SENTENCE, ylabel="distance of the two outputs")
     axes.set_title(f"“{' '.join(SENTENCE)}” against “{second}”", loc="left", fontsize=10)
-    axes.margins(y=0.3)
+    axes.set_ylim(0, max(1.0, 1.3 * float(torch.stack([without, with_them]).max())))
     axes.legend(loc="upper right", ncols=2, frameon=False)
     return figure
 

@@ -62,7 +62,7 @@ def test_every_sentence_gets_the_same_positions(student):
     rows = student.positional_encoding(11, 6)[:5]
     checks.close(added, rows.expand(3, 5, 6), "output minus input", atol=1e-5)
     spread = (added[0, 1:] - added[0, 0]).abs().max()
-    checks.true(spread > 1e-3, "All positions get the same numbers, so the order of the words is still unheard.")
+    checks.true(spread > 1e-3, "All positions get the same numbers, so the order is still unheard.")
 
 
 @pytest.mark.part("module")

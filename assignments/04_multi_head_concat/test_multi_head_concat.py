@@ -1,0 +1,124 @@
+"""Many heads: what you can check yourself."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids(
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+
+def fill(parameter, numbers):
+    with torch.no_grad():
+        parameter.copy_(numbers)
+
+
+def fill_all(module):
+    """The same fresh numbers for everybody, in whatever order the layers were made."""
+    for _, parameter in sorted(module.named_parameters()):
+        fill(parameter, torch.randn(parameter.shape) / 3)
+    return module
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+def test_every_head_is_known_to_pytorch(student):
+    """PyTorch finds the weights of all heads and of the projection, and each table has the right shape."""
+    mha = student.MultiHeadAttention(20, 4, 11)
+    tables = {f"{h}.{name}.weight": (5, 20) for h in range(4) for name in ("key", "query", "value")}
+    checks.parameters(mha.heads, tables, "heads")
+    checks.shape(mha.proj.weight, (20, 20), "proj.weight")
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_notes_are_stapled_in_order(student):
+    """A lonely word hears itself: its output holds head 0's note first, then head 1's, then head 2's."""
+    mha = student.MultiHeadAttention(6, 3, 2).double()
+    factors = [1.0, 10.0, 100.0]
+    for h in range(3):                       # head h reports two features of the word, times its own factor
+        table = torch.zeros(2, 6)
+        table[0, 2 * h] = table[1, 2 * h + 1] = factors[h]
+        fill(mha.heads[h].value.weight, table)
+    fill(mha.proj.weight, 2 * torch.eye(6))  # the projection doubles everything
+    if mha.proj.bias is not None:
+        fill(mha.proj.bias, torch.zeros(6))
+
+    word = torch.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]], dtype=torch.float64)       # (1, 1, 6)
+    expected = torch.tensor([[[2.0, 4.0, 60.0, 80.0, 1000.0, 1200.0]]], dtype=torch.float64)
+    checks.close(mha(word), expected, "the output for the single word [1, 2, 3, 4, 5, 6]")
+
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(1)
+def test_heads_refuse_what_does_not_fit(student):
+    """A width that does not divide evenly, or a sentence beyond block_size, is refused with a ValueError."""
+    checks.raises(
+        ValueError, student.MultiHeadAttention, 22, 4, 11, naming=("embed_size", "num_heads", 22, 4)
+    )
+    mha = fill_all(student.MultiHeadAttention(20, 4, 7))
+    checks.shape(mha(torch.randn(2, 7, 20)), (2, 7, 20), "the output for exactly block_size words")
+    checks.raises(ValueError, mha, torch.randn(2, 8, 20))
+
+
+@pytest.mark.part("reshape")
+@pytest.mark.points(1)
+def test_split_gives_every_head_its_strip(student):
+    """split_heads gives head 0 the first strip of every word, head 1 the next; words keep their order."""
+    # Every number tells where it comes from: 100 · word + feature. Three heads share twelve features.
+    x = torch.tensor([[[100.0 * t + c for c in range(12)] for t in range(5)]])         # (1, 5, 12)
+    strips = [[[100.0 * t + 4 * h + d for d in range(4)] for t in range(5)] for h in range(3)]
+    checks.close(
+        student.split_heads(x, 3), torch.tensor([strips]), "split_heads(x, 3) for x[0, t, c] = 100·t + c",
+        axes=("sentence", "head", "word", "feature"),
+    )
+
+
+@pytest.mark.part("reshape")
+@pytest.mark.points(1)
+def test_merge_undoes_split(student):
+    """Gluing the strips back together returns every word as it was."""
+    x = torch.randn(3, 7, 20)                                                          # (B, T, C)
+    for num_heads in (1, 4, 20):
+        there_and_back = student.merge_heads(student.split_heads(x, num_heads))
+        checks.close(there_and_back, x, f"merge_heads(split_heads(x, {num_heads}))")
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+def test_fused_owns_two_tables(student):
+    """The fused form owns W_qkv with 3·C rows and W_out with C rows, and nothing else that learns."""
+    fused = student.FusedMultiHeadAttention(20, 4)
+    checks.parameters(fused, {"W_qkv.weight": (60, 20), "W_out.weight": (20, 20)})
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(1)
+def test_shuffled_words_give_shuffled_answers(student):
+    """Without a mask the fused form knows no order: shuffle the words, and the answers are shuffled alike."""
+    fused = fill_all(student.FusedMultiHeadAttention(20, 4).double())
+    checks.permutation_equivariant(fused, torch.randn(3, 7, 20).double())
+
+
+@by_hand
+@pytest.mark.part("proof")
+@pytest.mark.points(1)
+def test_both_forms_give_the_same_answer(student):
+    """After fuse, the fused form with a causal mask answers exactly like the heads side by side."""
+    per_head = fill_all(student.MultiHeadAttention(20, 4, 11, bias=False))
+    fused = fill_all(student.FusedMultiHeadAttention(20, 4))
+
+    student.fuse(per_head, fused)
+
+    x = torch.randn(3, 7, 20)                                                          # (B, T, C)
+    causal = torch.ones(7, 7, dtype=torch.bool).tril()                                 # (T, T)
+    checks.close(fused(x, causal), per_head(x), "the fused output after fuse", atol=1e-4, rtol=1e-4)

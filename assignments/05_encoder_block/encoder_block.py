@@ -1,0 +1,332 @@
+# %% [markdown]
+# # The encoder block
+#
+# Attention lets every word listen to every other word. What was missing so far: a place where each word
+# can *think* about what it has heard, and a way to stack such places twelve deep without the numbers
+# exploding or dying out.
+#
+# A Transformer block answers with three small ideas.
+#
+# 1. **Layer norm** keeps every token's numbers at a healthy size.
+# 2. **A feed-forward layer** gives each token a moment alone, to digest what it heard.
+# 3. **Residual connections** (the *shortcut*): a sublayer never replaces the stream, it only adds a
+#    correction to it.
+#
+# You write all three, wire them up in the two ways that the world uses (*post-norm* in the first
+# Transformer and in BERT, *pre-norm* in GPT-2 and nearly everything since), and stack the blocks into an
+# encoder that reads sentences of different lengths side by side.
+#
+# Shapes, as everywhere in this course: `B` sentences, `T` tokens in each, `C` numbers for each token
+# (`d_model`), `V` words in the vocabulary. Attention itself is given here, as `nn.MultiheadAttention`.
+
+# %%
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# %% [markdown]
+# ## Part 1 · Layer norm
+#
+# Every sublayer adds to the stream, so after a few of them one token may hold numbers near 0.01 and its
+# neighbour numbers near 100. The next layer would have to be right for both. Layer norm brings each token
+# to one common size before anybody looks at it. It works like grading on a curve, inside one token: *how
+# far above or below this token's own average is each of its numbers, measured in this token's own
+# spread?*
+#
+# $$\mathrm{LN}(x)_c \;=\; \gamma_c \,\frac{x_c - \mu}{\sqrt{\sigma^2 + \varepsilon}} \;+\; \beta_c ,\qquad
+# \mu = \frac1C\sum_c x_c ,\qquad \sigma^2 = \frac1C\sum_c (x_c - \mu)^2 .$$
+#
+# Three details decide whether it is right.
+#
+# - $\mu$ and $\sigma^2$ belong to **one token**: `B` times `T` tokens, as many means.
+# - $\sigma^2$ is the plain average of the squares. It describes these `C` numbers, it does not estimate
+#   anything, so we divide by `C`.
+# - The tiny $\varepsilon$ is added to the variance **before** the root is taken. It matters for a token
+#   whose numbers are all nearly the same.
+#
+# Then every feature gets its own learned stretch $\gamma_c$ and shift $\beta_c$: the layer may undo the
+# normalising wherever that helps. They start as 1 and 0, so a fresh layer norm only normalises.
+#
+# **A worked number.** The token `[2, 2, 6, 6]` has mean 4; its distances from it are −2, −2, 2, 2; their
+# squares average to 4; so with $\varepsilon = 0$ the token becomes `[-1, -1, 1, 1]`. With $\gamma = 10$
+# and $\beta = 1$ everywhere: `[-9, -9, 11, 11]`.
+#
+# *To think about:* which two numbers about a token does layer norm throw away, and could a later layer
+# ever need them?
+
+# %%
+def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
+    """Bring every token to mean 0 and spread 1, then stretch by gamma and shift by beta.
+
+    x (..., C) with any leading shape, gamma (C,), beta (C,) -> (..., C)
+
+    Example: x = [2, 2, 6, 6], gamma = 10, beta = 1, eps = 0 -> [-9, -9, 11, 11]
+    """
+    # TODO: the mean of each token                                                # (..., 1)
+    # TODO: the variance of each token: the average squared distance from it      # (..., 1)
+    # TODO: centre, divide by the root of variance and eps, stretch, shift        # (..., C)
+    raise NotImplementedError("layer_norm is not written yet.")
+
+
+class LayerNorm(nn.Module):
+    """Layer norm with its own `gamma` and `beta`, both (d_model,): learned, starting as ones and zeros.
+
+    forward: x (..., C) -> (..., C)
+    """
+
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        # TODO: remember eps; gamma and beta are things that the optimiser may move      # (C,), (C,)
+        raise NotImplementedError("LayerNorm.__init__ is not written yet.")
+
+    def forward(self, x: Tensor) -> Tensor:
+        # TODO: your function above, with this layer's own gamma, beta and eps        # (..., C)
+        raise NotImplementedError("LayerNorm.forward is not written yet.")
+
+
+# %% part="layer_norm"
+# Written? `autograder check 05_encoder_block` tells how this part stands.
+
+# %% picture="layer_norm"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## Part 2 · Feed-forward
+#
+# Attention *mixes*: what a token gets is an average of what others said. Averages alone cannot decide
+# anything. The feed-forward layer is where a token decides. It opens the token's `C` numbers into a wider
+# room of `d_ff` hidden numbers (often four times as many), switches some of them off, and folds the rest
+# back into `C`:
+#
+# $$\mathrm{FFN}(x) \;=\; W_2\;\phi(W_1 x + b_1) + b_2 .$$
+#
+# Think of a meeting: attention is the round of talk, the feed-forward layer is the quiet minute in which
+# everybody makes their own notes. Nobody sees the others' notes, so the same two matrices serve every
+# position.
+#
+# The switch $\phi$ is what makes it more than one matrix. The first Transformer used **ReLU**, max(0, z).
+# BERT and GPT use **GELU**, z·Φ(z), where Φ(z) is the chance that a standard normal draw stays below z: a
+# ReLU with a soft knee. We use the exact one, not its tanh approximation.
+#
+# **A worked number.** ReLU(−2) = 0 and ReLU(3) = 3. GELU(1) = 1·Φ(1) = 0.8413, GELU(−1) = −0.1587.
+#
+# *To think about:* leave $\phi$ out. Which single matrix would then do the work of $W_1$ and $W_2$
+# together?
+
+# %%
+class FeedForward(nn.Module):
+    """Two linear layers, `linear1` (C -> d_ff) and `linear2` (d_ff -> C), with an activation between them.
+
+    activation: "relu" or "gelu" (the exact one); any other name is a ValueError that says the name.
+    No shortcut and no dropout in here: those belong to the block.
+
+    forward: x (..., C) -> (..., C), the same for every position
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
+        super().__init__()
+        # TODO: refuse an unknown activation, remember the known one
+        # TODO: linear1 opens the room, linear2 folds it back                       # C -> d_ff -> C
+        raise NotImplementedError("FeedForward.__init__ is not written yet.")
+
+    def forward(self, x: Tensor) -> Tensor:
+        # TODO: open, switch, fold back                               # (..., C) -> (..., d_ff) -> (..., C)
+        raise NotImplementedError("FeedForward.forward is not written yet.")
+
+
+# %% part="feed_forward"
+# Written? `autograder check 05_encoder_block` tells how this part stands.
+
+# %% picture="feed_forward"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## Part 3 · The post-norm block
+#
+# Now the wiring. A block has two sublayers, attention first, feed-forward second. Around each of them
+# runs a shortcut: the sublayer's answer is *added* to what went in. Picture a road with two workshops
+# beside it. Traffic keeps to the road; each workshop only hands something over to it. Even if a workshop
+# is closed, everybody arrives, and so does the gradient on its way back.
+#
+# In the original Transformer, and in BERT, a layer norm stands **on the road**, behind each place where
+# something was added:
+#
+# $$h = \mathrm{LN}_1\bigl(x + \mathrm{Attention}(x)\bigr), \qquad
+# \mathrm{out} = \mathrm{LN}_2\bigl(h + \mathrm{FFN}(h)\bigr).$$
+#
+# This is **post-norm**. Dropout, while training, acts on each sublayer's answer before it is added, never
+# on the road.
+#
+# Two masks can come along, and both are handed on to attention.
+#
+# - `padding_mask` (B, T): `True` marks a seat that nobody sits on (sentences of a batch differ in length,
+#   the shorter ones are filled up). Nobody must listen *to* such a seat. What comes out at the seat
+#   itself does not matter.
+# - `attn_mask` (T, T): `True` in row t, column s means that token t may **not** listen to token s. It is
+#   the way round that PyTorch uses.
+#
+# Attention is given. `nn.MultiheadAttention` takes three tensors, who asks, who is compared, and what is
+# said; in self-attention all three are the same. It knows the masks as `key_padding_mask` and
+# `attn_mask`, and it returns a pair: the output (B, T, C), and the weights, which we don't need here.
+#
+# **A worked number.** Silence both sublayers, so that each answers 0. What is left of a post-norm block
+# is LN₂(LN₁(x)): for x = `[2, 2, 6, 6]` and fresh norms that is `[-1, -1, 1, 1]`.
+#
+# *To think about:* every post-norm block ends with a norm. What does that say about the size of a token
+# after 1, 12 or 100 blocks, and about the shortcut that wanted to run straight through?
+
+# %%
+class TransformerEncoderBlock(nn.Module):
+    """Post-norm: attention, add, norm, feed-forward, add, norm.
+
+    `attention` (given), `ff` (FeedForward), `norm1` and `norm2` (LayerNorm), `dropout` (nn.Dropout with the
+    given probability; acts on each sublayer's answer, before it is added).
+
+    forward: x (B, T, C) -> (B, T, C)
+        padding_mask (B, T), True marks padding, which nobody listens to; no sentence is all padding
+        attn_mask (T, T), True in row t and column s: token t may not listen to token s
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, d_ff: int, dropout: float = 0.1, activation: str = "relu"
+    ) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(d_model, n_heads, dropout=dropout, batch_first=True)
+        # TODO: the second sublayer, one norm for each of the two, one dropout
+        raise NotImplementedError("TransformerEncoderBlock.__init__ is not written yet.")
+
+    def forward(
+        self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
+    ) -> Tensor:
+        # TODO: what attention says about x, added to x, then the first norm          # (B, T, C)
+        # TODO: the same once more with the feed-forward layer and the second norm    # (B, T, C)
+        raise NotImplementedError("TransformerEncoderBlock.forward is not written yet.")
+
+
+# %% part="post_norm"
+# Written? `autograder check 05_encoder_block` tells how this part stands.
+
+# %% picture="post_norm"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## Part 4 · The pre-norm block
+#
+# Post-norm interrupts the road at every block, and deep stacks of it are hard to train without a careful
+# warm-up. In **pre-norm** the norm moves off the road, to the entrance of each workshop:
+#
+# $$h = x + \mathrm{Attention}\bigl(\mathrm{LN}_1(x)\bigr), \qquad
+# \mathrm{out} = h + \mathrm{FFN}\bigl(\mathrm{LN}_2(h)\bigr).$$
+#
+# From the first block to the last the stream now runs without a single toll gate. The price: every block
+# adds and none of them shrinks, so the stream grows with depth (the picture below shows it), and a
+# pre-norm model needs one more norm after its last block.
+#
+# The parts are the same as before, under the same names, so your class inherits them. Only `forward` is
+# new.
+#
+# **A worked number.** Silence both sublayers again. A pre-norm block then returns x itself, `[2, 2, 6,
+# 6]` for `[2, 2, 6, 6]`, to the last digit.
+#
+# *To think about:* what exactly does attention read here as question, key and value, and what exactly is
+# its answer added to?
+
+# %%
+class PreNormBlock(TransformerEncoderBlock):
+    """Pre-norm: norm, attention, add, norm, feed-forward, add.
+
+    The parts and their names are those of TransformerEncoderBlock.
+
+    forward: x (B, T, C) -> (B, T, C), with the same two masks
+    """
+
+    def forward(
+        self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
+    ) -> Tensor:
+        # TODO: attention reads a normed copy of x; its answer joins x itself           # (B, T, C)
+        # TODO: the feed-forward layer reads a normed copy of that; its answer joins in    # (B, T, C)
+        raise NotImplementedError("PreNormBlock.forward is not written yet.")
+
+
+# %% part="pre_norm"
+# Written? `autograder check 05_encoder_block` tells how this part stands.
+
+# %% picture="pre_norm"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## Part 5 · The encoder
+#
+# A block takes vectors and gives vectors of the same shape, so blocks stack like bricks. An encoder is:
+# look up each token's vector, add its position, run through N blocks, one last norm.
+#
+# Our encoder is of BERT's kind: **post-norm blocks**. The position is the sinusoidal table, given as a
+# function. The table is not learned, but it must travel with the module, to the graphics card, into
+# float64, into the saved file. Such a tensor is called a *buffer*, and `register_buffer` keeps it.
+#
+# Every block has to know which seats are empty, not only the first. Otherwise a padded seat, filled with
+# leftovers by block 1, starts to whisper in block 2.
+#
+# **A worked number.** With `d_model=128` and `d_ff=256`, one block owns 4·128² + 4·128 numbers for
+# attention, 2·128·256 + 256 + 128 for the feed-forward layer and 4·128 for its norms: 132,480. How many
+# do six such blocks own, and how many would it be if all six were the same block, used six times?
+#
+# *To think about:* replace every padding token by "banana". Which outputs may change, and which must not?
+
+# %%
+def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
+    """Given: row p is the sinusoidal encoding of position p.  -> (max_len, d_model)"""
+    positions = torch.arange(max_len, dtype=torch.float64).unsqueeze(1)           # (max_len, 1)
+    columns = torch.arange(0, d_model, 2, dtype=torch.float64)
+    angles = positions * torch.exp(-math.log(10000.0) * columns / d_model)        # (max_len, C / 2)
+    table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+    return table[:, :d_model].float()                                             # (max_len, d_model)
+
+
+class TransformerEncoder(nn.Module):
+    """Token ids in, one context-aware vector for each token out.
+
+    1. `embedding` (nn.Embedding) plus the first T rows of the buffer `pe` (max_len, d_model), which is
+       sinusoidal_table; both as they are, without any scaling; then dropout
+    2. `layers` (nn.ModuleList): n_layers post-norm TransformerEncoderBlocks with the default activation
+    3. `norm`: a final LayerNorm
+
+    forward: token_ids (B, T) -> (B, T, C)
+        padding_mask (B, T), True marks padding, in every layer
+        T > max_len: ValueError that names T or max_len and its value
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int = 128,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        d_ff: int = 256,
+        max_len: int = 64,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        # TODO: embedding, the buffer pe, dropout, n_layers blocks that share nothing, the final norm
+        raise NotImplementedError("TransformerEncoder.__init__ is not written yet.")
+
+    def forward(self, token_ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        # TODO: refuse a sentence that is too long
+        # TODO: tokens plus positions, through every layer, one last norm                # (B, T, C)
+        raise NotImplementedError("TransformerEncoder.forward is not written yet.")
+
+
+# %% part="encoder"
+# Written? `autograder check 05_encoder_block` tells how this part stands.
+
+# %% picture="encoder"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## What you have built
+#
+# Change the numbers to 12 blocks, 12 heads, 768 features and 3072 hidden ones, let positions be learned,
+# and this is BERT's encoder. Swap in the pre-norm block and a causal `attn_mask`, and it is the trunk of
+# GPT-2. What it does not have yet: a task. Counting its parameters comes next, training it after that.

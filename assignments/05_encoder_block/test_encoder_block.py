@@ -1,0 +1,168 @@
+"""The encoder block, part by part: worked numbers and facts that hold for every right answer."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+no_ready_made_norm = pytest.mark.forbids(
+    "torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"
+)
+no_ready_made_block = pytest.mark.forbids("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
+
+C, H, FF = 20, 4, 13
+BLOCK = {
+    "attention.in_proj_weight": (3 * C, C),
+    "attention.in_proj_bias": (3 * C,),
+    "attention.out_proj.weight": (C, C),
+    "attention.out_proj.bias": (C,),
+    "ff.linear1.weight": (FF, C),
+    "ff.linear1.bias": (FF,),
+    "ff.linear2.weight": (C, FF),
+    "ff.linear2.bias": (C,),
+    "norm1.gamma": (C,),
+    "norm1.beta": (C,),
+    "norm2.gamma": (C,),
+    "norm2.beta": (C,),
+}
+
+
+def filled(module, seed):
+    """The module in float64 and eval mode, with fresh numbers in every parameter."""
+    module.double()
+    module.eval()
+    torch.manual_seed(seed)
+    checks.randomize(module)
+    return module
+
+
+def silence(block):
+    """Both sublayers answer zero, whatever they are asked."""
+    endings = ("attention.out_proj.weight", "attention.out_proj.bias", "ff.linear2.weight", "ff.linear2.bias")
+    with torch.no_grad():
+        for name, parameter in block.named_parameters():
+            if name in endings:
+                parameter.zero_()
+
+
+@no_ready_made_norm
+@pytest.mark.part("layer_norm")
+@pytest.mark.points(1)
+def test_layer_norm_by_hand(student):
+    """layer_norm turns the token [2, 2, 6, 6] into [-1, -1, 1, 1], then stretches and shifts it."""
+    token = torch.tensor([[2.0, 2.0, 6.0, 6.0]], dtype=torch.float64)
+    gamma, beta = torch.full((4,), 10.0).double(), torch.ones(4).double()
+    expected = torch.tensor([[-9.0, -9.0, 11.0, 11.0]]).double()
+    normed = student.layer_norm(token, gamma, beta, eps=0.0)
+    checks.close(normed, expected, "layer_norm of [2, 2, 6, 6] with gamma 10 and beta 1")
+    gamma, beta = torch.tensor([1.0, 2.0, 3.0, 4.0]).double(), torch.tensor([0.0, 1.0, 0.0, -1.0]).double()
+    expected = torch.tensor([[-1.0, -1.0, 3.0, 3.0]]).double()
+    normed = student.layer_norm(token, gamma, beta, eps=0.0)
+    checks.close(normed, expected, "layer_norm of [2, 2, 6, 6] with a gamma and a beta for each feature")
+
+
+@no_ready_made_norm
+@pytest.mark.part("layer_norm")
+@pytest.mark.points(1)
+def test_layer_norm_as_a_module(student, seed):
+    """LayerNorm owns gamma (ones) and beta (zeros) and gives what layer_norm gives with them and its eps."""
+    x = torch.randn(3, 5, 7, dtype=torch.float64)
+    norm = student.LayerNorm(7, eps=0.3)
+    checks.parameters(norm, {"gamma": (7,), "beta": (7,)})
+    checks.close(norm.gamma.detach(), torch.ones(7), "a fresh gamma")
+    checks.close(norm.beta.detach(), torch.zeros(7), "a fresh beta")
+    filled(norm, seed)
+    by_function = student.layer_norm(x, norm.gamma.detach(), norm.beta.detach(), 0.3)
+    checks.close(norm(x), by_function, "LayerNorm(7, eps=0.3) on x, compared with your own layer_norm,")
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(1)
+def test_feed_forward_parameters(student):
+    """FeedForward owns linear1, from d_model to d_ff, and linear2, back again, both with a bias."""
+    shapes = {
+        "linear1.weight": (13, 5),
+        "linear1.bias": (13,),
+        "linear2.weight": (5, 13),
+        "linear2.bias": (5,),
+    }
+    checks.parameters(student.FeedForward(5, 13), shapes)
+    checks.parameters(student.FeedForward(5, 13, activation="gelu"), shapes)
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_feed_forward_parameters")
+def test_feed_forward_by_hand(student):
+    """With small round weights, FeedForward gives the numbers that you get on paper."""
+    layer = student.FeedForward(2, 3)
+    weights = {
+        "linear1.weight": [[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]],
+        "linear1.bias": [0.0, 0.0, 0.0],
+        "linear2.weight": [[1.0, 2.0, 0.0], [0.0, 0.0, -5.0]],
+        "linear2.bias": [10.0, 0.0],
+    }
+    with torch.no_grad():
+        for name, parameter in layer.named_parameters():
+            parameter.copy_(torch.tensor(weights[name]))
+    x = torch.tensor([[[3.0, -2.0], [-4.0, 1.0], [-1.0, -1.0]]])                 # (1, 3, 2)
+    expected = torch.tensor([[[13.0, 0.0], [12.0, -15.0], [10.0, -10.0]]])       # (1, 3, 2)
+    checks.close(layer(x), expected, "FeedForward with relu on three tokens")
+
+
+@no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(1)
+def test_post_norm_parameters(student):
+    """TransformerEncoderBlock owns attention, ff, norm1 and norm2, each with its own parameters."""
+    checks.parameters(student.TransformerEncoderBlock(C, H, FF), BLOCK)
+
+
+@no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(1)
+def test_post_norm_with_silent_sublayers(student, seed):
+    """When both sublayers answer zero, x only passes norm1 and then norm2."""
+    x = torch.randn(3, 5, C, dtype=torch.float64)
+    block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
+    silence(block)
+    checks.close(block(x), block.norm2(block.norm1(x)), "a post-norm block with silent sublayers")
+
+
+@no_ready_made_block
+@pytest.mark.part("pre_norm")
+@pytest.mark.points(1)
+def test_pre_norm_with_silent_sublayers(student, seed):
+    """When both sublayers answer zero, a pre-norm block returns x itself."""
+    x = torch.randn(3, 5, C, dtype=torch.float64)
+    block = filled(student.PreNormBlock(C, H, FF), seed)
+    silence(block)
+    checks.close(block(x), x, "a pre-norm block with silent sublayers")
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(1)
+def test_encoder_owns_its_layers(student, seed):
+    """The encoder owns an embedding, a final norm and n_layers different blocks; pe is a buffer."""
+    x = torch.randn(3, 5, C)
+    encoder = student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
+    shapes = {"embedding.weight": (17, C), "norm.gamma": (C,), "norm.beta": (C,)}
+    for n in range(2):
+        shapes |= {f"layers.{n}.{name}": shape for name, shape in BLOCK.items()}
+    checks.parameters(encoder, shapes)
+    names = [name for name, _ in encoder.named_buffers()]
+    checks.true("pe" in names, "The encoder has no buffer called pe, so the positions do not travel with it.")
+    difference = (encoder.layers[0].ff(x) - encoder.layers[1].ff(x)).abs().max().item()
+    checks.true(difference > 1e-6, "Two layers of a fresh encoder think the same: they are copies of one.")
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(1)
+def test_encoder_refuses_a_sentence_that_is_too_long(student):
+    """A sentence of max_len tokens is encoded, one of max_len + 1 tokens is a ValueError."""
+    ids = torch.randint(0, 17, (3, 8))
+    encoder = student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7)
+    checks.shape(encoder(ids[:, :7]), (3, 7, C), "the encoder's output for T = max_len")
+    checks.raises(ValueError, encoder, ids, naming=("T", 8, "max_len", 7))
