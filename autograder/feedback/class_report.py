@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from autograder.course import Assignment, Course
-from autograder.feedback.gradebook import latest_grades, number, write_gradebook
-from autograder.feedback.html import TEMPLATES, feedback_path, render, write_feedback
+from autograder.feedback.gradebook import latest_grades, number
+from autograder.feedback.pages import TEMPLATES, feedback_path, render
 from autograder.feedback.statistics import (
     BINS,
     Item,
@@ -89,16 +89,6 @@ class Row:
     @property
     def missing(self) -> int:
         return self.cells.count(None)
-
-
-def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
-    """Write the gradebook, a page for each grade and the class report; returns the report's path."""
-    grades = latest_grades(grades)
-    write_gradebook(folder, grades)
-    known = {assignment.name: assignment for assignment in course.assignments}
-    for grade in grades:
-        write_feedback(folder, grade, known.get(grade.assignment))
-    return write_class_report(folder, course, grades)
 
 
 def write_class_report(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:

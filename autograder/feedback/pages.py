@@ -1,0 +1,91 @@
+"""What all pages share: their templates, how values get into them, and where each page is.
+
+Every value is escaped; characters that could hide or turn around others are replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from autograder.feedback.gradebook import number
+from autograder.records import Grade, InfrastructureError
+from autograder.submissions import safe_name
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+TEMPLATES = Path(__file__).parent / "templates"
+_CODE = re.compile(r"`([^`\n]+)`")
+
+
+def feedback_path(grade: Grade) -> PurePosixPath:
+    """Where the page of a grade is, below the folder of the report."""
+    return PurePosixPath("feedback", safe_name(grade.student), f"{safe_name(grade.assignment)}.html")
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that a template gives; every value is escaped. Raises InfrastructureError without jinja2."""
+    return _environment().get_template(template).render(**values)
+
+
+def mistake_title(mistake: str) -> str:
+    """A mistake's id as people read it."""
+    return mistake.replace("_", " ")
+
+
+def prose(text: str) -> Markup:
+    """A message as HTML: escaped, `names` as code, indented lines as code of their own."""
+    from markupsafe import Markup
+
+    return Markup("\n").join(_line(line) for line in text.split("\n"))
+
+
+def _line(line: str) -> Markup:
+    from markupsafe import Markup, escape
+
+    if line.startswith("    "):
+        return Markup('<code class="line">{}</code>').format(line[4:])
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(line))))
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    try:
+        import jinja2
+    except ModuleNotFoundError:
+        raise InfrastructureError(
+            "The HTML pages need jinja2. Install it with: pip install 'autograder[report]'"
+        ) from None
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, prose=prose, mistake_title=mistake_title)
+    environment.globals["script"] = _raw("report.js")
+    environment.globals["style"] = _raw("style.css")
+    return environment
+
+
+def _raw(name: str) -> Markup:
+    """A file of ours that goes into a page as it is."""
+    from markupsafe import Markup
+
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+def _printable(value: Any) -> Any:
+    """Text without characters that hide or turn around what stands beside them; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    if value.isprintable():
+        return value
+    shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
+    return value.__class__(shown)
