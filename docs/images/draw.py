@@ -1,6 +1,6 @@
 """Draws the README's pictures from the course's own solution and one of its known mistakes.
 
-    python docs/images/draw.py
+Run it from anywhere: `python docs/images/draw.py`.
 """
 
 import runpy

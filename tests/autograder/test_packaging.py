@@ -1,0 +1,216 @@
+"""What students can get hold of, the wheel and `assignments/`, holds no answers; and the package is whole."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from email.parser import HeaderParser
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import autograder
+from autograder.authoring.document import BEGIN, END, load_document
+from autograder.authoring.mistakes import load_mistakes
+from autograder.course import Assignment, load_course
+
+ROOT = Path(__file__).parents[2]
+COURSE = load_course(ROOT)
+ABOUT = f"autograder-{autograder.__version__}.dist-info/"
+NOT_OF_THE_SOURCE = (".*", "__pycache__", "*.egg-info", "build", "dist", "grades*", "examples", "demo")
+
+SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
+ANYWHERE = {"withtorch.no_grad():", "returncounts"}  # answers that give nothing away
+
+each_assignment = pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built from a copy of the whole repository: nothing is taken along by being there."""
+    source, folder = tmp_path_factory.mktemp("source") / "kit", tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_OF_THE_SOURCE))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder)]
+    done = subprocess.run([*pip, *options, str(source)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def in_the_wheel(wheel) -> dict[str, str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
+
+
+@cache
+def released() -> dict[str, str]:
+    """What students receive of the course; of a notebook, the cells as they were written."""
+    folder = ROOT / "assignments"
+    files = [file for file in sorted(folder.rglob("*")) if file.suffix in (".py", ".ipynb")]
+    texts = {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in files}
+    return {name: cells(text) if name.endswith(".ipynb") else text for name, text in texts.items()}
+
+
+def cells(notebook: str) -> str:
+    return "\n".join("".join(cell["source"]) for cell in json.loads(notebook)["cells"])
+
+
+def squeezed(line: str) -> str:
+    """A line without spaces and without what is said on its right margin."""
+    return "".join(re.split(r"\s+#", line)[0].split())
+
+
+@cache
+def answers(assignment: Assignment) -> frozenset[str]:
+    """The lines between the markers that stand nowhere else in the solution's document."""
+    document = load_document(COURSE, assignment)
+    lines = document.text.splitlines()
+    inside = {number for gap in document.gaps for number in range(gap.begin, gap.end + 1)}
+    given = "\n".join(squeezed(line) for number, line in enumerate(lines, start=1) if number not in inside)
+    found = {squeezed(line) for gap in document.gaps for line in gap.lines}
+    return frozenset(a for a in found - ANYWHERE if len(a) >= SHORTEST_ANSWER and a not in given)
+
+
+def hidden_tests(assignment: Assignment) -> set[str]:
+    tree = ast.parse(COURSE.hidden_test_file(assignment).read_text("utf-8"))
+    return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")}
+
+
+def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
+    told = []
+    for name, text in texts.items():
+        lines = "\n".join(map(squeezed, text.splitlines()))
+        told += [f"{name}: {answer}" for answer in answers(assignment) if answer in lines]
+    return told
+
+
+def naming(texts: dict[str, str], names: set[str]) -> list[str]:
+    return [f"{file}: {n}" for file, text in texts.items() for n in names if re.search(rf"\b{n}\b", text)]
+
+
+@each_assignment
+def test_there_are_answers_to_look_for(assignment):
+    assert len(answers(assignment)) > 5
+    assert hidden_tests(assignment)
+    assert load_mistakes(COURSE, assignment)
+
+
+def test_a_leak_would_be_found():
+    assignment = COURSE.assignment("03_masked_heads")
+    leaky = {"notes.py": COURSE.solution_file(assignment).read_text("utf-8")}
+    assert len(holding_answers(leaky, assignment)) == len(answers(assignment))
+    hidden = {"tests.py": COURSE.hidden_test_file(assignment).read_text("utf-8")}
+    assert len(naming(hidden, hidden_tests(assignment))) == len(hidden_tests(assignment))
+
+
+@each_assignment
+def test_wheel_holds_no_answer(in_the_wheel, assignment):
+    assert holding_answers(in_the_wheel, assignment) == []
+    assert naming(in_the_wheel, hidden_tests(assignment)) == []
+    assert naming(in_the_wheel, {mistake.id for mistake in load_mistakes(COURSE, assignment)}) == []
+
+
+@each_assignment
+def test_assignments_hold_no_answer(assignment):
+    assert any(name.startswith(f"assignments/{assignment.name}/") for name in released())
+    assert holding_answers(released(), assignment) == []
+    assert naming(released(), hidden_tests(assignment)) == []
+    assert naming(released(), {mistake.id for mistake in load_mistakes(COURSE, assignment)}) == []
+
+
+def test_no_file_for_students_has_the_markers():
+    assert not [name for name, text in released().items() if BEGIN in text or END in text]
+
+
+def test_wheel_holds_the_package_and_nothing_else(in_the_wheel):
+    assert [name for name in in_the_wheel if not name.startswith(("autograder/", ABOUT))] == []
+    package = ROOT / "autograder"
+    files = [file for file in package.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    missing = {str(file.relative_to(ROOT)) for file in files} - set(in_the_wheel)
+    assert missing == set(), "add them to [tool.setuptools.package-data]"
+
+
+def about(in_the_wheel: dict[str, str]) -> Message:
+    return HeaderParser().parsestr(in_the_wheel[f"{ABOUT}METADATA"])
+
+
+def test_one_version_everywhere(in_the_wheel):
+    assert about(in_the_wheel)["Version"] == metadata.version("autograder") == autograder.__version__
+    assert f"\n## {autograder.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pinned = [re.fullmatch(r"([\w.-]+)==(\d[\w.]*)", line) for line in lines if not line.startswith("#")]
+    assert all(pinned), "each line of constraints.txt is name==version"
+    return {plain(match[1]): match[2] for match in pinned}
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_everything_that_the_setup_installs_is_pinned(in_the_wheel):
+    for requirement in map(Requirement, about(in_the_wheel).get_all("Requires-Dist")):
+        if wanted_by_the_setup(requirement):
+            version = pins().get(plain(requirement.name))
+            assert version, f"{requirement.name} is not in constraints.txt"
+            assert requirement.specifier.contains(version), f"{requirement} does not allow {version}"
+
+
+def wanted_by_the_setup(requirement: Requirement) -> bool:
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in ("report", "dev"))
+
+
+def test_the_cpu_build_of_torch_fits_its_pin():
+    assert pins()["torch"] == "2.13.0"
+
+
+def test_help_does_not_import_torch():
+    program = (
+        "import sys; from autograder.cli import app; app(['--help'], standalone_mode=False); "
+        "sys.exit(' and '.join({'torch', 'numpy', 'matplotlib', 'IPython'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, f"--help imports {done.stderr}"
+    assert "grade" in done.stdout
+
+
+def test_entry_points_lead_somewhere(in_the_wheel):
+    listed = in_the_wheel[f"{ABOUT}entry_points.txt"]
+    assert re.search(r"\[console_scripts\]\s+autograder = autograder\.cli:main", listed)
+    assert re.search(r"\[pytest11\]\s+autograder = autograder\.suite", listed)
+    assert callable(importlib.import_module("autograder.cli").main)
+    assert importlib.import_module("autograder.suite").pytest_configure
+
+
+def test_a_student_checks_with_the_wheel_alone(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    shutil.copytree(ROOT / "assignments" / "03_masked_heads", tmp_path / "03_masked_heads")
+    program = "import autograder, sys; print(autograder.__file__); from autograder.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "check", "03_masked_heads", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, "")  # the stub is not written yet
+    place, report = done.stdout.splitlines()
+    assert place == str(tmp_path / "installed" / "autograder" / "__init__.py")
+    assert {result["score"] for result in json.loads(report)["results"]} == {0.0}

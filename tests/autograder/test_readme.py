@@ -1,0 +1,200 @@
+"""What the README and the guides tell people to type exists, and what they show is what really comes out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+from autograder.authoring.mistakes import load_mistakes
+from autograder.cli import app
+from autograder.course import load_course
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMANDS = typer.main.get_command(app).commands
+TOOLS = {"ruff", "mypy"}
+
+
+class Line(NamedTuple):
+    page: str
+    text: str
+
+
+def read(page: Path) -> str:
+    return page.read_text("utf-8")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
+
+
+def typed() -> list[Line]:
+    """Every command in a block of shell, and those that stand in a sentence."""
+    lines = []
+    for page in PAGES:
+        shell = [line for block in blocks(page, "sh") for line in block.splitlines()]
+        prompts = [
+            line[2:] for block in blocks(page, "console") for line in block.splitlines() if line[:2] == "$ "
+        ]
+        prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+        spoken = re.findall(r"`((?:autograder|make|source|python|pytest) [^`]+)`", prose)
+        lines += [Line(page.name, line) for line in [*shell, *prompts, *spoken] if line.strip()]
+    return list(dict.fromkeys(lines))
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.MULTILINE))
+
+
+def make_variables() -> set[str]:
+    return set(re.findall(r"\$\(([A-Z]+)\)", read(ROOT / "Makefile")))
+
+
+def test_there_is_something_to_test():
+    assert len(typed()) > 25
+    assert {line.page for line in typed()} == {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("line", typed(), ids=lambda line: f"{line.page}: {line.text}")
+def test_command_exists(line):
+    program, *words = shlex.split(line.text, comments=True)
+    if program == "autograder":
+        accepted_by_autograder(words)
+    elif program == "make":
+        accepted_by_make(words)
+    elif program == "pytest":
+        accepted_by_pytest(words)
+    elif program == "python":
+        assert (ROOT / words[0]).is_file()
+    elif program == "source":
+        assert words == [".venv/bin/activate"]
+    else:
+        assert program in TOOLS, f"{program} is not among what the set-up installs"
+        assert shutil.which(
+            program, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        )
+
+
+def accepted_by_autograder(words):
+    """Reads the arguments as the command would, without running it; wrong ones raise."""
+    command, *arguments = words
+    assert command in COMMANDS
+    if arguments:
+        COMMANDS[command].make_context(command, arguments)
+
+
+def accepted_by_make(words):
+    for word in words:
+        name, is_variable, _ = word.partition("=")
+        assert name in (make_variables() if is_variable else make_targets())
+
+
+def accepted_by_pytest(words):
+    paths = [word for word in words if not word.startswith("-")]
+    assert all((ROOT / path).exists() for path in paths)
+    assert {word for word in words if word.startswith("-")} <= {"--submission"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", read(page)):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_files_in_the_layout_exist():
+    (layout,) = re.findall(r"## Where things are\n\n(.*?)\n\n", read(ROOT / "README.md"), re.DOTALL)
+    for line in layout.splitlines():
+        assert (ROOT / line.split()[0]).exists(), line
+
+
+def test_table_of_assignments_is_that_of_the_course():
+    rows = re.findall(
+        r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE
+    )
+    course = [(a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in load_course(ROOT).assignments]
+    assert rows == course
+
+
+def test_example_of_a_failure_is_a_real_one(tmp_path):
+    """The README's excerpt, line by line, is in what `autograder check` says of that mistake; so is the hint."""
+    course = load_course(ROOT)
+    assignment = course.assignment("03_masked_heads")
+    (leak,) = [m for m in load_mistakes(course, assignment) if m.id == "head_without_a_mask"]
+    folder = tmp_path / "assignments" / assignment.name
+    folder.mkdir(parents=True)
+    shutil.copy(course.released_test_file(assignment), folder)
+    (folder / "masked_heads.py").write_text(leak.source, "utf-8")
+    (excerpt,) = blocks(ROOT / "README.md", "console")
+    command, *shown = excerpt.splitlines()
+    program = "from autograder.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *shlex.split(command)[2:]],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+    said = done.stdout.splitlines()
+    assert [line for line in shown if line not in said] == []
+    assert f"*{leak.title}*" in one_line(ROOT / "README.md")
+    assert f"*{leak.hint}*" in one_line(ROOT / "README.md")
+
+
+def one_line(page: Path) -> str:
+    return " ".join(read(page).split())
+
+
+needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+def make(*words: str) -> subprocess.CompletedProcess[str]:
+    """Make as from a fresh terminal, also when these tests were started by make."""
+    inherited = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", *make_variables()}
+    environment = {name: value for name, value in os.environ.items() if name not in inherited}
+    return subprocess.run(["make", *words], cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@needs_make
+def test_make_alone_says_what_it_can_do():
+    said = make().stdout
+    assert all(f"make {target}" in said for target in make_targets() - {"help"})
+
+
+@needs_make
+def test_make_grades_a_folder_with_a_space_in_its_name():
+    done = make("-n", "grade", "SUBMISSIONS=my class", "ASSIGNMENT=03_masked_heads", "JOBS=3")
+    assert (
+        'autograder grade "my class" --output "grades" --assignment "03_masked_heads" --jobs 3' in done.stdout
+    )
+
+
+@needs_make
+def test_make_without_a_folder_makes_a_class_up():
+    done = make("-n", "grade", "OUTPUT=elsewhere")
+    assert "autograder grade examples/class" in done.stdout
+    assert "elsewhere" in done.stdout
+
+
+def test_setup_asks_for_a_newer_python_in_a_sentence(tmp_path):
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+    old.chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "scripts" / "setup", "report"],
+        env={**os.environ, "PYTHON": str(old)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Python 3.10 or later is needed.")
+    assert len(done.stderr.splitlines()) == 1
