@@ -8,6 +8,7 @@ It does not isolate anything either; that is the work of `jail` before `serve` i
 
 from __future__ import annotations
 
+import builtins
 import linecache
 import random
 import socket
@@ -24,6 +25,7 @@ from torch.utils._pytree import tree_map_only
 
 from autograder.sandbox import source
 from autograder.student import wire
+from autograder.student.errors import MIRRORED
 
 _REHEARSAL = """
 import math
@@ -72,8 +74,7 @@ class Link:
             if operation == "return":
                 break
             answer_one(self.server, self.sock, number, operation, arguments)
-        if arguments.get("error"):
-            raise RuntimeError(arguments["error"])
+        raise_told(arguments)
         return self.server.localise(arguments["value"])
 
 
@@ -87,6 +88,9 @@ class TestCallable(nn.Module):
         self.training = bool(description.get("training", True))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call([], args, kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._call([], args, kwargs)
 
     def train(self, mode: bool = True) -> TestCallable:
@@ -112,6 +116,7 @@ class Server:
     def __init__(self, name: str = "submission") -> None:
         self.module = types.ModuleType(name)
         self.objects: list[Any] = []
+        self.numbers: dict[int, int] = {}  # by identity, which lasts because `objects` keeps them alive
         self.graphs: dict[int, tuple[list, list]] = {}
         self.calls = 0
         self.link: Any = None
@@ -169,7 +174,7 @@ class Server:
     def seed(self, seed: int) -> None:
         """Start a test: fixed random numbers, and no graphs of earlier tests."""
         self.graphs.clear()
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed also formats a stack for each accelerator
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every accelerator, too
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
@@ -200,7 +205,7 @@ class Server:
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
             leaves = [tensors[i] for i in wanted] + [
-                p for _, module, _ in watched for p in module.parameters()
+                p for _, module, _ in watched for p in _parameters(module)
             ]
             self.graphs[self.calls] = (outputs, leaves)
             if len(self.graphs) > MAX_GRAPHS:
@@ -215,7 +220,7 @@ class Server:
             "modules": [
                 [number, change] for number, module, old in watched if (change := self.change(module, old))
             ],
-            "generators": [generator.get_state() for generator in generators],
+            "generators": generators,
         }
 
     def backward(self, call: int, gradients: list) -> list:
@@ -250,7 +255,9 @@ class Server:
         return self.localise(value)
 
     def localise(self, value: Any) -> Any:
-        value = tree_map_only(wire.Handle, lambda handle: self.objects[handle.number], value)
+        value = tree_map_only(
+            wire.Handle, lambda handle: self.resolve([handle, handle.description or []]), value
+        )
         return tree_map_only(
             wire.CallableHandle,
             lambda handle: TestCallable(self, handle.number, handle.description or {}),
@@ -266,37 +273,37 @@ class Server:
 
     # ------------------------------------------------------------------ state of modules
 
-    def state(self, module: nn.Module) -> tuple[dict, dict]:
-        """What a call might change: tensors by name, and each submodule's training mode."""
-        tensors = {name: tensor.detach().clone() for name, tensor in _named_tensors(module)}
-        return tensors, {name: sub.training for name, sub in module.named_modules()}
+    def state(self, module: nn.Module) -> tuple[dict, dict, dict]:
+        """What a call might change: tensors by name, which of them want gradients, and modes of training."""
+        now = _named_tensors(module)
+        return {name: t.detach().clone() for name, t in now.items()}, _flags(now), _modes(module)
 
-    def change(self, module: nn.Module, old: tuple[dict, dict]) -> Any:
+    def change(self, module: nn.Module, old: tuple[dict, dict, dict]) -> Any:
         """What a call did change, or None: new values, or a whole description where names came or went."""
-        tensors, modes = old
-        now = dict(_named_tensors(module))
+        tensors, flags, modes = old
+        now = _named_tensors(module)
         if now.keys() != tensors.keys():
             return {"description": self.describe(module)}
         values = {name: t.detach() for name, t in now.items() if _changed(t, tensors[name])}
-        new_modes = {name: sub.training for name, sub in module.named_modules()}
-        if not values and new_modes == modes:
+        new_flags, new_modes = _flags(now), _modes(module)
+        if not values and (new_flags, new_modes) == (flags, modes):
             return None
-        return {"values": values, "modes": new_modes if new_modes != modes else {}}
+        changed_flags = {name: flag for name, flag in new_flags.items() if flag != flags[name]}
+        return {"values": values, "flags": changed_flags, "modes": new_modes if new_modes != modes else {}}
 
     def apply_sync(self, sync: list) -> None:
         for handle, values, requires_grad, modes in sync:
             module = self.objects[handle.number]
-            own = dict(_named_tensors(module))
+            own = _named_tensors(module)
             for name, value in values.items():
                 _assign(own[name], value)
             for name, flag in requires_grad.items():
                 own[name].requires_grad_(flag)
             if len(set(modes.values())) == 1 and "" in modes:
                 module.train(modes[""])
-            else:
-                submodules = dict(module.named_modules())
-                for name, mode in modes.items():
-                    submodules[name].training = mode
+            elif modes:
+                for name, sub in _own_parts(module):
+                    sub.training = modes[name]
 
     # ------------------------------------------------------------------ describing objects
 
@@ -311,33 +318,40 @@ class Server:
         return wire.Handle(self.number(value), self.describe(value))
 
     def number(self, value: Any) -> int:
-        for number, known in enumerate(self.objects):
-            if known is value:
-                return number
-        self.objects.append(value)
-        return len(self.objects) - 1
+        number = self.numbers.setdefault(id(value), len(self.objects))
+        if number == len(self.objects):
+            self.objects.append(value)
+        return number
 
     def describe(self, value: Any) -> dict:
         if not isinstance(value, nn.Module):
             return {"kind": "object", "type": type(value).__name__, "callable": callable(value)}
         first: dict[int, str] = {}
-        parameters = []
-        for name, parameter in value.named_parameters(remove_duplicate=False):
-            known = first.setdefault(id(parameter), name)
-            tied = known != name
-            parameters.append([name, known if tied else parameter.detach(), parameter.requires_grad])
-        persistent = set(value.state_dict(keep_vars=True))
+
+        def once(name: str, tensor: torch.Tensor) -> Any:
+            known = first.setdefault(id(tensor), name)
+            return tensor.detach() if known == name else known  # tied: the name says enough
+
+        parts = _own_parts(value)
         return {
             "kind": "module",
             "type": type(value).__name__,
-            "parameters": parameters,
-            "buffers": [[name, buffer, name in persistent] for name, buffer in value.named_buffers()],
-            "modules": _modules(value),
+            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in _held(parts, "_parameters")],
+            "buffers": [[n, once(n, b), persistent] for n, b, persistent in _held(parts, "_buffers")],
+            "modules": [
+                [name, type(sub).__name__, _torch_base(sub), bool(sub.training), known]
+                for name, sub, known in _parts(value)
+            ],
         }
 
     def describe_error(self, error: BaseException) -> dict:
         frames = [
-            [step.f_code.co_filename, line, source.qualified_name(step.f_code), source.line_of(step.f_code, line)]
+            [
+                step.f_code.co_filename,
+                line,
+                source.qualified_name(step.f_code),
+                source.line_of(step.f_code, line),
+            ]
             for step, line in traceback.walk_tb(error.__traceback__)
             if source.is_students(step.f_code.co_filename)
         ]
@@ -377,7 +391,9 @@ def rehearse() -> None:
     wire.parse(wire.dumps(answer(server, "call", call), server.register))
     server.backward(server.calls, [torch.ones(2, 3, 4)])
     wire.parse(wire.dumps(answer(server, "find", {"name": "nothing"}), server.register))
-    answer(server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []})
+    answer(
+        server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []}
+    )
     for name in ("rehearsal", "rehearsal.py"):
         sys.modules.pop(name, None)
         linecache.cache.pop(name, None)
@@ -387,10 +403,24 @@ def answer_one(server: Server, sock: socket.socket, number: int, operation: str,
     reply = answer(server, operation, arguments)
     _flush()
     try:
-        wire.send(sock, {"id": number, **reply}, register=server.register)
+        frame = wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)
     except wire.WireError as error:
-        problem = {"type": "WireError", "bases": [], "text": str(error), "frames": []}
-        wire.send(sock, {"id": number, "error": problem})
+        frame = wire.dumps({"id": number, "error": unsendable(error)})
+    except BaseException as error:  # the student's own properties and class names may fail, too
+        frame = wire.dumps({"id": number, "error": server.describe_error(error)})
+    wire.send_frame(sock, frame)
+
+
+def unsendable(error: wire.WireError) -> dict:
+    """How a reply that cannot travel is told."""
+    return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
+
+
+def raise_told(answered: dict) -> None:
+    """Raise here what a callable of the test raised there, if it did."""
+    if "error" in answered:
+        kind = answered["type"]
+        raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(answered["error"])
 
 
 def answer(server: Server, operation: str, arguments: dict) -> dict:
@@ -409,23 +439,75 @@ def _flush() -> None:
             continue  # the student closed it, or its file is full
 
 
-def _named_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    yield from module.named_parameters()
-    yield from module.named_buffers()
+def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
+    """(name, module, first name of the same module) of a module and all inside it, in PyTorch's order.
 
-
-def _modules(module: nn.Module) -> list:
-    """[name, class, PyTorch's class, training mode, the first name of the same module] of every submodule."""
+    Read from PyTorch's own books: the student may have overridden `parameters`, `state_dict` and the like.
+    """
     first: dict[int, str] = {}
-    return [
-        [name, type(sub).__name__, _torch_base(sub), sub.training, first.setdefault(id(sub), name)]
-        for name, sub in module.named_modules(remove_duplicate=False)
-    ]
+    found, waiting = [], [("", module)]
+    while waiting:
+        name, part = waiting.pop()
+        known = first.setdefault(id(part), name)
+        found.append((name, part, known))
+        if known == name:
+            inside = [(f"{name}.{key}" if name else key, sub) for key, sub in _book(part, "_modules")]
+            waiting.extend(reversed(inside))
+    return found
+
+
+def _own_parts(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Each module once, by its first name."""
+    return [(name, part) for name, part, known in _parts(module) if known == name]
+
+
+def _held(parts: list, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
+    """(name, tensor, whether state_dict keeps it) of the parameters or buffers in these parts."""
+    for name, part in parts:
+        passing = vars(part).get("_non_persistent_buffers_set", ())
+        for key, tensor in _book(part, book):
+            yield f"{name}.{key}" if name else key, tensor, key not in passing
+
+
+def _book(part: nn.Module, book: str) -> list:
+    return [(key, value) for key, value in vars(part).get(book, {}).items() if value is not None]
+
+
+def _named_tensors(module: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers by name, each once."""
+    parts = _own_parts(module)
+    first: dict[int, tuple[str, torch.Tensor]] = {}
+    for book in ("_parameters", "_buffers"):
+        for name, tensor, _ in _held(parts, book):
+            first.setdefault(id(tensor), (name, tensor))
+    return dict(first.values())
+
+
+def _parameters(module: nn.Module) -> list[torch.Tensor]:
+    return list({id(p): p for _, p, _ in _held(_own_parts(module), "_parameters")}.values())
+
+
+def _flags(tensors: dict[str, torch.Tensor]) -> dict[str, bool]:
+    return {name: tensor.requires_grad and tensor.is_leaf for name, tensor in tensors.items()}
+
+
+def _modes(module: nn.Module) -> dict[str, bool]:
+    return {name: bool(part.training) for name, part in _own_parts(module)}
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    tree_map_only(torch.Tensor, lambda tensor: found.append(tensor) or tensor, value)
+    """The tensors in a result, in the order in which the wire names them."""
+    found, waiting, seen = [], [value], 0
+    while waiting:
+        item, seen = waiting.pop(), seen + 1
+        if seen > wire.MAX_VALUES:
+            raise wire.WireError("it holds too many values")
+        if isinstance(item, torch.Tensor):
+            found.append(item)
+        elif type(item) is list or isinstance(item, tuple):
+            waiting.extend(reversed(item))
+        elif isinstance(item, dict):
+            waiting.extend(reversed(item.values()))
     return found
 
 
@@ -451,6 +533,6 @@ def _torch_base(module: nn.Module) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)[:MAX_ERROR_TEXT]
-    except Exception:  # the student's own __str__ may fail, too
+        return str(str(error)[:MAX_ERROR_TEXT])
+    except BaseException:  # the student's own __str__ may fail, or leave, too
         return ""

@@ -6,17 +6,20 @@
 
 from __future__ import annotations
 
+import random
 import time
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import nn
 
-from autograder.sandbox.worker import Server, answer
+from autograder.records import InfrastructureError
+from autograder.sandbox.worker import Server, answer, raise_told, unsendable
 from autograder.student import wire
 from autograder.student.errors import (
     Frame,
@@ -24,11 +27,15 @@ from autograder.student.errors import (
     StudentCrashed,
     StudentError,
     StudentTimeout,
+    mirrored_name,
     student_raised,
 )
 from autograder.student.transcript import Transcript
 
 RECORDED = {"call", "backward", "get", "convert"}
+MAX_TEST_BYTES = 512 << 20  # what one test may receive; some of it is kept in its transcript
+HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
+MAX_CALLBACKS_INSIDE = 16  # how deeply calls of the test's callables may be nested
 _ENDINGS = {
     "cpu": "Your code used up its processor time.",
     "wall": "Your code used up its time.",
@@ -52,9 +59,11 @@ class Connection:
     """One student's module, wherever it lives. Subclasses say how a request travels."""
 
     def __init__(self) -> None:
+        self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # turns handles into what stands for objects
         self.transcript = Transcript()
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._callables: list[Any] = []
+        self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | None = None
 
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
@@ -63,7 +72,7 @@ class Connection:
             reply = self.exchange(operation, arguments, seconds)
             with malformed("an answer"):
                 if "error" in reply:
-                    raise student_raised(told_exception(reply["error"]))
+                    raise _told_error(reply["error"])
                 value = reply["ok"]
         except StudentError as error:
             if operation in RECORDED:
@@ -91,22 +100,28 @@ class Connection:
     def start_test(self, seed: int) -> Transcript:
         """Forget what earlier tests left behind; returns the transcript that this test will fill."""
         self._callables.clear()
+        self._numbers.clear()
         self.transcript = Transcript()
         self.request("seed", seed=seed)
         return self.transcript
 
     # ------------------------------------------------------------------ callables of the test
 
-    def register(self, value: Any) -> wire.CallableHandle | None:
-        """A handle for an object of the test that the student's code may call back."""
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
+        """A handle for a student's object that lives there, or for one of the test that may be called back."""
+        as_handle = getattr(type(value), "as_handle", None)
+        if as_handle is not None:
+            return as_handle(value)
         if type(value).__module__ == "builtins" and not isinstance(value, _FUNCTIONS):
             return None
-        self._callables.append(value)
-        return wire.CallableHandle(len(self._callables) - 1, {"training": getattr(value, "training", True)})
+        number = self._numbers.setdefault(id(value), len(self._callables))
+        if number == len(self._callables):
+            self._callables.append(value)
+        return wire.CallableHandle(number, {"training": bool(getattr(value, "training", True))})
 
     def own_callable(self, number: int) -> Any:
-        if number >= len(self._callables):
-            raise wire.WireError("an unknown callable")
+        if not 0 <= number < len(self._callables):
+            raise LookupError("an unknown callable")
         return self._callables[number]
 
     def answer_callback(self, frame: dict) -> dict:
@@ -114,13 +129,16 @@ class Connection:
         try:
             function = self.own_callable(int(frame["callback"]))
             path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
+            args, kwargs = self.adopt(self, (args, kwargs))
             with torch.set_grad_enabled(bool(frame["grad"])):
                 return {"value": _call_own(function, path, args, kwargs)}
         except AssertionError as error:
             self._callback_failure = error
-            return {"error": str(error)}
+            return {"error": str(error)[:500], "type": "AssertionError"}
+        except InfrastructureError:
+            raise
         except Exception as error:  # whatever the student's arguments broke in the test's callable
-            return {"error": f"{type(error).__name__}: {error}"[:500]}
+            return {"error": str(error)[:500], "type": mirrored_name(error)}
 
     def _raise_callback_failure(self) -> None:
         failure, self._callback_failure = self._callback_failure, None
@@ -136,38 +154,72 @@ class WorkerConnection(Connection):
         self.worker = worker
         self.call_seconds = call_seconds
         self._number = 0
+        self._callbacks_inside = 0
+        self._received = 0
         self._dead: StudentError | None = None
 
+    def start_test(self, seed: int) -> Transcript:
+        self._received = 0
+        return super().start_test(seed)
+
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
-        if self._dead:
-            raise self._dead
+        self._raise_if_dead()
         seconds = seconds or self.call_seconds
         self._number += 1
         number = self._number
+        try:
+            frame = wire.dumps([number, operation, arguments], self.register)
+        except wire.WireError as error:
+            raise StudentError(f"What the test hands over cannot be sent: {error}.") from None
         deadline = time.monotonic() + seconds
         try:
-            self._send([number, operation, arguments], deadline)
+            wire.send_frame(self.worker.socket, frame, deadline)
             return self._await_reply(number, deadline)
+        except StudentError:
+            raise
         except TimeoutError:
             starved = self.worker.end(kill=True).cpu_seconds < seconds / 2
             self._die(StudentTimeout(f"Your code gave no answer within {seconds:g} seconds.", starved))
         except (EOFError, OSError):
+            self._raise_if_dead()  # it died in a call from inside this one, which knows better why
             self._die(StudentCrashed(self._epitaph()))
         except wire.WireError as error:
             self._die(StudentCrashed(f"What came back could not be read: {error}."))
+        except BaseException:  # the test's alarm: a late answer must not answer the next question
+            self._bury(StudentTimeout("Your code was stopped while the test waited for it."))
+            raise
         raise AssertionError("unreachable")
 
     def _await_reply(self, number: int, deadline: float) -> dict:
         while True:
-            reply = wire.receive(self.worker.socket, deadline)
+            reply = self._receive(deadline)
             if type(reply) is not dict:
                 raise wire.WireError("it is not a reply")
             if "callback" in reply:
-                self._send([number, "return", self.answer_callback(reply)], deadline)
+                answered = [number, "return", self._call_inside(reply)]
+                wire.send(self.worker.socket, answered, deadline, self.register)
                 continue
-            if reply.get("id") != number or ("ok" in reply) == ("error" in reply):
+            if type(reply.get("id")) is not int or reply["id"] != number:
                 raise wire.WireError("it is not the reply to this question")
+            if ("ok" in reply) == ("error" in reply):
+                raise wire.WireError("it is neither an answer nor an error")
             return reply
+
+    def _receive(self, deadline: float) -> Any:
+        header, data = wire.receive_frame(self.worker.socket, deadline)
+        self._received += HEADER_WEIGHT * len(header) + len(data)
+        if self._received > MAX_TEST_BYTES:
+            raise wire.WireError("there is too much of it in one test")
+        return wire.loads(header, data)
+
+    def _call_inside(self, frame: dict) -> dict:
+        if self._callbacks_inside >= MAX_CALLBACKS_INSIDE:
+            raise wire.WireError("calls back are nested too deeply")
+        self._callbacks_inside += 1
+        try:
+            return self.answer_callback(frame)
+        finally:
+            self._callbacks_inside -= 1
 
     @property
     def dead(self) -> bool:
@@ -176,13 +228,17 @@ class WorkerConnection(Connection):
     def close(self) -> None:
         self.worker.close()
 
-    def _send(self, message: list, deadline: float) -> None:
-        wire.send(self.worker.socket, message, deadline, register=self.register)
+    def _raise_if_dead(self) -> None:
+        if self._dead is not None:
+            raise self._dead.with_traceback(None)  # or its traceback would grow with each question
 
     def _die(self, error: StudentError) -> None:
-        self.worker.end(kill=True)
-        self._dead = error
+        self._bury(error)
         raise error from None
+
+    def _bury(self, error: StudentError) -> None:
+        self._dead = error
+        self.worker.end(kill=True)
 
     def _epitaph(self) -> str:
         ending = self.worker.end(kill=False)
@@ -199,17 +255,16 @@ class LoopbackConnection(Connection):
         super().__init__()
         self.server = Server(name)
         self.server.link = self
-        self._random_state = torch.get_rng_state()
+        self._other_random_state = _random_state()
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         arguments = _travelled(arguments, self.register, wire.MAX_DATA)
-        with self._own_random_numbers():
+        with self._other_random_numbers():
             reply = answer(self.server, operation, arguments)
         try:
             return _travelled(reply, self.server.register, wire.MAX_TEXT)
         except wire.WireError as error:
-            problem = RemoteException("WireError", (), str(error))
-            raise student_raised(problem) from None
+            return {"error": unsendable(error)}
 
     def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
         """As `worker.Link`: how the server in this process reaches the test's callables."""
@@ -220,20 +275,22 @@ class LoopbackConnection(Connection):
             "kwargs": kwargs,
             "grad": torch.is_grad_enabled(),
         }
-        reply = self.answer_callback(_travelled(frame, self.server.register, wire.MAX_TEXT))
-        if "error" in reply:
-            raise RuntimeError(reply["error"])
+        frame = _travelled(frame, self.server.register, wire.MAX_TEXT)
+        with self._other_random_numbers():
+            reply = self.answer_callback(frame)
+        raise_told(reply)
         return self.server.localise(_travelled(reply["value"], self.register, wire.MAX_DATA))
 
     @contextmanager
-    def _own_random_numbers(self) -> Iterator[None]:
-        outside = torch.get_rng_state()
-        torch.set_rng_state(self._random_state)
+    def _other_random_numbers(self) -> Iterator[None]:
+        """Change sides: the module's random numbers inside a request, the test's inside a call back."""
+        here = _random_state()
+        _set_random_state(self._other_random_state)
         try:
             yield
         finally:
-            self._random_state = torch.get_rng_state()
-            torch.set_rng_state(outside)
+            self._other_random_state = _random_state()
+            _set_random_state(here)
 
 
 @contextmanager
@@ -243,20 +300,33 @@ def malformed(what: str) -> Iterator[None]:
         yield
     except StudentError:
         raise
-    except (
-        AttributeError,
-        IndexError,
-        KeyError,
-        OverflowError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except Exception as error:
         raise StudentCrashed(f"What came back is not {what} ({type(error).__name__}).") from None
 
 
 def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
-    return wire.parse(wire.dumps(value, register), max_text)
+    return wire.parse(wire.dumps(value, register, max_text), max_text)
+
+
+def _as_it_is(connection: Connection, value: Any) -> Any:
+    return value
+
+
+def _random_state() -> tuple:
+    return torch.default_generator.get_state(), np.random.get_state(), random.getstate()
+
+
+def _set_random_state(state: tuple) -> None:
+    of_torch, of_numpy, of_python = state
+    torch.default_generator.set_state(of_torch)
+    np.random.set_state(of_numpy)
+    random.setstate(of_python)
+
+
+def _told_error(claim: dict) -> StudentError:
+    if claim["type"] == "WireError":
+        return StudentCrashed("What your code gave back is too much, or nested too deeply, to be looked at.")
+    return student_raised(told_exception(claim))
 
 
 def told_exception(claim: dict) -> RemoteException:
@@ -290,7 +360,7 @@ def _own_attribute(thing: Any, name: str) -> Any:
     authored = name in vars(thing) or any(
         name in vars(kind)
         for kind in type(thing).__mro__
-        if not kind.__module__.startswith(("builtins", "torch."))
+        if not kind.__module__.startswith(("builtins", "torch.", "autograder.student."))
     )
     if name.startswith("_") or not authored:
         raise AttributeError(f"the model that the test handed over has no attribute {name!r}")

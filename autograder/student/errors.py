@@ -58,7 +58,7 @@ class StudentRaised(StudentError):
         return self.remote.text
 
 
-_MIRRORED = frozenset(
+MIRRORED = frozenset(
     [
         "ArithmeticError",
         "AssertionError",
@@ -87,8 +87,14 @@ _MIRRORED = frozenset(
 
 def student_raised(remote: RemoteException) -> StudentRaised:
     """The exception to raise here for one that was raised there."""
-    base = next((name for name in remote.bases if name in _MIRRORED), "Exception")
+    base = next((name for name in remote.bases if name in MIRRORED), "Exception")
     return _mirror(base)(remote)
+
+
+def mirrored_name(error: BaseException) -> str:
+    """The built-in type by which the other side shall know an error of ours."""
+    names = [base.__name__ for base in type(error).__mro__]
+    return next((name for name in names if name in MIRRORED), "RuntimeError")
 
 
 @cache

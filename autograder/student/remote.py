@@ -20,15 +20,16 @@ from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from autograder.student.connection import Connection, malformed
 from autograder.student.errors import MissingName, RemoteException, StudentError, StudentRaised
-from autograder.student.wire import CallableHandle, Handle
+from autograder.student.wire import CallableHandle, Handle, Opaque
 
-MAX_SUBMODULES = 2000
+MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
 
 
 class RemoteStudent:
     """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`, `student.CONSTANT`."""
 
     def __init__(self, connection: Connection, load_errors: list[RemoteException] = ()) -> None:  # type: ignore[assignment]
+        connection.adopt = adopt
         self._connection = connection
         self._load_errors = load_errors
         self._found: dict[str, Any] = {}
@@ -43,11 +44,11 @@ class RemoteStudent:
     def _find(self, name: str) -> Any:
         found = self._connection.request("find", name=name)
         with malformed("a name's description"):
-            kind = found["kind"]
+            kind = str(found["kind"])
+            if kind == "value":
+                return adopt(self._connection, found["value"])
         if kind == "missing":
             raise MissingName(self._missing(name))
-        if kind == "value":
-            return adopt(self._connection, found.get("value"))
         if kind == "class":
             return RemoteClass(self._connection, None, [name])
         return RemoteFunction(self._connection, None, [name])
@@ -101,8 +102,20 @@ class RemoteObject:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self._connection, [self._handle, []], args, kwargs)
 
+    def as_handle(self) -> Handle:
+        """What travels in its place."""
+        return self._handle
+
+    def __eq__(self, other: Any) -> Any:
+        answer = call(self._connection, [self._handle, ["__eq__"]], (other,), {})
+        return NotImplemented if isinstance(answer, Opaque) else answer
+
+    __hash__ = object.__hash__
+
     def __len__(self) -> int:
-        return int(call(self._connection, [self._handle, ["__len__"]], (), {}))
+        found = call(self._connection, [self._handle, ["__len__"]], (), {})
+        with malformed("a length"):
+            return len(range(found))
 
     def __getitem__(self, key: Any) -> Any:
         return call(self._connection, [self._handle, ["__getitem__"]], (key,), {})
@@ -123,6 +136,10 @@ class Mirror(nn.Module):
         if not isinstance(root, RemoteModule):
             raise ReferenceError("keep the student's module itself while you use a part of it")
         return root
+
+    def as_handle(self) -> Handle:
+        """What travels in its place: the whole module's number, and the way to this part."""
+        return Handle(self._module()._handle.number, self._path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         module = self._module()
@@ -205,23 +222,22 @@ class RemoteModule(Mirror):
         """Take over a description: modules, parameters and buffers come, change or go."""
         with malformed("a description of a module"):
             description = handle.description
+            known = dict(self.named_parameters(remove_duplicate=False))
             places = self._place_modules(description["modules"])
-            self._place_parameters(description["parameters"], places)
-            for name, value, persistent in description["buffers"]:
-                place, leaf = _slot(name, places)
-                place._buffers[leaf] = _tensor(value).clone()
-                if not persistent:
-                    place._non_persistent_buffers_set.add(leaf)
+            self._place_parameters(description["parameters"], places, known)
+            self._place_buffers(description["buffers"], places)
+            _count_entries(self, {})
         self._sent.clear()
         self._sent.update({name: tensor.detach().clone() for name, tensor in self._named_tensors().items()})
         self._sent_flags.clear()
         self._sent_flags.update({name: p.requires_grad for name, p in self.named_parameters()})
 
     def _place_modules(self, modules: list) -> dict[str, Mirror]:
-        if len(modules) > MAX_SUBMODULES:
-            raise ValueError("too many submodules")
         places: dict[str, Mirror] = {"": self}
         old = dict(self.named_modules())
+        for part in old.values():  # what is not described again is gone
+            for book in (part._modules, part._parameters, part._buffers, part._non_persistent_buffers_set):
+                book.clear()
         root = weakref.ref(self)
         for name, kind, base, training, first in modules:
             if not name:
@@ -232,24 +248,37 @@ class RemoteModule(Mirror):
             else:
                 place, leaf = _slot(name, places)
                 known = old.get(name)
-                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), str(kind), str(base))
+                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), "", "")
+                part.__dict__.update(kind=str(kind), base=str(base))
                 place._modules[leaf] = places[name] = part
             places[name].training = bool(training)
         self.__dict__["_modes"] = {name: part.training for name, part in self.named_modules()}
         return places
 
-    def _place_parameters(self, parameters: list, places: dict[str, Mirror]) -> None:
+    def _place_parameters(
+        self, parameters: list, places: dict[str, Mirror], known: dict[str, nn.Parameter]
+    ) -> None:
+        placed: dict[str, nn.Parameter] = {}
         for name, value, requires_grad in parameters:
             place, leaf = _slot(name, places)
+            parameter = known.get(name)
             if isinstance(value, str):
-                place._parameters[leaf] = self.get_parameter(value)  # tied to an earlier one
-                continue
-            known = place._parameters.get(leaf)
-            if known is not None and known.device == _tensor(value).device:
-                known.data = value
-                known.requires_grad_(bool(requires_grad))
+                parameter = placed[value]  # tied to an earlier one
+            elif parameter is None or parameter.device != _tensor(value).device or _among(parameter, placed):
+                parameter = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
             else:
-                place._parameters[leaf] = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
+                _renew(parameter, value)
+                parameter.requires_grad_(bool(requires_grad))
+            place._parameters[leaf] = placed[name] = parameter
+
+    def _place_buffers(self, buffers: list, places: dict[str, Mirror]) -> None:
+        placed: dict[str, Tensor] = {}
+        for name, value, persistent in buffers:
+            place, leaf = _slot(name, places)
+            buffer = placed[value] if isinstance(value, str) else _tensor(value)
+            place._buffers[leaf] = placed[name] = buffer
+            if not persistent:
+                place._non_persistent_buffers_set.add(leaf)
 
     def _named_tensors(self) -> dict[str, Tensor]:
         return {**dict(self.named_parameters()), **dict(self.named_buffers())}
@@ -282,8 +311,11 @@ class RemoteModule(Mirror):
             return
         tensors = self._named_tensors()
         for name, value in change["values"].items():
-            tensors[name].data = _tensor(value)
+            _renew(tensors[name], _tensor(value))
             self._sent[name] = value.clone()
+        for name, flag in change["flags"].items():
+            self._sent_flags[name] = bool(flag)
+            tensors[name].requires_grad_(bool(flag))
         parts = dict(self.named_modules())
         for name, mode in change["modes"].items():
             parts[name].training = self._modes[name] = bool(mode)
@@ -297,7 +329,7 @@ class _Boundary(torch.autograd.Function):
         ctx: Any, connection: Connection, number: int, flags: list, results: list, *inputs: Tensor
     ) -> Any:
         ctx.connection, ctx.number, ctx.flags = connection, number, flags
-        ctx.shapes = [tensor.shape for tensor in inputs]
+        ctx.kinds = [_kind(tensor) for tensor in inputs]
         ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(results, flags) if not flag])
         ctx.set_materialize_grads(False)
         return tuple(results)
@@ -308,19 +340,18 @@ class _Boundary(torch.autograd.Function):
         wanted = [gradient if flag else None for gradient, flag in zip(gradients, ctx.flags)]
         found = ctx.connection.request("backward", call=ctx.number, gradients=wanted)
         with malformed("a list of gradients"):
-            if len(found) != len(ctx.shapes):
+            if type(found) is not list or len(found) != len(ctx.kinds):
                 raise ValueError("wrong number of gradients")
-            for gradient, shape in zip(found, ctx.shapes):
-                if gradient is not None and _tensor(gradient).shape != shape:
-                    raise ValueError("wrong shape of a gradient")
+            for gradient, kind in zip(found, ctx.kinds):
+                if gradient is not None and _kind(_tensor(gradient)) != kind:
+                    raise ValueError("wrong shape or type of a gradient")
         return (None, None, None, None, *found)
 
 
 def call(connection: Connection, target: list, args: tuple, kwargs: dict, modules: tuple = ()) -> Any:
     """Call what `target` ([handle or None, path]) leads to, as if it were here: state, gradients, changed inputs."""
     participants = {module._handle.number: module for module in (*modules, *_modules_in((args, kwargs)))}
-    sent = tree_map_only((RemoteModule, RemoteObject), lambda thing: thing._handle, (args, kwargs))
-    leaves, _ = tree_flatten(sent)
+    leaves, _ = tree_flatten((args, kwargs))
     inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     generators = [leaf for leaf in leaves if isinstance(leaf, torch.Generator)]
     grad = torch.is_grad_enabled()
@@ -328,8 +359,8 @@ def call(connection: Connection, target: list, args: tuple, kwargs: dict, module
     reply = connection.request(
         "call",
         target=target,
-        args=sent[0],
-        kwargs=sent[1],
+        args=args,
+        kwargs=kwargs,
         sync=[change for module in participants.values() for change in module.changes()],
         grad=grad,
         wanted=wanted,
@@ -351,7 +382,7 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
             raise AttributeError(path[-1]) from None
         raise
     with malformed("an attribute"):
-        if found["kind"] == "value":
+        if str(found["kind"]) == "value":
             return adopt(connection, found["value"])
     if modules:
         return lambda *args, **kwargs: call(connection, [handle, path], args, kwargs, modules)
@@ -387,14 +418,16 @@ def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participant
     """Make here what the call changed there: its inputs, its modules, the state of generators."""
     with torch.no_grad():
         for index, value in reply["mutated"]:
+            if type(index) is not int or not 0 <= index < len(inputs):
+                raise IndexError("there is no such input")
             if inputs[index].shape == _tensor(value).shape:
                 inputs[index].copy_(value)
             else:
                 inputs[index].data = value
     for number, change in reply["modules"]:
         participants[number].take_over(change)
-    for generator, state in zip(generators, reply["generators"]):
-        generator.set_state(state)
+    for generator, advanced in zip(generators, reply["generators"]):
+        generator.set_state(advanced.get_state())
 
 
 def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:
@@ -412,9 +445,9 @@ def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -
 
 
 def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
-    """Where a dotted name belongs. Names come from the student: identifiers only, and parents must exist."""
+    """Where a dotted name belongs. Names come from the student: they are only data, and parents must exist."""
     parent, _, leaf = name.rpartition(".")
-    if len(name) > 500 or not leaf.replace("_", "a").isalnum() or leaf.startswith("__"):
+    if len(name) > 500 or not leaf or not leaf.isprintable() or leaf.startswith("__"):
         raise ValueError(f"a strange name: {name[:80]!r}")
     return places[parent], leaf
 
@@ -423,6 +456,33 @@ def _tensor(value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         raise TypeError("a tensor was expected")
     return value
+
+
+def _renew(tensor: Tensor, value: Tensor) -> None:
+    """New data in place of the old, and a gradient that fits them."""
+    gradient, tensor.grad = tensor.grad, None
+    tensor.data = value
+    if gradient is not None and gradient.shape == value.shape:
+        tensor.grad = gradient.to(value)
+
+
+def _among(tensor: Tensor, placed: dict[str, nn.Parameter]) -> bool:
+    return any(tensor is other for other in placed.values())
+
+
+def _kind(tensor: Tensor) -> tuple:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+def _count_entries(part: Mirror, counted: dict[Mirror, int]) -> int:
+    """How many names a state_dict would have. Raises ValueError for too many, or for a module inside itself."""
+    if part not in counted:
+        counted[part] = MAX_ENTRIES  # while it is being counted
+        inside = sum(_count_entries(sub, counted) for sub in part._modules.values())
+        counted[part] = 1 + len(part._parameters) + len(part._buffers) + inside
+    if counted[part] >= MAX_ENTRIES:
+        raise ValueError("it has too many names, or holds itself")
+    return counted[part]
 
 
 def _same(tensor: Tensor, sent: Tensor) -> bool:

@@ -16,7 +16,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ MAX_VALUES = 50_000
 MAX_DEPTH = 40
 MAX_TEXT = 64 << 10
 LONG_TEXT = 16 << 10  # longer texts travel beside the header, as bytes
+PIECE = 1 << 20  # room is made for at most this much, and then for as much again as has really come
 
 _TORCH_DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -38,6 +39,8 @@ _TORCH_DTYPES = {
 }  # fmt: skip
 _NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
 _LENGTHS = struct.Struct("!II")
+_GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
+_GENERATOR_NUMBERS = 624
 
 
 class WireError(Exception):
@@ -67,18 +70,18 @@ class CallableHandle:
     """A callable that stays on the test's side and is called back; `description` as for `Handle`."""
 
     number: int
-    description: Any = None
+    description: Any = field(default=None, compare=False)
 
 
 Register = Callable[[Any], "Handle | CallableHandle | None"]
 
 
-def dumps(value: Any, register: Register | None = None) -> bytes:
+def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA) -> bytes:
     """One frame that holds `value`. `register` may give a handle to an object that must stay here.
 
     Raises WireError when the value is too large, too long or nested too deeply.
     """
-    encoder = _Encoder(register)
+    encoder = _Encoder(register, max_text)
     header = json.dumps(encoder.encode(value, 0)).encode()
     if len(header) > MAX_HEADER:
         raise WireError("it holds too many values or too long a text")
@@ -90,8 +93,10 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
     try:
         decoder = _Decoder(data, max_text)
         value = decoder.decode(json.loads(header.decode("utf-8")), 0)
-    except (ValueError, TypeError, RuntimeError, MemoryError, OverflowError) as error:
-        raise WireError(f"{type(error).__name__}: {error}"[:200]) from None
+    except WireError:
+        raise
+    except Exception as error:  # json, torch and numpy each have their own; their words would be the sender's
+        raise WireError(f"it is not a frame ({type(error).__name__})") from None
     if decoder.position != len(data):
         raise WireError("bytes are left over")
     return value
@@ -99,6 +104,8 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
 
 def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
     """The value of one whole frame, as `dumps` made it."""
+    if len(frame) < _LENGTHS.size:
+        raise WireError("a frame is too short")
     header_length, _ = _LENGTHS.unpack_from(frame)
     data_start = _LENGTHS.size + header_length
     return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
@@ -108,10 +115,15 @@ def send(
     sock: socket.socket, value: Any, deadline: float | None = None, register: Register | None = None
 ) -> None:
     """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot hang us."""
-    frame = memoryview(dumps(value, register))
-    while frame:
+    send_frame(sock, dumps(value, register), deadline)
+
+
+def send_frame(sock: socket.socket, frame: bytes, deadline: float | None = None) -> None:
+    """As `send`, for a frame that `dumps` has made."""
+    rest = memoryview(frame)
+    while rest:
         _arm(sock, deadline)
-        frame = frame[sock.send(frame) :]
+        rest = rest[sock.send(rest) :]
 
 
 def receive(sock: socket.socket, deadline: float | None = None, max_text: int = MAX_TEXT) -> Any:
@@ -119,11 +131,15 @@ def receive(sock: socket.socket, deadline: float | None = None, max_text: int = 
 
     Raises EOFError when the peer hung up, TimeoutError, or WireError.
     """
+    return loads(*receive_frame(sock, deadline), max_text)
+
+
+def receive_frame(sock: socket.socket, deadline: float | None = None) -> tuple[bytearray, bytearray]:
+    """Header and data of one frame, still to be read by `loads`; raises as `receive` does."""
     header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
-        raise WireError(f"a frame of {header_length} + {data_length} bytes is too large")
-    header = _exactly(sock, header_length, deadline)
-    return loads(header, _exactly(sock, data_length, deadline), max_text)
+        raise WireError("a frame is too large")
+    return _exactly(sock, header_length, deadline), _exactly(sock, data_length, deadline)
 
 
 def _arm(sock: socket.socket, deadline: float | None) -> None:
@@ -136,11 +152,13 @@ def _arm(sock: socket.socket, deadline: float | None) -> None:
 
 
 def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytearray:
-    buffer = bytearray(count)
-    view, filled = memoryview(buffer), 0
+    buffer, filled = bytearray(min(count, PIECE)), 0
     while filled < count:
+        if filled == len(buffer):
+            buffer += bytes(min(count - filled, filled))  # a length is a claim; what came is a fact
         _arm(sock, deadline)
-        got = sock.recv_into(view[filled:])
+        with memoryview(buffer) as view:
+            got = sock.recv_into(view[filled:])
         if not got:
             raise EOFError("the other side hung up")
         filled += got
@@ -154,14 +172,19 @@ def _clean(text: str) -> str:
 class _Encoder:
     """A plain object, not nested functions: closures that call each other are cycles which keep buffers alive."""
 
-    def __init__(self, register: Register | None) -> None:
+    def __init__(self, register: Register | None, max_text: int) -> None:
         self.register = register
+        self.max_text = max_text
         self.chunks: list[Any] = []
         self.size = 0
+        self.values = 0
 
     def encode(self, value: Any, depth: int) -> Any:
+        self.values += 1
         if depth > MAX_DEPTH:
             raise WireError("it is nested too deeply")
+        if self.values > MAX_VALUES:
+            raise WireError("it holds too many values")
         kind = type(value)
         if value is None or kind is bool or kind is float:
             return value
@@ -181,15 +204,15 @@ class _Encoder:
         return self._other(value, depth)
 
     def _other(self, value: Any, depth: int) -> Any:
-        if isinstance(value, np.generic):
-            return self.encode(value.item(), depth + 1)
+        if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
+            return self.encode(item, depth + 1)
         if isinstance(value, np.ndarray):
             return self._array(value)
         if type(value) is bytes:
             return {"!bytes": self._append(value)}
-        if isinstance(value, torch.dtype):
+        if isinstance(value, torch.dtype) and value in _TORCH_DTYPES.values():
             return {"!dtype": str(value).removeprefix("torch.")}
-        if isinstance(value, torch.Generator):
+        if isinstance(value, torch.Generator) and value.device.type == "cpu":
             return {"!generator": self._tensor(value.get_state())}
         if isinstance(value, Opaque):
             return {"!opaque": value.kind}
@@ -203,8 +226,10 @@ class _Encoder:
         return {"!opaque": _clean(str(type(value).__name__))[:80]}
 
     def _text(self, text: str) -> Any:
-        cleaned = _clean(text)
-        return cleaned if len(cleaned) <= LONG_TEXT else {"!text": self._append(cleaned.encode())}
+        raw = text.encode("utf-8", "replace")
+        if len(raw) > self.max_text:
+            raise WireError("a text is too long")
+        return raw.decode() if len(raw) <= LONG_TEXT else {"!text": self._append(raw)}
 
     def _append(self, chunk: Any) -> int:
         size = len(chunk)
@@ -244,7 +269,7 @@ class _Decoder:
 
     def decode(self, value: Any, depth: int) -> Any:
         self.values += 1
-        if self.values > MAX_VALUES or depth > 2 * MAX_DEPTH:
+        if self.values > MAX_VALUES or depth > 2 * MAX_DEPTH + 2:  # a tag and its list are two levels
             raise WireError("too many values, or nested too deeply")
         kind = type(value)
         if value is None or kind is bool or kind is float:
@@ -270,10 +295,13 @@ class _Decoder:
         return tuple(self.decode(_list(content), depth))
 
     def _dict(self, content: Any, depth: int) -> dict:
-        pairs = [(self.decode(k, depth), self.decode(v, depth)) for k, v in _list(content)]
-        if not all(type(k) in (str, int, float, bool, tuple, type(None)) for k, _ in pairs):
+        pairs = [(self.decode(k, depth), self.decode(v, depth)) for k, v in map(_list, _list(content))]
+        if not all(_is_plain(key) for key, _ in pairs):
             raise WireError("a key of a dict is not plain data")
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise WireError("a dict has a key twice")
+        return found
 
     def _take(self, size: Any) -> memoryview:
         if type(size) is not int or not 0 <= size <= len(self.data) - self.position:
@@ -325,6 +353,7 @@ class _Decoder:
         state = self.decode(content, depth)
         if not isinstance(state, torch.Tensor) or state.dtype is not torch.uint8:
             raise WireError("a generator's state is not a tensor of bytes")
+        _check_generator(state)
         generator = torch.Generator()
         generator.set_state(state)
         return generator
@@ -351,6 +380,21 @@ def _size(shape: list[int], itemsize: int) -> int:
     for length in shape:
         size *= length
     return size
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a key is data through and through: comparing it with another can neither fail nor surprise."""
+    if type(key) is tuple:
+        return all(map(_is_plain, key))
+    return key is None or type(key) in (str, int, float, bool)
+
+
+def _check_generator(state: torch.Tensor) -> None:
+    """PyTorch believes what a state says of its own position, and would read beyond its numbers."""
+    raw = state.numpy().tobytes()
+    _, left, _, position = _GENERATOR.unpack_from(raw)
+    if left < 1 or left + position > _GENERATOR_NUMBERS + 1:
+        raise WireError("a generator's state contradicts itself")
 
 
 def _list(content: Any) -> list:
