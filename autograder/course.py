@@ -101,6 +101,10 @@ class CourseFile(_Record):
         default="hints",
         description="What students see of hidden tests: sentences and hints, or inputs and numbers, too.",
     )
+    database: Text | None = Field(
+        default=None,
+        description="The gradebook's address for nbgrader, such as `postgresql://host/name`; without it, a file.",
+    )
     limits: Limits = Limits()
     assignments: tuple[Assignment, ...] = Field(strict=False)
 

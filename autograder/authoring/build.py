@@ -103,7 +103,7 @@ def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]
     problems: list[str] = []
     for assignment in assignments:
         try:
-            texts |= _released(course, assignment)
+            texts |= released(course, assignment)
         except CourseError as error:
             problems += error.problems
     if problems:
@@ -111,7 +111,8 @@ def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]
     return texts
 
 
-def _released(course: Course, assignment: Assignment) -> dict[Path, str]:
+def released(course: Course, assignment: Assignment) -> dict[Path, str]:
+    """Every file that students receive of an assignment and its text; raises CourseError like `build`."""
     document = load_document(course, assignment)
     texts = {
         course.stub_file(assignment): document.stub,
@@ -298,7 +299,7 @@ def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None 
     secrets = _secrets(document)
     hidden = [re.compile(rf"\b{name}\b") for name in _hidden_tests(course, assignment)]
     found: dict[str, None] = {}
-    for label, text in _released_texts(course, assignment, texts or _released(course, assignment)):
+    for label, text in _released_texts(course, assignment, texts or released(course, assignment)):
         shown = [_squeezed(line) for line in _strings(label, text)]
         for secret, line in secrets.items():
             if any(secret in other for other in shown):

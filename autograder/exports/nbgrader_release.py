@@ -1,0 +1,62 @@
+"""`nbgrader generate_assignment` for this course: what students receive, the same as `autograder build` makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbgrader.converters.base import BaseConverter, NbGraderException
+from nbgrader.utils import find_all_files
+
+from autograder.authoring.build import released
+from autograder.course import Assignment, Course, CourseError, load_course
+from autograder.exports.nbgrader_settings import write_source
+
+
+class ReleaseExporter(NotebookExporter):
+    """Gives nbgrader the student's notebook made from the solution's `.py`, and the files that belong to it.
+
+    The solution's `.py` is the only source: changes to the notebook beside it are overwritten.
+    """
+
+    def __init__(self, config: Any = None, **kwargs: Any) -> None:
+        super().__init__(config=config, **kwargs)
+        self.course, self.assignment = open_course(self.parent)
+
+    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> tuple[str, Any]:
+        """The released notebook, whatever the file holds; the other files go with it as `outputs`."""
+        try:
+            write_source(self.course, self.assignment)
+            texts = released(self.course, self.assignment)
+        except CourseError as error:
+            raise refusal(self.parent, str(error)) from None
+        notebook = nbformat.reads(texts.pop(self.course.notebook_file(self.assignment)), as_version=4)
+        output, resources = self.from_notebook_node(notebook, resources, **kwargs)
+        resources["outputs"] = {file.name: text.encode("utf-8") for file, text in texts.items()}
+        return output, resources
+
+
+def open_course(converter: BaseConverter) -> tuple[Course, Assignment]:
+    """The course in nbgrader's folder and the assignment that it works on; raises NbGraderException with a sentence."""
+    folder = converter.coursedir
+    try:
+        course = load_course(folder.root)
+        assignment = course.assignment(folder.assignment_id)
+    except CourseError as error:
+        raise refusal(converter, str(error)) from None
+    source = folder.format_path(folder.source_directory, ".", assignment.name)
+    copied = find_all_files(source, [*folder.ignore, "*.ipynb"])
+    if copied:
+        raise refusal(
+            converter,
+            f"nbgrader would copy {copied[0]} to students. Use this course's own nbgrader_config.py, "
+            "whose CourseDirectory.ignore keeps solutions where they are.",
+        )
+    return course, assignment
+
+
+def refusal(converter: BaseConverter, sentence: str) -> NbGraderException:
+    """The exception that ends a command of nbgrader without a traceback; its sentence is in the log."""
+    converter.log.error(sentence)
+    return NbGraderException(sentence)

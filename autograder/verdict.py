@@ -1,0 +1,78 @@
+"""How a part stands, as text and as HTML: for a student's notebook, and for the cells that nbgrader shows.
+
+The HTML carries its own styles and takes its text colour from the page, so it reads well on white and on black.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+
+from autograder.records import TestResult
+
+MARKS = {"passed": "✓", "failed": "✗", "skipped": "·", "timeout": "⏱", "crashed": "✗"}
+WORDS = {
+    "passed": "works",
+    "failed": "not yet",
+    "skipped": "waits",
+    "timeout": "too slow",
+    "crashed": "crashed",
+}
+_GREEN, _RED, _GREY = "#1a7f37", "#c62828", "#5f6670"  # white text on each has a contrast above 5 : 1
+_COLOURS = {"passed": _GREEN, "skipped": _GREY}
+_PILL = "display:inline-block;min-width:4.6em;margin-right:.6em;padding:0 .5em;border-radius:.6em;text-align:center"
+_CODE = re.compile(r"`([^`\n]+)`")
+
+
+def as_text(
+    heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = ""
+) -> str:
+    """A part for a terminal: the heading, what to know first, a line a test with its sentence and hint."""
+    lines = [heading, *notes]
+    asked: set[str] = set()
+    for result in results:
+        lines.append(f"{MARKS[result.outcome]} {result.title}")
+        lines += [f"    {line}" for line in _sentences(result, asked)]
+    return "\n".join([*lines, foot] if foot else lines)
+
+
+def as_html(
+    heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = ""
+) -> str:
+    """The same as a small piece of a page."""
+    results = tuple(results)
+    done = bool(results) and all(result.outcome == "passed" for result in results)
+    asked: set[str] = set()
+    rows = "".join(_row(result, asked) for result in results)
+    pieces = [f'<p style="margin:.2em 0"><strong>{prose(heading)}</strong></p>']
+    pieces += [f'<p style="margin:.2em 0">{prose(note)}</p>' for note in notes]
+    pieces += [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
+    pieces += [f'<p style="margin:.2em 0">{prose(foot)}</p>'] if foot else []
+    edge = (
+        f"border-left:4px solid {_GREEN if done else _GREY};padding:.2em .9em;margin:.4em 0;line-height:1.5"
+    )
+    return f'<div role="status" style="{edge}">{"".join(pieces)}</div>'
+
+
+def prose(text: str) -> str:
+    """Text as HTML: escaped, with `names` as code."""
+    shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return _CODE.sub(r"<code>\1</code>", html.escape(shown))
+
+
+def _sentences(result: TestResult, asked: set[str]) -> list[str]:
+    """What there is to say of a test; a hint is told once."""
+    told = [] if result.outcome in ("passed", "skipped") else (result.message or "").split("\n")
+    if result.hint and result.hint not in asked:
+        asked.add(result.hint)
+        told.append(f"→ {result.hint}")
+    return [line for line in told if line]
+
+
+def _row(result: TestResult, asked: set[str]) -> str:
+    colour = _COLOURS.get(result.outcome, _RED)
+    pill = f'<span style="{_PILL};background:{colour};color:#fff">{MARKS[result.outcome]} {WORDS[result.outcome]}</span>'
+    told = "\n".join(_sentences(result, asked))
+    more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em 5.8em">{prose(told)}</div>' if told else ""
+    return f'<li style="margin:.25em 0">{pill}{prose(result.title)}{more}</li>'
