@@ -1,0 +1,262 @@
+"""What students might hand in for an assignment: right, wrong, unfinished, crashing, looping.
+
+All of it is made from the solution document: gaps filled or put back, known mistakes, other right answers.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import itertools
+import random
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import nbformat
+
+from autograder.authoring.build import to_notebook
+from autograder.authoring.document import BEGIN, END, Gap, load_document
+from autograder.authoring.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course import Assignment, Course
+
+Kind = Literal[
+    "right",
+    "alternative",
+    "notebook",
+    "both_files",
+    "mistake",
+    "two_mistakes",
+    "unfinished",
+    "stub",
+    "crash",
+    "loop",
+    "exit",
+    "memory",
+    "syntax_error",
+    "latin1",
+    "nothing",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_CRASH = "import my_notes_on_my_other_computer"
+_TROUBLE: Mapping[Kind, tuple[str, ...]] = {
+    "loop": ("step = 0", "while step < 10:", "    step = step * 2"),
+    "exit": ("import os", "os._exit(0)"),
+    "memory": ("everything = []", "while True:", "    everything.append(bytes(10_000_000))"),
+}
+_WRONG_NOTEBOOKS = 0.4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Files by name, and what is true of them: the mistakes in them, the functions left unwritten."""
+
+    kind: Kind
+    files: tuple[tuple[str, bytes], ...]
+    mistakes: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> Literal["full", "part", "none"]:
+        """The marks it should get: all, not all, or none."""
+        if self.kind in ("stub", "crash", "syntax_error", "latin1", "nothing"):
+            return "none"
+        right = self.kind in ("right", "alternative", "notebook", "both_files") and not self.mistakes
+        return "full" if right else "part"
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Lines `begin` to `end` of the solution, counted from 0 and without the last, give way to others."""
+
+    begin: int
+    end: int
+    lines: tuple[str, ...]
+
+
+class AnswerBook:
+    """Answers to one assignment. Raises CourseError when its solution, mistakes or alternatives are broken."""
+
+    def __init__(self, course: Course, assignment: Assignment, rng: random.Random) -> None:
+        self.assignment = assignment
+        self._document = load_document(course, assignment)
+        self._lines = self._document.text.rstrip().split("\n")
+        self._alternatives = load_alternatives(course, assignment)
+        mistakes = list(load_mistakes(course, assignment))
+        rng.shuffle(mistakes)  # the first are this class's favourites
+        self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
+        self._pairs = [pair for pair in itertools.combinations(self._changes, 2) if self._fit(*pair)]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of answers that this assignment can have."""
+        missing: set[Kind] = set()
+        if not self._alternatives:
+            missing.add("alternative")
+        if not self._changes:
+            missing.add("mistake")
+        if not self._pairs:
+            missing.add("two_mistakes")
+        if len(self._document.gaps) < 2:
+            missing.add("unfinished")
+        return tuple(kind for kind in KINDS if kind not in missing)
+
+    def answer(self, kind: Kind, rng: random.Random) -> Answer:
+        """An answer of this kind; the same `rng` gives the same bytes."""
+        if kind in ("right", "crash", "syntax_error", "latin1"):
+            return self._in_one_file(kind, rng)
+        if kind in _TROUBLE:
+            gap = self._document.gaps[-1] if kind == "loop" else rng.choice(self._document.gaps)
+            return self._module(kind, _trimmed(self._text(first={gap: _TROUBLE[kind]}), rng))
+        if kind == "alternative":
+            return self._module(kind, rng.choice(self._alternatives)[1])
+        if kind == "stub":
+            return self._module(kind, self._document.stub)
+        if kind == "unfinished":
+            return self._unfinished(rng)
+        if kind in ("mistake", "two_mistakes"):
+            return self._with_mistakes(kind, rng)
+        if kind in ("notebook", "both_files"):
+            return self._with_notebook(kind, rng)
+        return Answer(kind, ())
+
+    # -- kinds ------------------------------------------------------------------------------------
+
+    def _in_one_file(self, kind: Kind, rng: random.Random) -> Answer:
+        text = _trimmed(self._text(), rng)
+        if kind == "crash":
+            text = _after_imports(text, _CRASH)
+        if kind == "syntax_error":
+            text = _without_a_colon(text)
+        if kind == "latin1":
+            return Answer(kind, ((f"{self.assignment.stem}.py", _latin1(text)),))
+        return self._module(kind, text)
+
+    def _module(
+        self, kind: Kind, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
+    ) -> Answer:
+        file = (f"{self.assignment.stem}.py", text.encode())
+        return Answer(kind, (file,), tuple(mistakes), tuple(unwritten))
+
+    def _unfinished(self, rng: random.Random) -> Answer:
+        """Students write from front to back: what is unwritten is the end, and sometimes one gap before it."""
+        gaps = self._document.gaps
+        written = rng.randrange(1, len(gaps))
+        left = list(gaps[written:])
+        if written > 1 and rng.random() < 0.3:
+            left.insert(0, gaps[rng.randrange(written)])
+        text = _trimmed(self._text(unwritten=left), rng)
+        return self._module("unfinished", text, unwritten=[gap.function for gap in left])
+
+    def _with_mistakes(self, kind: Kind, rng: random.Random) -> Answer:
+        choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs
+        mistakes = _favourite(choices, rng)
+        return self._module(kind, _trimmed(self._text(mistakes), rng), mistakes)
+
+    def _with_notebook(self, kind: Kind, rng: random.Random) -> Answer:
+        """A notebook alone, or with the untouched stub beside it."""
+        wrong = kind == "notebook" and bool(self._changes) and rng.random() < _WRONG_NOTEBOOKS
+        mistakes = _favourite([(name,) for name in self._changes], rng) if wrong else ()
+        notebook = nbformat.writes(to_notebook(self.assignment, self._text(mistakes))).rstrip() + "\n"
+        files = [(f"{self.assignment.stem}.ipynb", notebook.encode())]
+        if kind == "both_files":
+            files.append((f"{self.assignment.stem}.py", self._document.stub.encode()))
+        return Answer(kind, tuple(files), mistakes)
+
+    # -- texts ------------------------------------------------------------------------------------
+
+    def _text(
+        self,
+        mistakes: Iterable[str] = (),
+        unwritten: Collection[Gap] = (),
+        first: Mapping[Gap, Sequence[str]] | None = None,
+    ) -> str:
+        """The solution as a student's file, without markers: with mistakes, gaps left as in the stub, or lines
+        that come first in a gap."""
+        changes = {change.begin: change for name in mistakes for change in self._changes[name]}
+        left = {gap.begin - 1: gap for gap in unwritten}
+        begins = {gap.begin - 1: gap for gap in self._document.gaps}
+        lines: list[str] = []
+        at = 0
+        while at < len(self._lines):
+            if at in left:
+                lines.append(left[at].stub_line)
+                at = left[at].end
+                continue
+            if at in begins:
+                gap = begins[at]
+                del lines[len(lines) - len(gap.todo) :]
+                lines += [gap.indent + line for line in (first or {}).get(gap, ())]
+            change = changes.get(at, _Change(at, at, ()))
+            lines += change.lines
+            if change.end == at:
+                lines.append(self._lines[at])
+            at = max(change.end, at + 1)
+        return "".join(f"{line}\n" for line in lines if line.strip() not in (BEGIN, END))
+
+    def _changes_of(self, mistake: Mistake) -> tuple[_Change, ...]:
+        lines = mistake.source.rstrip().split("\n")
+        matcher = difflib.SequenceMatcher(None, self._lines, lines, autojunk=False)
+        return tuple(
+            _Change(begin, end, tuple(lines[low:high]))
+            for tag, begin, end, low, high in matcher.get_opcodes()
+            if tag != "equal"
+        )
+
+    def _fit(self, one: str, other: str) -> bool:
+        """Whether both mistakes can be made at once: they are in different parts."""
+        return not self._parts(one) & self._parts(other)
+
+    def _parts(self, mistake: str) -> set[str | None]:
+        tests = [cell for cell in self._document.cells if cell.kind == "part"]
+        return {
+            next((cell.name for cell in tests if cell.line > change.begin), None)
+            for change in self._changes[mistake]
+        }
+
+
+def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[str, ...]:
+    """One of the choices; the first are made much more often than the last, as in a real class."""
+    return rng.choices(choices, [(number + 1) ** -1.5 for number in range(len(choices))])[0]
+
+
+def _trimmed(text: str, rng: random.Random) -> str:
+    """The text as some students leave it: without the prose, without docstrings, or as it is."""
+    if rng.random() < 0.5:
+        text = _without_prose(text)
+    return _without_docstrings(text) if rng.random() < 0.3 else text
+
+
+def _without_prose(text: str) -> str:
+    cells = re.split(r"(?m)^(?=# %%)", text)
+    code = [cell for cell in cells if not cell.startswith("# %% [markdown]")]
+    return "".join(re.sub(r"\A# %%.*\n", "", cell) for cell in code).strip("\n") + "\n"
+
+
+def _without_docstrings(text: str) -> str:
+    lines = text.split("\n")
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            continue
+        first = node.body[0]
+        if len(node.body) > 1 and ast.get_docstring(node) is not None and first.end_lineno is not None:
+            for number in range(first.lineno - 1, first.end_lineno):
+                lines[number] = "\0"
+    return "\n".join(line for line in lines if line != "\0")
+
+
+def _after_imports(text: str, line: str) -> str:
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    at = max((node.end_lineno or node.lineno for node in imports), default=0)
+    lines = text.split("\n")
+    return "\n".join([*lines[:at], line, *lines[at:]])
+
+
+def _without_a_colon(text: str) -> str:
+    return re.sub(r"(?m)^(def .*):[ ]*$", r"\1", text, count=1)
+
+
+def _latin1(text: str) -> bytes:
+    return f"# Meine Lösung, gespeichert wie früher\n{text}".encode("latin-1", "replace")

@@ -1,0 +1,146 @@
+"""A made-up class, as real ones are: most answers right or nearly right, some odd, one that never ends.
+
+The same seed gives the same bytes. What was made for whom is told, so that grades can be compared with it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.authoring.answers import KINDS, Answer, AnswerBook, Kind
+from autograder.course import Course, CourseError
+
+NAMES = (
+    "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao", "ben",
+    "bilal", "carmen", "chidi", "chloe", "dalia", "dana", "diego", "elif", "emil", "emmy", "enzo",
+    "esi", "farah", "fatou", "finn", "freya", "gael", "grace", "hana", "hassan", "hugo", "ida", "ines",
+    "isaac", "iva", "jamal", "jun", "kai", "kamala", "karim", "keiko", "kofi", "lars", "leila", "lena",
+    "lin", "luca", "maja", "malik", "mei", "mila", "nadia", "nia", "noor", "olga", "omar", "otto",
+    "pablo", "petra", "priya", "quinn", "rafa", "ravi", "rosa", "sami", "sara", "sofia", "tariq",
+    "tess", "thi", "timo", "uma", "vera", "viktor", "wen", "yara", "yuki", "zane", "zoe",
+)  # fmt: skip
+
+# How often a student of ability 0 and one of ability 1 hand this in.
+_WEIGHTS: dict[Kind, tuple[float, float]] = {
+    "right": (10, 60),
+    "alternative": (1, 12),
+    "notebook": (6, 12),
+    "both_files": (2, 2),
+    "mistake": (34, 10),
+    "two_mistakes": (14, 1),
+    "unfinished": (14, 1),
+    "stub": (6, 0),
+    "crash": (4, 0.5),
+    "syntax_error": (3, 0.5),
+    "latin1": (0.5, 0.2),
+    "nothing": (8, 0.5),
+}
+_ONCE: tuple[Kind, ...] = ("loop", "exit", "memory")  # too odd to happen often
+
+
+@dataclass(frozen=True)
+class DemoStudent:
+    """A made-up student: how able, from 0 to 1, and the answer to each assignment."""
+
+    name: str
+    ability: float
+    answers: dict[str, Answer]
+
+
+def write_demo(
+    course: Course,
+    output: Path,
+    students: int = 30,
+    seed: int = 0,
+    assignments: Iterable[str] | None = None,
+) -> list[DemoStudent]:
+    """Writes a class as `<student>/<assignment>/<file>` into `output` and tells what was made for whom.
+
+    The assignments are the named ones, for None all that have a solution. In a class of thirty every kind of
+    answer appears, the endless loop once. Raises CourseError when the course is broken, there is nothing to
+    answer, or `output` holds something already.
+    """
+    chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
+    if not chosen:
+        raise CourseError("The course has no solutions yet; a class is made from them.")
+    _refuse_to_mix(output)
+    books = {a.name: AnswerBook(course, a, _random(seed, a.name)) for a in chosen}
+    made = _make(books, students, seed)
+    for student in made:
+        _write(output / student.name, student)
+    return made
+
+
+def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStudent]:
+    names = _names(count, _random(seed, "names"))
+    abilities = {name: round(_random(seed, name).betavariate(2.2, 1.2), 3) for name in names}
+    slots = [(name, assignment) for name in names for assignment in books]
+    kinds = {
+        (name, assignment): _usual(books[assignment], abilities[name], _random(seed, name, assignment))
+        for name, assignment in slots
+    }
+    _add_the_rare(kinds, books, _random(seed, "rare"))
+    return [
+        DemoStudent(
+            name,
+            abilities[name],
+            {a: book.answer(kinds[name, a], _random(seed, name, a, "answer")) for a, book in books.items()},
+        )
+        for name in names
+    ]
+
+
+def _usual(book: AnswerBook, ability: float, rng: random.Random) -> Kind:
+    kinds = [kind for kind in _WEIGHTS if kind in book.kinds]
+    weights = [low + ability * (high - low) for low, high in map(_WEIGHTS.__getitem__, kinds)]
+    return rng.choices(kinds, weights)[0]
+
+
+def _add_the_rare(
+    kinds: dict[tuple[str, str], Kind], books: dict[str, AnswerBook], rng: random.Random
+) -> None:
+    """Puts in what happens once in a class, and then what did not happen by itself, where there is room."""
+    slots = list(kinds)
+    rng.shuffle(slots)
+    wanted = [*_ONCE, *(kind for kind in KINDS if kind not in _ONCE)]
+    for kind in wanted[: len(slots) // 2]:
+        if kind in kinds.values():
+            continue
+        counts = Counter(kinds.values())
+        for slot in slots:
+            if counts[kinds[slot]] > 1 and kind in books[slot[1]].kinds:
+                kinds[slot] = kind
+                break
+
+
+def _names(count: int, rng: random.Random) -> list[str]:
+    """That many different names; after the last of the list they begin again as `ada2`."""
+    rounds: list[str] = []
+    while len(rounds) < count:
+        number = len(rounds) // len(NAMES) + 1
+        once = [f"{name}{number}" if number > 1 else name for name in NAMES]
+        rng.shuffle(once)
+        rounds += once
+    return sorted(rounds[:count])
+
+
+def _random(seed: int, *words: str) -> random.Random:
+    """A source of its own for each choice, so that one more student does not change the others."""
+    return random.Random("/".join([str(seed), *words]))
+
+
+def _refuse_to_mix(output: Path) -> None:
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise CourseError(f"{output} is there already; remove it or choose another folder.")
+
+
+def _write(folder: Path, student: DemoStudent) -> None:
+    for assignment, answer in student.answers.items():
+        for name, content in answer.files:
+            file = folder / assignment / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)

@@ -1,0 +1,219 @@
+"""The made-up class: the same for a seed, like a real one, and graded as it was meant."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.answers import KINDS, Answer
+from autograder.authoring.build import build
+from autograder.authoring.demo import DemoStudent, write_demo
+from autograder.course import Course, CourseError, load_course
+from autograder.grading import Grader
+from autograder.records import Grade
+from autograder.sandbox.launcher import Sandbox
+from autograder.submissions import find_submissions, safe_name
+from tests.autograder.tiny_course import write_tiny_course
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = "01_adding"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = load_course(write_tiny_course(tmp_path_factory.mktemp("tiny")))
+    build(course)
+    return course
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(ROOT)
+
+
+@pytest.fixture(scope="module")
+def big_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> list[DemoStudent]:
+    return write_demo(course, tmp_path_factory.mktemp("big"), students=30, seed=1)
+
+
+def answers(students: list[DemoStudent]) -> list[Answer]:
+    return [answer for student in students for answer in student.answers.values()]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+def test_the_same_seed_makes_the_same_class(tiny: Course, tmp_path: Path) -> None:
+    classes = [write_demo(tiny, tmp_path / name, 12, seed) for name, seed in (("a", 5), ("b", 5), ("c", 6))]
+    assert classes[0] == classes[1] != classes[2]
+    assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_thirty_students_do_everything_once(tiny: Course, tmp_path: Path, seed: int) -> None:
+    kinds = Counter(answer.kind for answer in answers(write_demo(tiny, tmp_path, 30, seed)))
+    assert set(kinds) == set(KINDS)
+    assert kinds["loop"] == 1
+
+
+def test_a_real_class_is_mostly_right(big_class: list[DemoStudent]) -> None:
+    kinds = Counter(answer.kind for answer in answers(big_class))
+    assert set(kinds) == set(KINDS) and kinds["loop"] == 1
+    expected = Counter(answer.expected for answer in answers(big_class))
+    assert expected["full"] > sum(expected.values()) / 2
+    assert expected["none"] < sum(expected.values()) / 4
+    mistakes = Counter(mistake for answer in answers(big_class) for mistake in answer.mistakes)
+    assert mistakes.most_common(1)[0][1] >= 3, "in a class, some mistakes are made again and again"
+
+
+def test_able_students_do_better(tiny: Course, tmp_path: Path) -> None:
+    students = sorted(write_demo(tiny, tmp_path, 400, seed=3), key=lambda student: student.ability)
+    right = [answer.expected == "full" for answer in answers(students)]
+    assert sum(right[200:]) > 1.3 * sum(right[:200])
+
+
+def test_files_are_what_they_should_be(big_class: list[DemoStudent]) -> None:
+    for student in big_class:
+        for assignment, answer in student.answers.items():
+            check_files(answer, assignment.partition("_")[2])
+
+
+def check_files(answer: Answer, stem: str) -> None:
+    names = {
+        "nothing": [],
+        "notebook": [f"{stem}.ipynb"],
+        "both_files": [f"{stem}.ipynb", f"{stem}.py"],
+    }.get(answer.kind, [f"{stem}.py"])
+    assert [name for name, _ in answer.files] == names
+    for name, content in answer.files:
+        if answer.kind == "latin1":
+            with pytest.raises(UnicodeDecodeError):
+                content.decode()
+        elif name.endswith(".ipynb"):
+            cells = json.loads(content)["cells"]
+            assert all(not cell["outputs"] for cell in cells if cell["cell_type"] == "code")
+        elif answer.kind == "syntax_error":
+            with pytest.raises(SyntaxError):
+                compile(content, name, "exec")
+        else:
+            compile(content, name, "exec")
+        assert b"SOLUTION" not in content
+        unwritten = answer.kind in ("stub", "unfinished") or (answer.kind, name[-3:]) == ("both_files", ".py")
+        assert (b"# TODO:" in content) == unwritten
+
+
+def test_an_unfinished_answer_lacks_what_it_says(big_class: list[DemoStudent]) -> None:
+    unfinished = [answer for answer in answers(big_class) if answer.kind == "unfinished"]
+    for answer in unfinished:
+        text = answer.files[0][1].decode()
+        assert list(answer.unwritten) == re.findall(r'NotImplementedError\("(\S+) is not written', text)
+        assert answer.unwritten
+
+
+def test_students_leave_different_things_in_their_files(course: Course, tmp_path: Path) -> None:
+    students = write_demo(course, tmp_path, 40, seed=2, assignments=["03_masked_heads"])
+    texts = [answer.files[0][1].decode() for answer in answers(students) if answer.kind == "right"]
+    prose = {"# ## Part 1" in text for text in texts}
+    documented = {
+        any(ast.get_docstring(node) for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+        for text in texts
+    }
+    assert prose == documented == {True, False}
+
+
+def test_names_are_plain_and_different(tiny: Course, tmp_path: Path) -> None:
+    students = write_demo(tiny, tmp_path, 200)
+    names = [student.name for student in students]
+    assert names == sorted(set(names)) and len(names) == 200
+    assert all(name.isascii() and name.isalnum() and safe_name(name) == name for name in names)
+
+
+def test_only_the_assignments_asked_for(course: Course, tmp_path: Path) -> None:
+    students = write_demo(course, tmp_path, 8, assignments=["03_masked_heads"])
+    assert {assignment for student in students for assignment in student.answers} == {"03_masked_heads"}
+    with pytest.raises(CourseError, match="did you mean `03_masked_heads`"):
+        write_demo(course, tmp_path / "new", 8, assignments=["03_masked_head"])
+
+
+def test_a_class_is_not_mixed_with_another(tiny: Course, tmp_path: Path) -> None:
+    write_demo(tiny, tmp_path / "class", 2)
+    for output in (tmp_path / "class", tmp_path / "class" / "file"):
+        (tmp_path / "class" / "file").write_text("x")
+        with pytest.raises(CourseError, match="is there already"):
+            write_demo(tiny, output, 2)
+
+
+def test_a_course_without_solutions_has_no_class(tiny: Course, tmp_path: Path) -> None:
+    empty = tiny.model_copy(update={"root": tmp_path / "empty"})
+    with pytest.raises(CourseError, match="no solutions yet"):
+        write_demo(empty, tmp_path / "class", 2)
+
+
+# -- graded -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graded(tiny: Course, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Answer, Grade | None]]:
+    """A class of thirty, each answer with its grade; None when nothing was handed in."""
+    folder = tmp_path_factory.mktemp("class")
+    students = write_demo(tiny, folder, 30, seed=4)
+    grader = Grader(tiny, Sandbox(hidden=tiny.hidden_folders), 11, [TINY])
+    try:
+        grades = {
+            submission.student: grader.grade(submission) for submission in find_submissions(folder, tiny)
+        }
+    finally:
+        grader.close()
+    return [(student.answers[TINY], grades.pop(student.name, None)) for student in students]
+
+
+def of_kind(graded: list[tuple[Answer, Grade | None]], kind: str) -> list[tuple[Answer, Grade]]:
+    found = [(answer, grade) for answer, grade in graded if answer.kind == kind and grade is not None]
+    assert found
+    return found
+
+
+def test_everybody_gets_what_was_meant(graded: list[tuple[Answer, Grade | None]]) -> None:
+    for answer, grade in graded:
+        assert (grade is None) == (answer.kind == "nothing")
+        if grade is not None:
+            got = "full" if grade.score == grade.max_score else "part" if grade.score else "none"
+            assert got in ((answer.expected,) if answer.expected != "part" else ("part", "none")), answer.kind
+            assert (grade.status == "refused") == (answer.kind == "latin1")
+
+
+def test_mistakes_are_named(graded: list[tuple[Answer, Grade | None]]) -> None:
+    for kind in ("mistake", "two_mistakes"):
+        for answer, grade in of_kind(graded, kind):
+            assert {test.mistake for test in grade.tests if test.mistake} == set(answer.mistakes)
+
+
+def test_right_answers_are_told_no_mistake(graded: list[tuple[Answer, Grade | None]]) -> None:
+    for kind in ("right", "alternative", "both_files"):
+        for _, grade in of_kind(graded, kind):
+            assert not any(test.mistake or test.message for test in grade.tests)
+
+
+def test_two_mistakes_cost_points_in_two_parts(graded: list[tuple[Answer, Grade | None]]) -> None:
+    for _, grade in of_kind(graded, "two_mistakes"):
+        assert {test.part for test in grade.tests if test.outcome != "passed"} == {"add", "total"}
+
+
+def test_an_unfinished_answer_keeps_what_is_written(graded: list[tuple[Answer, Grade | None]]) -> None:
+    for answer, grade in of_kind(graded, "unfinished"):
+        assert answer.unwritten == ("Total.push",)
+        assert {test.part for test in grade.tests if test.outcome == "passed"} == {"add"}
+
+
+def test_trouble_costs_only_its_own_points(graded: list[tuple[Answer, Grade | None]]) -> None:
+    outcomes = {"loop": "timeout", "exit": "crashed", "memory": "failed"}
+    for kind, outcome in outcomes.items():
+        for _, grade in of_kind(graded, kind):
+            assert outcome in {test.outcome for test in grade.tests}, kind
+            assert grade.score > 0, kind
