@@ -17,7 +17,7 @@ from autograder.course import Assignment, Course, CourseError
 from autograder.diagnosis import Diagnosis
 from autograder.digests import submission_digest, suite_digest
 from autograder.explain import Failure, clean, explain
-from autograder.records import Grade, Refused, SourceFile, Submission, TestResult
+from autograder.records import Grade, InfrastructureError, Refused, SourceFile, Submission, TestResult
 from autograder.sandbox import source
 from autograder.sandbox.launcher import Sandbox
 from autograder.scene import RemoteScene, Scene, Use
@@ -189,13 +189,13 @@ class Grader:
         named = self._diagnosis(assignment).name(
             {run.test: run.transcript for run in runs if run.failed and run.transcript is not None}
         )
-        return tuple(self._result(run, named.get(run.test.name)) for run in runs)
+        return tuple(self._result(run, file, named.get(run.test.name)) for run in runs)
 
-    def _result(self, run: _Run, mistake: Mistake | None) -> TestResult:
+    def _result(self, run: _Run, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test = run.test
         failure = run.skipped
         if run.error is not None:
-            failure = explain(run.error, full=not test.hidden or self.course.feedback == "full")
+            failure = explain(run.error, full=not test.hidden or self.course.feedback == "full", file=file)
         passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
         if failure is None:
             return passed
@@ -259,13 +259,15 @@ class _Candidate:
             self._scene = None
 
     def _open(self) -> RemoteScene:
+        """Loading, too, has failed only when it failed twice; but nobody waits twice for an endless loop."""
         try:
             return self._load()
-        except StudentTimeout as error:
-            if error.starved:
-                return self._load()
-            self._hopeless = error
-            raise
+        except StudentError as error:
+            if isinstance(error, StudentTimeout) and not error.starved:
+                self._hopeless = error
+                raise
+        try:
+            return self._load()
         except StudentError as error:
             self._hopeless = error
             raise
@@ -296,7 +298,11 @@ class _Sitting:
             self._session.skip(test)
             return _Run(test, error=StudentTimeout("Your submission had used up its time before this test."))
         run = self._once(test, fresh=False)
-        return self._once(test, fresh=True) if run.deserves_another else run
+        if run.deserves_another:
+            run = self._once(test, fresh=True)
+        if isinstance(run.error, InfrastructureError):
+            raise run.error
+        return run
 
     def _once(self, test: Test, fresh: bool) -> _Run:
         try:
