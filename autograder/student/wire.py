@@ -38,6 +38,7 @@ _TORCH_DTYPES = {
     )
 }  # fmt: skip
 _NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
@@ -82,7 +83,7 @@ def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA
     Raises WireError when the value is too large, too long or nested too deeply.
     """
     encoder = _Encoder(register, max_text)
-    header = json.dumps(encoder.encode(value, 0)).encode()
+    header = _JSON.encode(encoder.encode(value, 0)).encode()
     if len(header) > MAX_HEADER:
         raise WireError("it holds too many values or too long a text")
     return b"".join((_LENGTHS.pack(len(header), encoder.size), header, *encoder.chunks))
@@ -205,7 +206,7 @@ class _Encoder:
 
     def _other(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
-            return self.encode(item, depth + 1)
+            return self.encode(item, depth)
         if isinstance(value, np.ndarray):
             return self._array(value)
         if type(value) is bytes:
@@ -213,7 +214,7 @@ class _Encoder:
         if isinstance(value, torch.dtype) and value in _TORCH_DTYPES.values():
             return {"!dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.Generator) and value.device.type == "cpu":
-            return {"!generator": self._tensor(value.get_state())}
+            return {"!generator": self._tensor(value.get_state())["!tensor"]}
         if isinstance(value, Opaque):
             return {"!opaque": value.kind}
         handle = value
@@ -269,7 +270,7 @@ class _Decoder:
 
     def decode(self, value: Any, depth: int) -> Any:
         self.values += 1
-        if self.values > MAX_VALUES or depth > 2 * MAX_DEPTH + 2:  # a tag and its list are two levels
+        if self.values > MAX_VALUES or depth > MAX_DEPTH:
             raise WireError("too many values, or nested too deeply")
         kind = type(value)
         if value is None or kind is bool or kind is float:
@@ -282,7 +283,7 @@ class _Decoder:
             return [self.decode(item, depth + 1) for item in value]
         if kind is dict and len(value) == 1:
             ((tag, content),) = value.items()
-            return self._tagged(tag, content, depth + 1)
+            return self._tagged(tag, content, depth)
         raise WireError("a value is not of a known kind, or a text is too long")
 
     def _tagged(self, tag: str, content: Any, depth: int) -> Any:
@@ -292,10 +293,13 @@ class _Decoder:
         return decode_one(self, content, depth)
 
     def _tuple(self, content: Any, depth: int) -> tuple:
-        return tuple(self.decode(_list(content), depth))
+        return tuple([self.decode(item, depth + 1) for item in _list(content)])
 
     def _dict(self, content: Any, depth: int) -> dict:
-        pairs = [(self.decode(k, depth), self.decode(v, depth)) for k, v in map(_list, _list(content))]
+        pairs = [
+            (self.decode(key, depth + 1), self.decode(value, depth + 1))
+            for key, value in map(_list, _list(content))
+        ]
         if not all(_is_plain(key) for key, _ in pairs):
             raise WireError("a key of a dict is not plain data")
         found = dict(pairs)
@@ -350,9 +354,7 @@ class _Decoder:
         return tensor.numpy()
 
     def _generator(self, content: Any, depth: int) -> torch.Generator:
-        state = self.decode(content, depth)
-        if not isinstance(state, torch.Tensor) or state.dtype is not torch.uint8:
-            raise WireError("a generator's state is not a tensor of bytes")
+        state = self._tensor(content, depth)
         _check_generator(state)
         generator = torch.Generator()
         generator.set_state(state)
@@ -360,11 +362,11 @@ class _Decoder:
 
     def _handle(self, content: Any, depth: int) -> Handle:
         number, description = _numbered(content)
-        return Handle(number, self.decode(description, depth))
+        return Handle(number, self.decode(description, depth + 1))
 
     def _callable(self, content: Any, depth: int) -> CallableHandle:
         number, description = _numbered(content)
-        return CallableHandle(number, self.decode(description, depth))
+        return CallableHandle(number, self.decode(description, depth + 1))
 
     def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
         name, *shape = _list(content)

@@ -1,0 +1,659 @@
+"""The wire carries what it should, and nothing that comes over it can do more than be refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import resource
+import socket
+import struct
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from autograder.student import wire
+from autograder.student.wire import CallableHandle, Handle, Opaque, WireError
+from tests.autograder import fuzz_wire
+
+DTYPES = list(wire._TORCH_DTYPES.values())
+MB = 1 << 20
+
+shapes = st.lists(st.integers(0, 4), max_size=4)
+numbers = st.integers(-(2**63), 2**63 - 1) | st.floats()
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+@st.composite
+def tensors(draw):
+    dtype, shape = draw(st.sampled_from(DTYPES)), draw(shapes)
+    count = math.prod(shape)
+    raw = torch.frombuffer(
+        bytearray(draw(st.binary(min_size=16 * count + 16, max_size=16 * count + 16))), dtype=torch.uint8
+    )
+    if dtype is torch.bool:
+        return (raw[:count] % 2 == 1).reshape(shape)
+    return raw[: count * dtype.itemsize].clone().view(dtype).reshape(shape)
+
+
+@st.composite
+def meta_tensors(draw):
+    return torch.empty(draw(shapes), dtype=draw(st.sampled_from(DTYPES)), device="meta")
+
+
+arrays = tensors().filter(lambda t: t.dtype is not torch.bfloat16).map(lambda t: t.numpy())
+plain = st.none() | st.booleans() | numbers | texts
+leaves = plain | st.binary(max_size=40) | tensors() | meta_tensors() | arrays | st.sampled_from(DTYPES)
+handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(
+    CallableHandle, st.integers(0, 9), plain
+)
+keys = plain | st.tuples(plain, plain)
+values = st.recursive(
+    leaves | handles | st.builds(Opaque, texts),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(keys, inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def travelled(value, **options):
+    return wire.parse(wire.dumps(value), **options)
+
+
+def same(a, b):
+    """Equal in kind, dtype, shape and bits: NaN is NaN, and 0.0 is not -0.0."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, torch.Tensor):
+        if (a.dtype, a.shape, a.device) != (b.dtype, b.shape, b.device):
+            return False
+        return a.is_meta or same_bits(a, b)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b) or (math.isnan(a) and math.isnan(b))
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return same(list(a), list(b)) and same(list(a.values()), list(b.values()))
+    if isinstance(a, (Handle, CallableHandle)):
+        return a.number == b.number and same(a.description, b.description)
+    return bool(a == b)
+
+
+def same_bits(a, b):
+    return (
+        torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8)) if a.numel() else True
+    )
+
+
+# ---------------------------------------------------------------------- what travels
+
+
+@settings(max_examples=400, deadline=None)
+@given(values)
+@example([float("nan"), float("inf"), -0.0, 1e-320, -(2**63), 2**63 - 1])
+@example({1: "a", None: (), (True, "x", (None,)): [torch.tensor(3.0)], float("nan"): {}})
+def test_what_is_sent_is_what_comes_back(value):
+    assert same(travelled(value), value)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.arange(12.0).reshape(3, 4).t(),
+        torch.arange(12.0)[::2],
+        torch.ones(1).expand(3, 5),
+        torch.arange(6).flip(0),
+        torch.tensor([1 + 2j, 3]).conj(),
+        torch.tensor([1 + 2j, 3]).conj().imag,
+        torch.nn.Parameter(torch.ones(2)),
+        torch.ones(2, requires_grad=True) * 2,
+        torch.tensor(True),
+        torch.empty(0, 3),
+    ],
+)
+def test_any_strided_tensor_arrives_as_a_plain_copy(tensor):
+    found = travelled(tensor)
+    assert type(found) is torch.Tensor and not found.requires_grad and found.is_contiguous()
+    assert torch.equal(found, tensor.detach()) and found.dtype == tensor.dtype
+
+
+def test_a_tensor_can_be_changed_without_changing_the_frame():
+    frame = wire.dumps([torch.zeros(3), torch.zeros(3)])
+    first, second = wire.parse(frame)
+    first += 1
+    assert second.sum() == 0 and wire.parse(frame)[0].sum() == 0
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(3.5),
+        np.arange(6).reshape(2, 3).T,
+        np.arange(4)[::-1],
+        np.arange(4, dtype=">f8"),
+        np.array([True, False]),
+        np.zeros((0, 3), np.complex64),
+    ],
+)
+def test_numpy_arrays(array):
+    found = travelled(array)
+    assert type(found) is np.ndarray and found.shape == array.shape and np.array_equal(found, array)
+    assert found.dtype == array.dtype.newbyteorder("=") and found.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "scalar, expected",
+    [
+        (np.float32(1.5), 1.5),
+        (np.int8(-3), -3),
+        (np.bool_(True), True),
+        (np.float64("inf"), math.inf),
+        (np.str_("a"), "a"),
+    ],
+)
+def test_numpy_scalars_arrive_as_numbers(scalar, expected):
+    found = travelled(scalar)
+    assert type(found) is type(expected) and found == expected
+
+
+def test_what_is_no_data_arrives_as_its_kind():
+    class Own:
+        pass
+
+    things = [
+        (i for i in ()),
+        {1},
+        int,
+        print,
+        math,
+        range(3),
+        1j,
+        np.longdouble(1),
+        np.array([{}]),
+        Own(),
+        10**30,
+    ]
+    things += [torch.float8_e4m3fn, torch.eye(2).to_sparse(), np.dtype("f4"), np.zeros(1, "M8[s]")]
+    found = travelled(things)
+    assert all(type(thing) is Opaque for thing in found)
+    assert [thing.kind for thing in found[:5]] == [
+        "generator",
+        "set",
+        "type",
+        "builtin_function_or_method",
+        "module",
+    ]
+    assert repr(found[0]) == "<generator object>"
+
+
+def test_subclasses_of_data_do_not_arrive_as_data():
+    class Liar(list):
+        __eq__ = lambda self, other: True  # noqa: E731
+        __hash__ = None
+
+    class Text(str):
+        pass
+
+    assert [type(v) for v in travelled([Liar(), Text(), True])] == [Opaque, Opaque, bool]
+
+
+def test_a_tensor_of_a_class_that_lies_arrives_as_its_numbers():
+    class Liar(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            name = getattr(function, "__name__", "")
+            return (
+                True
+                if name in ("equal", "allclose")
+                else super().__torch_function__(function, types, args, kwargs)
+            )
+
+    found = travelled(torch.zeros(3).as_subclass(Liar))
+    assert type(found) is torch.Tensor and not torch.equal(found, torch.ones(3))
+
+
+def test_long_texts():
+    for text in ("ä" * 20_000, "\N{GRINNING FACE}" * 16_000, "x" * wire.MAX_TEXT, '"\\\n\x00' * 4_000):
+        assert travelled(text) == text
+    with pytest.raises(WireError, match="too long"):
+        travelled("x" * (wire.MAX_TEXT + 1))
+    assert len(travelled("x" * MB, max_text=wire.MAX_DATA)) == MB
+
+
+def test_lone_surrogates_become_question_marks():
+    assert travelled(["a\ud800b", {"\udfff": 1}, "\ud800" * 20_000]) == ["a?b", {"?": 1}, "?" * 20_000]
+
+
+@pytest.mark.parametrize("draws", [0, 1, 2, 623, 624, 625, 1247, 1300])
+def test_generators_travel_wherever_they_stand(draws):
+    generator = torch.Generator().manual_seed(5)
+    for _ in range(draws):
+        torch.randint(0, 9, (1,), generator=generator)
+    torch.randn(1, generator=generator)
+    found = travelled(generator)
+    assert torch.equal(torch.randn(700, generator=found), torch.randn(700, generator=generator))
+
+
+def test_objects_travel_as_what_register_gives_for_them():
+    class Thing:
+        pass
+
+    known = []
+    frame = wire.dumps([Thing(), 3], lambda thing: known.append(thing) or Handle(7, {"kind": "object"}))
+    handle, _ = wire.parse(frame)
+    assert (handle.number, handle.description) == (7, {"kind": "object"}) and type(known[0]) is Thing
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {1: x}, lambda x: Handle(0, x)])
+def test_depth_is_counted_alike_on_both_sides(wrap):
+    value = torch.Generator()
+    for _ in range(wire.MAX_DEPTH):
+        value = wrap(value)
+    assert travelled(value) is not None
+    with pytest.raises(WireError, match="deeply"):
+        wire.dumps(wrap(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [0] * (wire.MAX_VALUES + 1),
+        [torch.zeros(wire.MAX_DATA // 4 + 1)],
+        torch.zeros(1).expand(10**12),
+        [torch.zeros(wire.MAX_DATA // 8), torch.zeros(wire.MAX_DATA // 6)],
+        ["x" * 16_000] * 80,
+        b"x" * (wire.MAX_DATA + 1),
+    ],
+)
+def test_too_much_is_refused_by_the_sender(value):
+    with pytest.raises(WireError):
+        wire.dumps(value)
+
+
+def test_the_number_of_values_is_counted_alike_on_both_sides():
+    assert len(travelled([0] * (wire.MAX_VALUES - 1))) == wire.MAX_VALUES - 1
+    assert len(travelled(dict.fromkeys(range(wire.MAX_VALUES // 2 - 1)))) == wire.MAX_VALUES // 2 - 1
+
+
+# ---------------------------------------------------------------------- frames that nobody should send
+
+
+def refused(header, data=b"", max_text=wire.MAX_TEXT):
+    header = header if isinstance(header, bytes) else json.dumps(header).encode()
+    with pytest.raises(WireError) as caught:
+        wire.loads(bytearray(header), bytearray(data), max_text)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"", b" ", b"\xff\xfe", b"nul", b"[1,]", b'{"a": 1, "b": 2}', b"{}", b'{"a": 1}', b'{"!z": 1}', b'{"!tuple": 3}',
+        b'"\xed\xa0\x80"', b"9" * 6000, b"-" + b"9" * 6000, b"9223372036854775808", b"-9223372036854775809",
+        b"[" * 100_000, b"[" * 9000 + b"]" * 9000, b'{"!tuple":[' * 20_000 + b"]}" * 20_000,
+        b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b'{"!dict":[[1,' * 5000 + b"1" + b"]]}" * 5000,
+        b'{"!handle":[1,' * 9000 + b"1" + b"]}" * 9000, b'{"!generator":' * 9000 + b"1" + b"}" * 9000,
+        b"[" + b"0," * 60_000 + b"0]", b"[" + b'{"!tuple":[]},' * 60_000 + b"0]", b'"' + b"x" * 70_000 + b'"',
+    ],
+)  # fmt: skip
+def test_headers_that_are_none(header):
+    refused(header)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None, 3, "x", [], {}, [[]], ["float33", 1], ["float32", -1], ["float32", -1, -8],
+        ["float32", 1.0], ["float32", True],
+        ["float32", "4"], ["float32", None], ["float32", [4]], ["float32", 10, 16],
+        ["float32", 2**31, 2**31, 2**31],
+        ["float32", 2**62, 4], ["uint8", 2**64], ["float32", *[1] * 17], ["uint8", *[2**26] * 16],
+        ["uint8", 0, *[2**26] * 5],
+        [["float32"], 1], [1, "float32"], ["float32", 1e0], ["uint8", 9], ["uint8", 7], ["bool", 7],
+        ["float32", 3],
+    ],
+)  # fmt: skip
+def test_tensors_that_are_none(content):
+    for tag in ("!tensor", "!array", "!generator"):
+        refused({tag: content}, b"12345678")
+
+
+@pytest.mark.parametrize(
+    "content", [["uint8", *[2**26] * 16], ["uint8", 2**27], ["uint8", -1], ["float32", 0.5], "x", []]
+)
+def test_meta_tensors_that_are_none(content):
+    refused({"!meta": content})
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"!handle": [-1, None]}, {"!handle": [2**20, None]}, {"!handle": [True, None]},
+        {"!handle": [1.0, None]}, {"!handle": 1},
+        {"!handle": [1]}, {"!handle": [1, 2, 3]}, {"!callable": ["0", None]}, {"!callable": [[], None]},
+        {"!handle": None},
+        {"!dict": 1}, {"!dict": [1]}, {"!dict": ["ab"]}, {"!dict": [[1]]}, {"!dict": [[1, 2, 3]]},
+        {"!dict": [[1, 2], [1, 3]]},
+        {"!dict": [[1, 2], [True, 3]]}, {"!dict": [[[], 1]]}, {"!dict": [[{"!dict": []}, 1]]},
+        {"!dict": [[{"!meta": ["uint8"]}, 1]]},
+        {"!dict": [[{"!tuple": [[]]}, 1]]}, {"!dict": [[{"!tuple": [{"!meta": ["uint8", 2]}]}, 1]]},
+        {"!dict": [[{"!opaque": "x"}, 1]]},
+        {"!dict": [[{"!handle": [1, None]}, 1]]}, {"!dict": [[{"!dtype": "uint8"}, 1]]},
+        {"!dtype": "float8"}, {"!dtype": 3}, {"!dtype": ["uint8"]}, {"!opaque": 3}, {"!opaque": None},
+        {"!opaque": []},
+        {"!bytes": -1}, {"!bytes": 1}, {"!bytes": 1.0}, {"!bytes": None}, {"!text": 1}, {"!text": -1},
+        {"!text": "1"}, {"!text": True},
+        {"!tuple": {"!tuple": []}}, {"!tuple": "ab"}, {"!tensor": ["uint8", 0], "!tuple": []}, {"": 1},
+        {"!": 1},
+    ],
+)  # fmt: skip
+def test_values_that_are_none(header):
+    refused(header)
+
+
+def test_bytes_must_be_used_exactly():
+    refused({"!tensor": ["uint8", 3]}, b"1234")
+    refused({"!tensor": ["uint8", 5]}, b"1234")
+    refused([{"!bytes": 3}, {"!bytes": 3}], b"1234")
+    refused(None, b"1")
+    assert wire.loads(bytearray(b"null"), bytearray()) is None
+
+
+def test_tensors_cannot_overlap():
+    message = refused([{"!tensor": ["uint8", 4 * MB]}] * 20_000, bytes(4 * MB))
+    assert "shorter than the header says" in message
+
+
+def test_a_bool_is_true_or_false():
+    found = wire.loads(bytearray(b'{"!tensor":["bool",3]}'), bytearray(b"\x07\x00\xff"))
+    assert found.view(torch.uint8).tolist() == [1, 0, 1]
+    array = wire.loads(bytearray(b'{"!array":["bool",2]}'), bytearray(b"\x02\x00"))
+    assert array.view(np.uint8).tolist() == [1, 0]
+
+
+def test_odd_numbers_are_only_numbers():
+    found = wire.loads(bytearray(b"[-0, 1e999, -1e999, NaN, 1E400, 5e-324, -0.0]"), bytearray())
+    assert found[:3] == [0, math.inf, -math.inf] and math.isnan(found[3]) and found[4] == math.inf
+
+
+def test_the_last_of_two_equal_tags_counts_as_one_tag():
+    assert wire.loads(bytearray(b'{"!tuple": [1], "!tuple": [2]}'), bytearray()) == (2,)
+
+
+def test_a_text_that_is_too_long_is_refused_wherever_it_hides():
+    refused({"!text": 70_000}, b"x" * 70_000)
+    refused([["x" * 70_000]])
+    refused({"!dict": [["x" * 70_000, 1]]})
+    assert len(wire.loads(bytearray(b'{"!opaque":"' + b"x" * 70_000 + b'"}'), bytearray()).kind) == 80
+    assert wire.loads(bytearray(b'{"!text": 2}'), bytearray(b"\xff\xfe")) == "\ufffd\ufffd"
+
+
+def generator_state(seed=3, left=1, seeded=1, position=0, numbers=b""):
+    state = bytearray(torch.Generator().manual_seed(seed).get_state().numpy().tobytes())
+    struct.pack_into("=QiiQ", state, 0, seed, left, seeded, position)
+    state[24 : 24 + len(numbers)] = numbers
+    return state
+
+
+@pytest.mark.parametrize(
+    "left, position",
+    [
+        (624, 2),
+        (624, 624),
+        (2, 624),
+        (0, 0),
+        (-1, 0),
+        (-(2**31), 5),
+        (2**31 - 1, 0),
+        (626, 0),
+        (1, 2**63),
+        (1, 2**32),
+        (1, 625),
+    ],
+)
+def test_a_generator_cannot_be_told_to_read_beyond_its_numbers(left, position):
+    state = generator_state(left=left, position=position)
+    refused({"!generator": ["uint8", len(state)]}, state)
+
+
+def test_hostile_generator_states():
+    for length in (0, 1, 23, 24, 5055, 5057, 10_000):
+        refused({"!generator": ["uint8", length]}, bytes(length))
+    refused({"!generator": ["uint8", 5056]}, b"\xff" * 5056)
+    refused({"!generator": ["uint8", 5056]}, generator_state(seeded=0))
+    refused({"!generator": ["float32", 1264]}, generator_state())
+    refused({"!generator": {"!tensor": ["uint8", 5056]}}, generator_state())
+    state = generator_state(numbers=b"\xff" * 4992)
+    found = wire.loads(bytearray(b'{"!generator":["uint8",5056]}'), state)
+    assert torch.isfinite(torch.randn(2000, generator=found)).all()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200), st.binary(max_size=50))
+def test_random_bytes(header, data):
+    fuzz_wire.outcome(header, data)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(fuzz_wire.ODD),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(fuzz_wire.TAGS), inner, min_size=1, max_size=1)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(json_values, st.binary(max_size=20))
+def test_random_values_with_real_tags(value, data):
+    fuzz_wire.outcome(json.dumps(value).encode(), data)
+
+
+def test_mutated_frames():
+    counts, failures, _ = fuzz_wire.fuzz(4000, seed=random.SystemRandom().randrange(2**32))
+    assert not failures, failures[0]
+    assert {result for _, result in counts} == {"read", "refused"}
+
+
+def test_frames_that_are_too_short_to_be_one():
+    for frame in (b"", b"\x00", bytes(7), struct.pack("!II", 9, 0)):
+        with pytest.raises(WireError):
+            wire.parse(frame)
+
+
+def test_errors_tell_nothing_that_the_sender_chose():
+    secret = "4711"
+    for header in (
+        b"4711 4711",
+        b'{"4711": 1}',
+        b'"4711',
+        b"[1, 4711",
+        {"!tensor": ["4711"]},
+        {"!dtype": "4711"},
+    ):
+        assert secret not in refused(header)
+
+
+# ---------------------------------------------------------------------- time and memory
+
+
+def peak_of(action):
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def big_headers():
+    """Headers of a megabyte that claim as much as they can."""
+    size = wire.MAX_HEADER
+    for item in (
+        b"[]",
+        b"{}",
+        b'{"!tuple":[]}',
+        b'{"!meta":["uint8"]}',
+        b'{"!opaque":""}',
+        b'{"!tensor":["uint8",0]}',
+        b'""',
+        b"0",
+    ):
+        yield b"[" + (item + b",") * ((size - 8) // (len(item) + 1)) + b"0]"
+    yield b"[" * size
+    yield b'{"":' * (size // 4)
+    yield b'"' + b"\\u0000" * (size // 6) + b'"'
+    yield b"[" + (b"9" * 4299 + b",") * (size // 4300 - 1) + b"0]"
+
+
+@pytest.mark.parametrize("header", list(big_headers()))
+def test_a_header_costs_no_more_than_its_size_allows(header):
+    started = time.perf_counter()
+    peak = peak_of(lambda: fuzz_wire.outcome(header, b""))
+    assert peak < 90 * wire.MAX_HEADER
+    assert time.perf_counter() - started < 10
+
+
+def test_dict_keys_that_collide():
+    ones = [
+        {"!tuple": [-1 - (n >> bit & 1) for bit in range(12)]} for n in range(3000)
+    ]  # hash(-1) == hash(-2)
+    started = time.perf_counter()
+    assert (
+        len(wire.loads(bytearray(json.dumps({"!dict": [[k, 0] for k in ones]}).encode()), bytearray()))
+        == 3000
+    )
+    assert time.perf_counter() - started < 10
+
+
+def test_decoding_frees_what_it_took():
+    frame = wire.dumps([torch.zeros(4 * MB) for _ in range(3)])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(20):
+        wire.parse(frame)
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+    )  # kB; 20 frames are 960 MB
+
+
+@pytest.fixture
+def ends():
+    mine, theirs = socket.socketpair()
+    yield mine, theirs
+    mine.close()
+    theirs.close()
+
+
+def test_send_and_receive(ends):
+    mine, theirs = ends
+    value = {"x": torch.arange(300_000), "y": "ä" * 30_000}
+    sender = threading.Thread(target=wire.send, args=(theirs, value, time.monotonic() + 20))
+    sender.start()
+    found = wire.receive(mine, time.monotonic() + 20)
+    sender.join()
+    assert torch.equal(found["x"], value["x"]) and found["y"] == value["y"]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 30])
+def test_a_peer_that_hangs_up(ends, cut):
+    mine, theirs = ends
+    theirs.sendall(wire.dumps([torch.zeros(9)])[:cut])
+    theirs.close()
+    with pytest.raises(EOFError):
+        wire.receive(mine, time.monotonic() + 5)
+
+
+@pytest.mark.parametrize(
+    "lengths", [(2**32 - 1, 2**32 - 1), (wire.MAX_HEADER + 1, 0), (0, wire.MAX_DATA + 1)]
+)
+def test_lengths_that_are_too_long_are_refused_at_once(ends, lengths):
+    mine, theirs = ends
+    theirs.sendall(struct.pack("!II", *lengths))
+    with pytest.raises(WireError, match="too large"):
+        wire.receive(mine, time.monotonic() + 5)
+
+
+def test_a_length_alone_takes_no_memory(ends):
+    mine, theirs = ends
+    theirs.sendall(struct.pack("!II", 4, wire.MAX_DATA) + b"null" + b"x" * 1000)
+
+    def wait():
+        with pytest.raises(TimeoutError):
+            wire.receive(mine, time.monotonic() + 0.2)
+
+    assert peak_of(wait) < 3 * MB
+
+
+def dripping(theirs, frame, stop):
+    for byte in frame:
+        if stop.wait(0.05):
+            return
+        try:
+            theirs.send(bytes([byte]))
+        except OSError:
+            return
+
+
+@pytest.mark.parametrize(
+    "frame", [wire.dumps(["x" * 1000]), wire.dumps(torch.zeros(1000)), struct.pack("!II", 2, 2**20)]
+)
+def test_one_deadline_covers_a_peer_that_drips(ends, frame):
+    mine, theirs = ends
+    stop, started = threading.Event(), time.monotonic()
+    dripper = threading.Thread(target=dripping, args=(theirs, frame, stop))
+    dripper.start()
+    try:
+        with pytest.raises(TimeoutError):
+            wire.receive(mine, started + 0.6)
+        assert 0.5 < time.monotonic() - started < 3
+    finally:
+        stop.set()
+        dripper.join()
+
+
+def sipping(theirs, stop):
+    while not stop.wait(0.02):
+        try:
+            theirs.recv(10)
+        except OSError:
+            return
+
+
+def test_one_deadline_covers_a_peer_that_reads_in_sips(ends):
+    mine, theirs = ends
+    stop, started = threading.Event(), time.monotonic()
+    sipper = threading.Thread(target=sipping, args=(theirs, stop))
+    sipper.start()
+    try:
+        with pytest.raises(TimeoutError):
+            wire.send(mine, torch.zeros(10**6), started + 0.6)
+        assert 0.5 < time.monotonic() - started < 3
+    finally:
+        stop.set()
+        sipper.join()
+
+
+def test_a_deadline_that_has_passed(ends):
+    for action in (
+        lambda: wire.receive(ends[0], time.monotonic() - 1),
+        lambda: wire.send(ends[0], 1, time.monotonic() - 1),
+    ):
+        with pytest.raises(TimeoutError):
+            action()
