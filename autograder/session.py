@@ -7,6 +7,7 @@ only the tests' set-up, call and tear-down are repeated. Failures are kept as ex
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -104,10 +105,9 @@ class SuiteSession:
             raise CourseError(self._collected.problems)
 
     def tests(self, folder: Path | None = None) -> tuple[Test, ...]:
-        """The tests in a folder, visible ones first, in the order of their files."""
+        """The tests in a folder (or all), visible ones first."""
         items = [item for item in self._session.items if folder is None or item.path.parent == folder]
-        items = sorted(filter(is_test_of_suite, items), key=lambda item: item.path.name == "test_hidden.py")
-        return tuple(map(_test, items))
+        return tuple(_test(item) for item in items if is_test_of_suite(item))
 
     def start(self, run_seed: int) -> None:
         """Begin with a new student: no test has passed yet."""
@@ -148,7 +148,10 @@ class SuiteSession:
             self._stage.current = None
 
     def close(self) -> None:
+        """End the session, and forget its files: another session reads them anew."""
         self._session._setupstate.teardown_exact(None)
+        for item in self._session.items:
+            sys.modules.pop(item.module.__name__, None)  # type: ignore[attr-defined]
         self._config.hook.pytest_sessionfinish(session=self._session, exitstatus=0)
         self._config._ensure_unconfigure()
 

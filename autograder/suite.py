@@ -79,6 +79,14 @@ def forbidden_by(item: pytest.Item) -> list[str]:
     return [str(name) for marker in item.iter_markers("forbids") for name in marker.args]
 
 
+def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The items with each folder's hidden tests behind its visible ones, since hidden tests may need those."""
+    folders = {
+        folder: place for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
+    }
+    return sorted(items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py"))
+
+
 def missing_needs(item: pytest.Item, suite: Suite) -> list[str]:
     """The needed tests that did not pass. A need that was not run at all (say, with -k) does not hold a test up."""
     return [name for name in needs_of(item) if suite.passed.get(name, True) is False]
@@ -141,7 +149,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     suite = config.stash[SUITE]
-    if suite.stage is not None or not any(map(is_test_of_suite, items)):
+    if not any(map(is_test_of_suite, items)):
+        return
+    items[:] = visible_first(items)
+    if suite.stage is not None:
         return
     from autograder.stage import CourseStage
 
@@ -150,6 +161,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     suite.stage = stage
     if submission:
         chosen = [item for item in items if is_test_of_suite(item) and stage.is_for(item.path)]
+        if not chosen:
+            names = sorted(
+                {f"{item.path.parent.name.partition('_')[2]}.py" for item in items if is_test_of_suite(item)}
+            )
+            raise pytest.UsageError(
+                f"{Path(submission).name} belongs to none of these tests; they are for {', '.join(names)}."
+            )
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
 

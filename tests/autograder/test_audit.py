@@ -1,0 +1,114 @@
+"""The audit finds what is unfair, on a tiny course into which each kind of unfairness is really planted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.authoring.build import build
+from autograder.cli import app
+from autograder.course import load_course
+from tests.autograder.tiny_course import write_tiny_course
+
+SUITE = "tests/assignments/01_adding"
+
+
+@pytest.fixture
+def course(tmp_path):
+    folder = write_tiny_course(tmp_path / "course")
+    build(load_course(folder))
+    return folder
+
+
+def audit(course, *options):
+    """The exit code and the JSON of `autograder audit` on the course."""
+    command = [
+        "audit",
+        "--course",
+        str(course),
+        "--seeds",
+        "2",
+        "--jobs",
+        "1",
+        "--json",
+        "--unsafe",
+        *options,
+    ]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code in (0, 1), result.output
+    return result.exit_code, json.loads(result.stdout)[0]
+
+
+def edit(course, name, old, new):
+    file = course / name
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+def test_a_fair_course(course):
+    code, found = audit(course, "--no-mutants")
+    assert (code, found["problems"]) == (0, [])
+    assert found["stub"] == "1/1" and found["solution"] == "2/2" and found["alternatives"] == "1/1"
+    assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
+
+
+def test_a_mistake_that_no_test_notices(course):
+    mistake = (
+        "\n- id: forgets_the_start\n  in: Total.__init__\n  replace: self.value = start\n"
+        "  with: self.value = start * 1\n  hint: Where does the sum begin?\n"
+    )
+    with (course / SUITE / "mistakes.yml").open("a", encoding="utf-8") as file:
+        file.write(mistake)
+    code, found = audit(course, "--no-mutants")
+    assert code == 1 and found["mistakes_caught"] == "2/3"
+    assert "mistake forgets_the_start" in found["problems"][0]
+
+
+def test_a_right_answer_that_loses_points(course):
+    edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", -4)', 'naming="must not be negative"')
+    code, found = audit(course, "--no-mutants")
+    assert code == 1 and found["alternatives"] == "0/1" and found["solution"] == "2/2"
+    assert "alternative with_sum" in found["problems"][0]
+
+
+def test_a_stub_that_scores(course):
+    edit(
+        course,
+        f"{SUITE}/test_visible.py",
+        'checks.equal(student.Total().push(7), 7, "Total().push(7)")',
+        "student.Total()",
+    )
+    build(load_course(course))
+    code, found = audit(course, "--no-mutants")
+    assert code == 1 and found["stub"] == "0/1"
+
+
+def test_a_solution_that_depends_on_the_seed(course):
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "def test_pushes_add_up(student, reference):",
+        "def test_pushes_add_up(student, reference, seed):",
+    )
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "    numbers = [",
+        "    checks.true(seed < 0, 'Unlucky.')\n    numbers = [",
+    )
+    code, found = audit(course, "--no-mutants")
+    assert code == 1 and found["solution"] == "0/2"
+
+
+def test_mutants_that_survive_and_those_that_may(course):
+    edit(course, f"{SUITE}/test_hidden.py", "student.Total().push, -4", "student.Total().push, -1")
+    edit(course, f"{SUITE}/test_hidden.py", '("number", -4)', '("number", -1)')
+    code, found = audit(course)
+    assert code == 1 and found["survivors"], "number < 0 may become number <= 0 unseen"
+    lines = [f"- id: {name}\n  reason: Zero may be pushed or not.\n" for name in found["survivors"]]
+    (course / SUITE / "equivalent_mutants.yml").write_text("".join(lines), "utf-8")
+    code, found = audit(course)
+    assert code == 0 and set(found["equivalent"]) == set(found["survivors"])

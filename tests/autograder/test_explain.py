@@ -1,0 +1,76 @@
+"""Sentences for failures: what students read, and what they must not be able to read."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograder.checks import CheckFailed
+from autograder.explain import clean, explain
+from autograder.session import TestAlarm
+from autograder.student.errors import (
+    Frame,
+    MissingName,
+    RemoteException,
+    StudentCrashed,
+    StudentTimeout,
+    student_raised,
+)
+
+SECRET = "the input was 0.8414709"
+
+
+def raised(kind="ValueError", text=SECRET, **options):
+    frame = Frame("heads.py", 12, "Head.forward", "raise ValueError(str(x))")
+    return student_raised(RemoteException(kind, (kind, "Exception"), text, options.get("frames", (frame,))))
+
+
+@pytest.mark.parametrize(
+    "error, outcome, message",
+    [
+        (StudentTimeout("Your code gave no answer within 5 seconds."), "timeout", "Your code gave no answer within 5 seconds."),
+        (TestAlarm(), "timeout", "This test took too long."),
+        (StudentCrashed("Your code ended the process that ran it (exit code 1)."), "crashed", "Your code ended the process that ran it (exit code 1)."),
+        (MissingName("There is no `attention` in the submission."), "failed", "There is no `attention` in the submission."),
+        (raised(), "failed", f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))"),
+        (raised("IndexError", ""), "failed", "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))"),
+        (raised("NotImplementedError", "x"), "failed", "`Head.forward` is not written yet (line 12)."),
+        (raised("TypeError", "takes 1 argument.", frames=()), "failed", "Your code raised a TypeError: takes 1 argument."),
+    ],
+)  # fmt: skip
+def test_visible_sentences(error, outcome, message):
+    found = explain(error, full=True)
+    assert (found.outcome, found.message) == (outcome, message)
+
+
+def test_hidden_tests_show_the_exceptions_type_and_the_students_own_line_but_not_its_text():
+    found = explain(raised(), full=False)
+    assert found.message == "Your code raised a ValueError (line 12).\n    raise ValueError(str(x))"
+
+
+def test_hidden_tests_show_the_public_sentence_of_a_check():
+    error = CheckFailed("the output is 0.1 where 0.2 was expected.", public="the output differs.")
+    assert explain(error, full=False).message == "the output differs."
+    assert explain(error, full=True).message == "the output is 0.1 where 0.2 was expected."
+
+
+def test_the_line_of_a_notebook_says_which_cell():
+    frame = Frame("heads.ipynb cell 4", 2, "Head.forward", "x.nothing")
+    found = explain(raised("AttributeError", "no", frames=(frame,)), full=False)
+    assert found.message.startswith("Your code raised an AttributeError (line 2 of cell 4).")
+
+
+def test_a_test_that_cannot_use_what_came_back_says_so():
+    assert explain(TypeError("unsupported"), full=False).message == (
+        "This test could not work with what your code gave back (TypeError)."
+    )
+
+
+def test_nothing_from_a_student_commands_a_terminal_or_a_workflow():
+    text = clean("\x1b[2J::set-output name=x::1\r\n  ::error::you\nfine \u202e text", 200)
+    assert "\x1b" not in text and "\r" not in text and "\u202e" not in text
+    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
+    assert "fine" in text
+
+
+def test_long_texts_are_cut():
+    assert len(clean("x" * 10_000)) < 2_100
