@@ -170,7 +170,7 @@ class WorkerConnection(Connection):
         try:
             frame = wire.dumps([number, operation, arguments], self.register)
         except wire.WireError as error:
-            raise StudentError(f"What the test hands over cannot be sent: {error}.") from None
+            raise _too_much_to_send(error) from None
         deadline = time.monotonic() + seconds
         try:
             wire.send_frame(self.worker.socket, frame, deadline)
@@ -258,7 +258,10 @@ class LoopbackConnection(Connection):
         self._other_random_state = _random_state()
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
-        arguments = _travelled(arguments, self.register, wire.MAX_DATA)
+        try:
+            arguments = _travelled(arguments, self.register, wire.MAX_DATA)
+        except wire.WireError as error:
+            raise _too_much_to_send(error) from None
         with self._other_random_numbers():
             reply = answer(self.server, operation, arguments)
         try:
@@ -284,13 +287,16 @@ class LoopbackConnection(Connection):
     @contextmanager
     def _other_random_numbers(self) -> Iterator[None]:
         """Change sides: the module's random numbers inside a request, the test's inside a call back."""
-        here = _random_state()
-        _set_random_state(self._other_random_state)
+        self._swap_random_states()
         try:
             yield
         finally:
-            self._other_random_state = _random_state()
-            _set_random_state(here)
+            self._swap_random_states()
+
+    def _swap_random_states(self) -> None:
+        here = _random_state()
+        _set_random_state(self._other_random_state)
+        self._other_random_state = here
 
 
 @contextmanager
@@ -306,6 +312,10 @@ def malformed(what: str) -> Iterator[None]:
 
 def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
     return wire.parse(wire.dumps(value, register, max_text), max_text)
+
+
+def _too_much_to_send(error: wire.WireError) -> StudentError:
+    return StudentError(f"What the test hands over cannot be sent: {error}.")
 
 
 def _as_it_is(connection: Connection, value: Any) -> Any:

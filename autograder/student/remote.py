@@ -115,7 +115,9 @@ class RemoteObject:
     def __len__(self) -> int:
         found = call(self._connection, [self._handle, ["__len__"]], (), {})
         with malformed("a length"):
-            return len(range(found))
+            if type(found) is not int or found < 0:
+                raise ValueError("a length is a number of things")
+            return found
 
     def __getitem__(self, key: Any) -> Any:
         return call(self._connection, [self._handle, ["__getitem__"]], (key,), {})

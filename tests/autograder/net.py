@@ -146,3 +146,182 @@ class Shared(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.first(x)
+
+
+class OwnMethods(nn.Module):
+    """A module whose author also used PyTorch's own names for other things."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.linear = nn.Linear(d, d)
+        self.register_buffer("cache", torch.zeros(d), persistent=False)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def train(self, mode=True):
+        self.told = mode
+        return super().train(mode)
+
+    def load_state_dict(self, state):
+        raise RuntimeError("not this one")
+
+    def state_dict(self):
+        return "mine"
+
+    def parameters(self):
+        return "mine"
+
+    named_parameters = named_buffers = named_modules = buffers = parameters
+
+
+class RunningMean(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(d))
+        self.register_buffer("seen", torch.tensor(0))
+        self.weight = nn.Parameter(torch.ones(d))
+
+    def forward(self, x):
+        if self.training:
+            self.seen += 1
+            self.mean = self.mean + (x.detach().mean(0) - self.mean) / self.seen
+        return (x - self.mean) * self.weight
+
+
+class Restless(nn.Module):
+    """Replaces, adds, ties and removes parameters while it is called."""
+
+    def __init__(self, d):
+        super().__init__()
+        self.d = d
+        self.weight = nn.Parameter(torch.ones(d))
+        self.old = nn.Parameter(torch.ones(2))
+        self.inner = nn.Sequential(nn.Linear(d, d), nn.Linear(d, d))
+
+    def forward(self, x):
+        return x * self.weight
+
+    def replace(self, x):
+        self.weight = nn.Parameter(torch.full((self.d,), 3.0))
+        return self(x)
+
+    def grow(self):
+        self.weight = nn.Parameter(torch.full((self.d + 1,), 2.0))
+        self.new = nn.Parameter(torch.zeros(3))
+        self.inner.add_module("2", nn.Linear(self.d, self.d, bias=False))
+
+    def shrink(self):
+        del self.old, self.inner[1]
+
+    def freeze(self):
+        self.weight.requires_grad_(False)
+
+    def tie(self):
+        self.inner[1].weight = self.inner[0].weight
+
+
+class Lists(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.layers = [nn.Linear(d, d), nn.Linear(d, d)]
+        self.tensors = [torch.ones(d), torch.zeros(d)]
+        self.named = nn.ModuleDict({"layer-1": nn.Linear(d, 2), "zwei 2": nn.Linear(d, 3)})
+
+    @property
+    def broken(self):
+        raise ZeroDivisionError("no")
+
+
+class Plain:
+    @property
+    def broken(self):
+        raise KeyError("what")
+
+    def __len__(self):
+        return -1
+
+
+class TooLong(ValueError):
+    pass
+
+
+class Unspeakable(ValueError):
+    def __str__(self):
+        raise SystemExit(3)
+
+
+def fail_with(name):
+    import pytest
+
+    raise {
+        "KeyError": KeyError("key"),
+        "IndexError": IndexError("index"),
+        "TooLong": TooLong("too long by 3"),
+        "Unspeakable": Unspeakable(),
+        "SystemExit": SystemExit(0),
+        "KeyboardInterrupt": KeyboardInterrupt(),
+        "skip": pytest.skip.Exception("skipped"),
+        "GeneratorExit": GeneratorExit(),
+        "StopIteration": StopIteration(1),
+        "UnicodeDecodeError": UnicodeDecodeError("utf-8", b"x", 0, 1, "odd"),
+    }[name]
+
+
+def several(x, net=None):
+    y = x * 2
+    return [y, {"sum": y.sum(), "tuple": (y[0], x), "count": 3}], y.long()
+
+
+def returns(kind):
+    return {
+        "generator": (i for i in range(3)),
+        "set": {1, 2},
+        "class": Net,
+        "module": torch,
+        "lambda": lambda x: x + 1,
+        "method": [].append,
+        "deep": deep(100_000),
+        "many": [0] * 100_000,
+        "long": "x" * 100_000,
+        "big": torch.zeros(20_000_000),
+        "huge": torch.zeros(1).expand(10**12),
+    }[kind]
+
+
+def deep(n):
+    x = []
+    for _ in range(n):
+        x = [x]
+    return x
+
+
+def keywords(a, /, b=2, *args, c=3, **kwargs):
+    return [a, b, list(args), c, kwargs]
+
+
+def both(first, second, x):
+    return first(x) + second(x)
+
+
+def weight_sum(module):
+    return sum(p.sum() for p in module.parameters())
+
+
+def ask(model, name):
+    return [hasattr(model, name), getattr(model, name, "absent"), isinstance(model, nn.Module)]
+
+
+def tell(function, thing):
+    return function(thing)
+
+
+def forwards(model, ids):
+    return model.forward(ids)
+
+
+def caught(function):
+    try:
+        function()
+    except (KeyError, AttributeError) as error:
+        return type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import random
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.student.connection import LoopbackConnection
-from autograder.student.errors import MissingName, StudentError
+from autograder.course import Limits
+from autograder.sandbox.launcher import Sandbox
+from autograder.student.connection import LoopbackConnection, WorkerConnection
+from autograder.student.errors import MissingName, StudentCrashed, StudentError, StudentRaised
 from autograder.student.remote import RemoteStudent
 
 NET = Path(__file__).with_name("net.py")
@@ -20,12 +23,22 @@ plain = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(plain)
 
 
-@pytest.fixture(params=["loopback"])
-def student(request):
-    connection = LoopbackConnection("submission_net")
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox("best") as box:
+        yield box
+
+
+@pytest.fixture(params=["loopback", "worker"])
+def student(request, sandbox):
+    if request.param == "loopback":
+        connection = LoopbackConnection("submission_net")
+    else:
+        connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
     connection.request("load", text=NET.read_text(), filename="net.py")
     connection.start_test(3)
     yield RemoteStudent(connection)
+    connection.close()
 
 
 def pair(student, **options):
@@ -310,3 +323,296 @@ def test_one_module_under_two_names(student):
     assert list(theirs.state_dict()) == list(mine.state_dict())
     assert len(list(theirs.parameters())) == len(list(mine.parameters())) == 2
     assert theirs.first.weight is theirs.layers[2].weight
+
+
+def test_methods_that_have_pytorchs_names(student):
+    mine, theirs = nn.Linear(4, 4), student.OwnMethods(4)
+    theirs.linear.load_state_dict(mine.state_dict())
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(theirs.eval()(x), mine(x))
+    assert theirs.told is False and not theirs.linear.training
+    assert list(theirs.state_dict()) == ["linear.weight", "linear.bias"]
+    assert [name for name, _ in theirs.named_buffers()] == ["cache"]
+    assert theirs.double()(x.double()).dtype == torch.float64
+
+
+def test_results_in_lists_dicts_and_tuples_have_gradients(student):
+    for _ in range(2):
+        xs = []
+        for module in (plain, student):
+            xs.append(torch.arange(3.0, requires_grad=True))
+            (y, rest), whole = module.several(xs[-1])
+            assert rest["count"] == 3 and whole.dtype == torch.int64 and not whole.requires_grad
+            (y.square().sum() + rest["sum"] * rest["tuple"][0] + (rest["tuple"][1] ** 2).sum()).backward()
+        torch.testing.assert_close(xs[0].grad, xs[1].grad)
+
+
+def test_one_input_at_two_places(student):
+    x = torch.randn(3, requires_grad=True)
+    student.product(x, x).sum().backward()
+    torch.testing.assert_close(x.grad, 2 * x.detach())
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.t(),
+        lambda x: x[::2],
+        lambda x: x[:1].expand(5, 4),
+        lambda x: x[0],
+        lambda x: x.flip(0),
+        lambda x: x[:0],
+    ],
+)
+def test_views_as_inputs(student, view):
+    x = torch.randn(6, 4, requires_grad=True)
+    student.product(view(x), view(x)).sum().backward()
+    (expected,) = torch.autograd.grad(plain.product(view(x), view(x)).sum(), x)
+    torch.testing.assert_close(x.grad, expected)
+
+
+def test_gradients_of_inputs_and_parameters_at_once(student):
+    mine, theirs = pair(student, d=4, p=0.0)
+    x = torch.randn(2, 4, requires_grad=True)
+    expected = torch.autograd.grad(mine(x).sum(), [x, mine.a.weight, mine.b.bias])
+    y = theirs(x).sum()
+    for _ in range(2):
+        found = torch.autograd.grad(y, [x, theirs.a.weight, theirs.b.bias], retain_graph=True)
+        torch.testing.assert_close(found, expected)
+    unused = torch.autograd.grad(y, [theirs.parts[0].weight], allow_unused=True)
+    assert unused == (None,)
+
+
+def test_integers_have_no_gradients(student):
+    ids, x = torch.arange(3), torch.ones(3, requires_grad=True)
+    found = student.product(ids, x)
+    found.sum().backward()
+    assert torch.equal(x.grad, torch.arange(3.0)) and not student.product(ids, ids).requires_grad
+
+
+def test_two_modules_in_one_call(student):
+    a, first = pair(student, d=4, p=0.0)
+    b, second = pair(student, d=4, p=0.0)
+    x = torch.randn(2, 4)
+    for net in (
+        student.both(first, second, x),
+        plain.both(a, b, x),
+        student.both(first, first, x),
+        plain.both(a, a, x),
+    ):
+        net.square().sum().backward()
+    for (name, p), (_, q) in zip(
+        [*a.named_parameters(), *b.named_parameters()],
+        [*first.named_parameters(), *second.named_parameters()],
+    ):
+        assert (p.grad is None) == (q.grad is None), name
+        if p.grad is not None:
+            torch.testing.assert_close(p.grad, q.grad)
+
+
+def test_a_part_of_a_module_as_an_argument(student):
+    mine, theirs = pair(student, d=4, p=0.0)
+    torch.testing.assert_close(student.weight_sum(theirs.a), plain.weight_sum(mine.a))
+    torch.testing.assert_close(student.weight_sum(theirs.parts[1]), plain.weight_sum(mine.parts[1]))
+    student.both(theirs.a, theirs.parts[2], torch.ones(4)).sum().backward()
+    assert (
+        theirs.a.weight.grad is not None
+        and theirs.parts[2].bias.grad is not None
+        and theirs.b.weight.grad is None
+    )
+
+
+def test_a_parameter_replaced_during_a_call(student):
+    theirs, x = student.Restless(3), torch.ones(3)
+    weight = theirs.weight
+    y = theirs.replace(x)
+    assert torch.equal(y, torch.full((3,), 3.0)) and torch.equal(theirs.weight, y)
+    y.sum().backward()
+    assert theirs.weight is weight and torch.equal(weight.grad, x)
+    with torch.no_grad():
+        theirs.weight.fill_(5.0)
+    assert torch.equal(theirs(x), torch.full((3,), 5.0))
+
+
+def test_names_that_come_and_go(student):
+    mine, theirs = plain.Restless(3), student.Restless(3)
+    theirs(torch.ones(3)).sum().backward()
+    for change in ("grow", "shrink", "freeze", "tie"):
+        for net in (mine, theirs):
+            if change == "tie":
+                net.grow()
+                net.inner.append(nn.Linear(3, 3)) if net is mine and len(net.inner) < 2 else None
+            getattr(net, change)()
+        assert list(theirs.state_dict()) == list(mine.state_dict()), change
+        assert [n for n, _ in theirs.named_parameters()] == [n for n, _ in mine.named_parameters()], change
+        assert [p.requires_grad for p in theirs.parameters()] == [
+            p.requires_grad for p in mine.parameters()
+        ], change
+        assert [tuple(p.shape) for p in theirs.parameters()] == [tuple(p.shape) for p in mine.parameters()], (
+            change
+        )
+    theirs.double()
+    theirs.weight.requires_grad_(True)
+    theirs(torch.ones(4, dtype=torch.double)).sum().backward()
+    assert theirs.weight.grad.dtype == torch.float64
+
+
+def test_buffers_that_change_come_home(student):
+    mine, theirs = plain.RunningMean(3), student.RunningMean(3)
+    for _ in range(3):
+        x = torch.randn(5, 3)
+        torch.testing.assert_close(theirs(x), mine(x))
+        torch.testing.assert_close(theirs.mean, mine.mean)
+    assert theirs.seen == 3
+    theirs.eval()(x)
+    assert theirs.seen == 3
+    theirs.mean.zero_()
+    torch.testing.assert_close(theirs(x), x)
+
+
+def test_lists_of_modules_and_tensors_as_attributes(student):
+    theirs = student.Lists(4)
+    assert [
+        type(layer).__mro__[1] is nn.Module or layer.weight.shape == (4, 4) for layer in theirs.layers
+    ] == [True, True]
+    assert theirs.layers[0](torch.ones(2, 4)).shape == (2, 4)
+    assert torch.equal(theirs.tensors[0], torch.ones(4))
+    assert list(theirs.state_dict()) == list(plain.Lists(4).state_dict())
+    assert theirs.named["zwei 2"](torch.ones(4)).shape == (3,)
+
+
+def test_properties_that_raise(student):
+    with pytest.raises(ZeroDivisionError, match="no"):
+        student.Lists(2).broken  # noqa: B018
+    thing = student.Plain()
+    with pytest.raises(KeyError) as caught:
+        thing.broken  # noqa: B018
+    assert isinstance(caught.value, StudentError)
+    with pytest.raises(StudentError):
+        len(thing)
+
+
+def test_equality_is_the_students(student):
+    config = student.Config(width=5)
+    assert config == student.Config(5) and config != student.Config(6) and config == config
+    assert config != 5 and config is not None and config in [student.Config(5)]
+    bag = student.Bag([1])
+    assert bag == bag and bag != student.Bag([1]) and len({bag, student.Bag([1])}) == 2
+
+
+def test_every_kind_of_argument(student):
+    calls = [((1,), {}), ((1, 5, 6, 7), {"c": 8, "d": 9, "a": 10}), ((1,), {"b": None, "x": [1, (2,)]})]
+    for args, kwargs in calls:
+        assert student.keywords(*args, **kwargs) == plain.keywords(*args, **kwargs)
+    with pytest.raises(TypeError, match="positional"):
+        student.keywords(b=1)
+
+
+@pytest.mark.parametrize(
+    "name, kind, text",
+    [
+        ("KeyError", KeyError, "'key'"),
+        ("IndexError", IndexError, "index"),
+        ("TooLong", ValueError, "too long by 3"),
+        ("Unspeakable", ValueError, ""),
+        ("StopIteration", StudentRaised, "1"),
+        ("UnicodeDecodeError", ValueError, "odd"),
+        ("SystemExit", StudentRaised, "0"),
+        ("KeyboardInterrupt", StudentRaised, ""),
+        ("skip", StudentRaised, "skipped"),
+        ("GeneratorExit", StudentRaised, ""),
+    ],
+)
+def test_exceptions_of_all_kinds(student, name, kind, text):
+    with pytest.raises(kind) as caught:
+        student.fail_with(name)
+    assert isinstance(caught.value, StudentRaised) and text in str(caught.value)
+    assert caught.value.remote.type == {"skip": "Skipped"}.get(name, name)
+    assert student.product(torch.ones(1), torch.ones(1)) == 1
+
+
+@pytest.mark.parametrize(
+    "kind, told", [("generator", "generator"), ("set", "set"), ("class", "type"), ("module", "module")]
+)
+def test_what_is_no_data_is_named(student, kind, told):
+    assert repr(student.returns(kind)) == f"<{told} object>"
+
+
+def test_a_function_that_is_returned_can_be_called(student):
+    assert student.returns("lambda")(torch.ones(1)) == 2
+
+
+@pytest.mark.parametrize("kind", ["deep", "many", "long", "big", "huge"])
+def test_what_is_too_much_is_a_sentence_and_no_end(student, kind):
+    with pytest.raises(StudentCrashed, match="too much, or nested too deeply"):
+        student.returns(kind)
+    assert not student._connection.dead
+    assert student.product(torch.ones(1), torch.ones(1)) == 1
+
+
+def test_what_the_test_cannot_send_is_told_as_such(student):
+    with pytest.raises(StudentError, match="too large"):
+        student.product(torch.zeros(1).expand(10**12), 1)
+    assert student.product(torch.ones(1), torch.ones(1)) == 1
+
+
+class Sized(Successor):
+    block_size = 8
+
+    def double_up(self, n):
+        return 2 * n
+
+
+def test_what_a_fake_model_offers(student):
+    fake = Sized()
+    assert student.ask(fake, "block_size") == [True, 8, True]
+    assert student.ask(fake, "nothing") == [False, "absent", True]
+    for hidden in ("__globals__", "_private", "seen_nothing"):
+        assert student.ask(fake, hidden)[1] == "absent"
+    assert student.forwards(fake, torch.tensor([3])).argmax() == 4
+
+
+def test_callables_keep_the_type_of_their_errors(student):
+    def missing():
+        raise KeyError("x")
+
+    assert student.caught(missing) == "KeyError"
+
+
+def test_objects_of_the_students_come_back_to_the_test(student):
+    _, theirs = pair(student, d=4)
+    config = student.Config(width=5)
+    seen = []
+    student.tell(seen.append, config)
+    student.tell(seen.append, theirs)
+    assert seen[0].width == 5 and seen[1] is theirs
+    assert student.tell(lambda thing: thing.size(3), config) == 15
+    assert student.tell(student.counts, config) == {"width": 5, "total": 15}
+    assert student.tell(student.Config, 9).width == 9
+
+
+def test_random_numbers_of_both_sides_are_apart(student):
+    def draw():
+        return torch.rand(1).item(), np.random.rand(), random.random()
+
+    def seed():
+        torch.manual_seed(1), np.random.seed(1), random.seed(1)
+
+    seed()
+    expected = [draw(), draw()]
+    seed()
+    student.Net(8)
+    first = draw()
+    student.draw(3, None)
+    inside = []
+    student.tell(lambda _: inside.append(draw()), 1)
+    assert [first, *inside] == expected
+
+
+def test_two_students_with_one_seed_draw_the_same(student):
+    drawn = []
+    for _ in range(2):
+        student._connection.start_test(7)
+        drawn.append(student.draw(4, None))
+        torch.rand(3)
+    assert torch.equal(*drawn)
