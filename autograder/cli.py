@@ -167,6 +167,34 @@ def report(
 
 @app.command(rich_help_panel="Instructors")
 @kindly
+def export(
+    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")],
+    to: Annotated[str, typer.Option("--to", help="The tool that shall have them: nbgrader.", metavar="TOOL")],
+    submissions: Annotated[
+        Path | None, typer.Option(help="Where the class's submissions are, for tools that keep them.")
+    ] = None,
+    course_path: CourseOption = Path("."),
+) -> int:
+    """Hand a class's grades to another tool."""
+    from autograder import exports
+    from autograder.journal import FILE_NAME, read_journal
+
+    if to not in exports.EXPORTERS:
+        raise UsageProblem(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
+    journal = grades / FILE_NAME if grades.is_dir() else grades
+    if not journal.is_file():
+        raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
+    latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
+    request = exports.Request(load_course(course_path), tuple(latest.values()), submissions)
+    exported = exports.export(to, request)
+    for problem in exported.problems:
+        say(problem)
+    print(exported.summary)
+    return FOUND if exported.problems else DONE
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
 def doctor(as_json: JsonOption = False) -> int:
     """Say which kind of sandbox works on this machine, and why another does not."""
     from dataclasses import asdict

@@ -211,11 +211,11 @@ class _Restorer:
             if name in self.parts and name not in self.placed:
                 self._bring_back(name)
         self._note_moved()
-        for index, cell in enumerate(self.cells):
-            cell["id"] = hashlib.sha256(f"{index}".encode()).hexdigest()[:12]
-            notes = self.notes.get(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
+        for index, shown in enumerate(self.cells):
+            shown["id"] = hashlib.sha256(f"{index}".encode()).hexdigest()[:12]
+            notes = self.notes.get(shown.metadata.get("nbgrader", {}).get("grade_id", ""))
             if notes:
-                cell.metadata[KEY] = {"notes": notes}
+                shown.metadata[KEY] = {"notes": notes}
         restored = nbformat.v4.new_notebook(cells=self.cells, metadata=self.release.metadata)
         restored.nbformat_minor = 5
         return restored

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
 from glob import glob
@@ -19,7 +19,7 @@ from typing import Any
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.converters.base import BaseConverter
+from nbgrader.converters import Autograde
 from nbgrader.preprocessors import NbGraderPreprocessor
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -28,8 +28,9 @@ from traitlets import Integer, Unicode
 from autograder.authoring.build import to_notebook
 from autograder.authoring.document import load_document
 from autograder.cohort import grade_class
-from autograder.course import Assignment, CourseError
-from autograder.exports.graded_notebook import part_score, show_grade, submitted_notebook
+from autograder.course import Assignment, Course, CourseError
+from autograder.digests import submission_digest, suite_digest
+from autograder.exports.graded_notebook import show_grade, submitted_notebook
 from autograder.exports.nbgrader_release import open_course, refusal
 from autograder.journal import Journal
 from autograder.pool import Plan
@@ -45,15 +46,14 @@ class GradedExporter(NotebookExporter):
 
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
-        self.course, self.assignment = open_course(self.parent)
-        self.folder = self.parent.coursedir
+        self.converter: Any = kwargs.get("parent")
+        self.folder = self.converter.coursedir
+        self.course, self.assignment = open_course(self.converter)
+        self.release = _release(self.converter, self.course, self.assignment)
         self._check_gradebook()
-        self.release = self._release()
-        self._take_every_folder()
-        self.submissions = {student: self._submission(student) for student in self._due()}
-        self.grades = self.grade(list(self.submissions.values()))
+        self.submissions, self.grades = self.graded()
 
-    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> tuple[str, Any]:
+    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """First the submitted notebook, restored; then, from nbgrader's own folder, the restored one again."""
         student = resources["nbgrader"]["student"]
         if Path(filename).parent != self._submitted(student):
@@ -62,82 +62,101 @@ class GradedExporter(NotebookExporter):
         notebook = submitted_notebook(self.assignment, self.release, submission.files, submission.problem)
         return self.from_notebook_node(notebook, resources, **kwargs)
 
-    def grade(self, submissions: list[Submission]) -> dict[str, Grade]:
-        """The grades by student; raises NbGraderException when the course cannot be graded at all."""
+    def graded(self) -> tuple[dict[str, Submission], dict[str, Grade]]:
+        """The submissions that nbgrader is about to process and their grades, by student.
+
+        Raises NbGraderException when the course cannot be graded at all.
+        """
+        self._take_every_folder()
+        submissions = {
+            student: read_submission(self._submitted(student), self.course, self.assignment, student)
+            for student in self._due()
+        }
         with Journal(Path(self.folder.root) / self.journal) as journal:
-            plan = Plan(self.course, run_seed(journal), "best", self.jobs, (self.assignment.name,))
-            try:
-                outcome = grade_class(plan, submissions, journal, self._tell)
-            except (CourseError, InfrastructureError) as error:
-                raise refusal(self.parent, str(error)) from None
-            for failure in outcome.failures:
-                self.parent.log.error("Not graded: %s", failure)
-            return {
-                name: journal.latest[name, self.assignment.name]
-                for name in (submission.student for submission in submissions)
-                if (name, self.assignment.name) in journal.latest
-            }
+            return submissions, self._grade(submissions, journal)
 
-    def _tell(self, grade: Grade | None) -> None:
-        if grade is not None:
-            self.parent.log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
+    def _grade(self, submissions: dict[str, Submission], journal: Journal) -> dict[str, Grade]:
+        """The grades by student, without those that the machine could not give."""
+        name = self.assignment.name
+        suite = suite_digest(self.course, self.assignment)
+        grades = {
+            student: journal.latest[student, name]
+            for student, submission in submissions.items()
+            if journal.holds(student, name, submission_digest(submission), suite)
+        }
+        plan = Plan(self.course, run_seed(journal), "best", self.jobs, (name,))
 
-    def _release(self) -> NotebookNode:
+        def tell(grade: Grade | None) -> None:
+            if grade is not None:
+                grades[grade.student] = grade
+                self.converter.log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
+
         try:
-            return to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
-        except CourseError as error:
-            raise refusal(self.parent, str(error)) from None
+            outcome = grade_class(plan, submissions.values(), journal, tell)
+        except (CourseError, InfrastructureError) as error:
+            raise refusal(self.converter, str(error)) from None
+        for failure in outcome.failures:
+            self.converter.log.error("Not graded: %s", failure)
+        return grades
 
     def _check_gradebook(self) -> None:
-        """The gradebook must know the parts and their points as course.yml has them."""
-        known = _known_points(self.parent, self.assignment)
-        name = self.assignment.name
-        if known is None:
+        if not gradebook_agrees(self.converter, self.assignment):
+            name = self.assignment.name
             raise refusal(
-                self.parent,
-                f"The gradebook has no {name} yet. First: nbgrader generate_assignment {name} --force",
-            )
-        if known != {part.name: part.points for part in self.assignment.parts}:
-            raise refusal(
-                self.parent,
-                f"course.yml has other parts or points for {name} than the gradebook. "
+                self.converter,
+                f"The gradebook does not have {name} with the parts and points of course.yml. "
                 f"First: nbgrader generate_assignment {name} --force",
             )
 
     def _take_every_folder(self) -> None:
-        """Let nbgrader process each student's folder once, under the assignment's notebook, whatever files are there."""
-        name = self.assignment.name
+        """Let nbgrader process each student's folder once, whatever the files in it are called."""
+        name, stem = self.assignment.name, self.assignment.stem
         folders = glob(self.folder.format_path(self.folder.submitted_directory, self.folder.student_id, name))
-        if fnmatch(self.assignment.stem, self.folder.notebook_id):
-            self.parent.assignments = {
-                folder: [os.path.join(folder, f"{self.assignment.stem}.ipynb")]
-                for folder in folders
-                if os.path.isdir(folder)
+        if fnmatch(stem, self.folder.notebook_id):
+            self.converter.assignments = {
+                folder: [os.path.join(folder, f"{stem}.ipynb")] for folder in folders if os.path.isdir(folder)
             }
 
-    def _due(self) -> Iterable[str]:
+    def _due(self) -> Iterator[str]:
         """The students whose submissions nbgrader will not skip as done already."""
         excluded = self.folder.student_id_exclude.split(",")
-        for folder in self.parent.assignments:
+        for folder in sorted(self.converter.assignments):
             student = Path(folder).parent.name
             if student not in excluded and self._is_due(student):
                 yield student
 
     def _is_due(self, student: str) -> bool:
         place = self.folder.format_path(self.folder.autograded_directory, student, self.assignment.name)
-        if self.parent.force or not os.path.exists(place):
+        if self.converter.force or not os.path.exists(os.path.join(place, f"{self.assignment.stem}.ipynb")):
             return True
         new = self.folder.get_existing_timestamp(str(self._submitted(student)))
         old = self.folder.get_existing_timestamp(place)
-        is_complete = os.path.exists(os.path.join(place, f"{self.assignment.stem}.ipynb"))
-        return not is_complete or (new is not None and old is not None and new > old)
+        return new is not None and old is not None and new > old
 
     def _submitted(self, student: str) -> Path:
         return Path(self.folder.format_path(self.folder.submitted_directory, student, self.assignment.name))
 
-    def _submission(self, student: str) -> Submission:
-        """What lies in the student's folder, read as `autograder grade` reads it."""
-        return read_submission(self._submitted(student), self.course, self.assignment, student)
+
+class FromJournal(Autograde):
+    """nbgrader's Autograde for grades that are known already, and for nobody else."""
+
+    def __init__(self, work: dict[str, tuple[Submission, Grade]], **kwargs: Any) -> None:
+        super().__init__(force=True, exporter_class=KnownGrades, **kwargs)
+        self.work = work
+
+    def init_notebooks(self) -> None:
+        """One notebook for each student of the work."""
+        course, assignment = open_course(self)
+        folders = (self._format_source(assignment.name, student) for student in self.work)
+        self.assignments = {folder: [os.path.join(folder, f"{assignment.stem}.ipynb")] for folder in folders}
+
+
+class KnownGrades(GradedExporter):
+    """Shows grades that are known already."""
+
+    def graded(self) -> tuple[dict[str, Submission], dict[str, Grade]]:
+        work = self.converter.work.items()
+        return {name: pair[0] for name, pair in work}, {name: pair[1] for name, pair in work}
 
 
 class ShowGrade(NbGraderPreprocessor):
@@ -153,7 +172,7 @@ class ShowGrade(NbGraderPreprocessor):
         return nb, resources
 
 
-def read_submission(folder: Path, course: Any, assignment: Assignment, student: str) -> Submission:
+def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
     """The submission in a student's folder; one that cannot be used has a problem, as in `find_submissions`."""
     try:
         found = next(iter(find_submissions(folder, course, assignment.name)))
@@ -167,19 +186,34 @@ def run_seed(journal: Journal) -> int:
     return next(reversed(journal.latest.values())).seed if journal.latest else secrets.randbits(31)
 
 
-def _known_points(converter: BaseConverter, assignment: Assignment) -> dict[str, float] | None:
-    """The gradebook's parts and points of an assignment; None when it has no such assignment."""
-    url = converter.coursedir.db_url
+def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
+    """Whether the gradebook has the assignment with the parts and points of course.yml.
+
+    `owner` is a command or converter of nbgrader; raises NbGraderException when there is no way to the gradebook.
+    """
+    url = owner.coursedir.db_url
     try:
-        with Gradebook(url, converter.coursedir.course_id) as gradebook:
+        with Gradebook(url, owner.coursedir.course_id) as gradebook:
             notebook = gradebook.find_notebook(assignment.stem, assignment.name)
-            return {cell.name: cell.max_score for cell in notebook.grade_cells}
+            known = {cell.name: cell.max_score for cell in notebook.grade_cells}
     except MissingEntry:
-        return None
+        return False
     except (SQLAlchemyError, ModuleNotFoundError) as error:
         reason = str(error).strip().split("\n")[0]
-        shown = make_url(url).render_as_string(hide_password=True)
-        raise refusal(converter, f"The gradebook {shown} cannot be used: {reason}") from None
+        raise refusal(owner, f"The gradebook {_address(url)} cannot be used: {reason}") from None
+    return known == {part.name: part.points for part in assignment.parts}
 
 
-__all__ = ["GradedExporter", "ShowGrade", "part_score", "read_submission", "run_seed"]
+def _address(url: str) -> str:
+    """A database's address without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except SQLAlchemyError:
+        return "of that address"
+
+
+def _release(converter: Any, course: Course, assignment: Assignment) -> NotebookNode:
+    try:
+        return to_notebook(assignment, load_document(course, assignment).stub)
+    except CourseError as error:
+        raise refusal(converter, str(error)) from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
-from nbgrader.converters.base import BaseConverter, NbGraderException
+from nbgrader.converters.base import NbGraderException
 from nbgrader.utils import find_all_files
 
 from autograder.authoring.build import released
@@ -24,7 +24,7 @@ class ReleaseExporter(NotebookExporter):
         super().__init__(config=config, **kwargs)
         self.course, self.assignment = open_course(self.parent)
 
-    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> tuple[str, Any]:
+    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """The released notebook, whatever the file holds; the other files go with it as `outputs`."""
         try:
             write_source(self.course, self.assignment)
@@ -37,7 +37,7 @@ class ReleaseExporter(NotebookExporter):
         return output, resources
 
 
-def open_course(converter: BaseConverter) -> tuple[Course, Assignment]:
+def open_course(converter: Any) -> tuple[Course, Assignment]:
     """The course in nbgrader's folder and the assignment that it works on; raises NbGraderException with a sentence."""
     folder = converter.coursedir
     try:
@@ -56,7 +56,7 @@ def open_course(converter: BaseConverter) -> tuple[Course, Assignment]:
     return course, assignment
 
 
-def refusal(converter: BaseConverter, sentence: str) -> NbGraderException:
+def refusal(converter: Any, sentence: str) -> NbGraderException:
     """The exception that ends a command of nbgrader without a traceback; its sentence is in the log."""
     converter.log.error(sentence)
     return NbGraderException(sentence)
