@@ -1,0 +1,233 @@
+"""Where attacks take place: two courses full of canaries, a sandbox whose workers are overheard, honest neighbours.
+
+An attack is a piece of text that is appended to a wrong but well-shaped answer. What that answer scores alone is the
+honest score. Attacks print `REACHED` when they got where they should not be; the prints of all workers are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.course import Course, load_course
+from autograder.grading import Grader
+from autograder.records import Grade, SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox, WorkerProcess
+from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
+
+ROOT = Path(__file__).resolve().parents[3]
+HEADS, TINY = "03_masked_heads", "01_adding"
+LEFT_BEHIND = "left_behind"  # how attacks call the files that they try to leave
+PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/")
+LIMITS = dict(
+    call_seconds=1.5,
+    load_seconds=3,
+    cpu_seconds=8,
+    submission_seconds=12,
+    memory_mb=384,
+    scratch_mb=4,
+    output_kb=64,
+)
+
+TINY_WRONG = """
+def add(a, b):
+    return a - b
+
+
+class Total:
+    def __init__(self, start=0):
+        self.value = start
+
+    def push(self, number):
+        self.value = self.value + number
+        return self.value
+"""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One thing that a hostile student may try.
+
+    `code` is appended to the wrong answer (`alone`: stands for itself); COURSE in it becomes the course's path. `make`
+    writes files or archives into a student's folder instead. `proves` is what the attack must have printed to show
+    that it took place. `gains` is what it is known to win, and documented: everything else must win nothing.
+    """
+
+    name: str
+    tries: str
+    code: str = ""
+    course: str = TINY
+    alone: bool = False
+    make: Callable[[Path, str], None] | None = None
+    proves: str = ""
+    gains: float = 0.0
+
+
+class OverheardSandbox(Sandbox):
+    """Keeps what its workers print; a grader has no use for it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.heard: list[str] = []
+        super().__init__(*args, **kwargs)
+
+    def spawn(self, limits: Any) -> WorkerProcess:
+        worker = super().spawn(limits)
+        close = worker.close
+
+        def listen_and_close() -> None:
+            if not worker._output.closed:
+                self.heard.append(worker.output(1 << 20))
+            close()
+
+        worker.close = listen_and_close  # type: ignore[method-assign]
+        return worker
+
+
+@dataclass
+class Outcome:
+    """What an attack led to: the grade (the best of several), and all that workers printed."""
+
+    grade: Grade
+    heard: str
+
+
+class Field:
+    """One tier's field: graders for both courses with one sandbox, and what must not be found by anybody."""
+
+    def __init__(self, tier: str, folder: Path) -> None:
+        self.folder = folder
+        self.canary = f"CANARY-{secrets.token_hex(8)}"
+        self.root = folder / "course"
+        self.planted = self._plant(self.root)
+        self.course = _hurried(load_course(self.root))
+        self.before = _contents(folder)
+        self.sandbox = OverheardSandbox(tier, hidden=self.course.hidden_folders)
+        self.grader = Grader(self.course, self.sandbox, secrets.randbits(31))
+        self.wrong = {TINY: TINY_WRONG, HEADS: heads_wrong()}
+        self.right = {TINY: ALTERNATIVE, HEADS: _heads_solution()}
+        self.honest = {name: self.grade(name, text).score for name, text in self.wrong.items()}
+
+    def grade(self, name: str, text: str, student: str = "mallory") -> Grade:
+        file = f"{name.partition('_')[2]}.py"
+        return self.grader.grade(Submission(student, name, (SourceFile(file, text),)))
+
+    def attack(self, attack: Attack, folder: Path) -> Outcome:
+        self.sandbox.heard.clear()
+        grade = self._hand_in(attack, folder) if attack.make else self.grade(attack.course, self.text(attack))
+        return Outcome(grade, "\n".join(self.sandbox.heard))
+
+    def text(self, attack: Attack) -> str:
+        code = attack.code.replace("COURSE", str(self.root))
+        return code if attack.alone else f"{self.wrong[attack.course]}\n{code}"
+
+    def _hand_in(self, attack: Attack, folder: Path) -> Grade:
+        """Files of a hostile student beside those of an honest one, found and graded as a class is."""
+        from autograder.submissions import find_submissions
+
+        theirs, ours = folder / "mallory" / attack.course, folder / "ada" / attack.course
+        for each in (theirs, ours):
+            each.mkdir(parents=True)
+        module = f"{attack.course.partition('_')[2]}.py"
+        (ours / module).write_text(self.right[attack.course])
+        assert attack.make is not None
+        attack.make(theirs, self.wrong[attack.course])
+        grades = [self.grader.grade(s) for s in find_submissions(folder, self.course)]
+        full = self.course.assignment(attack.course).points
+        assert [g.score for g in grades if g.student == "ada"] == [full], "the neighbour lost points"
+        return max((g for g in grades if g.student != "ada"), key=lambda g: g.score)
+
+    def close(self) -> None:
+        self.grader.close()
+        for file in self.planted:
+            file.unlink(missing_ok=True)
+
+    def left_behind(self) -> list[str]:
+        """Files that should not be there, wherever an attack may have written."""
+        places = [*map(Path, PLACES), Path.home(), self.root, ROOT]
+        found = [str(file) for place in places for file in _named(place, LEFT_BEHIND)]
+        return found + sorted(set(_contents(self.folder).items()) ^ set(self.before.items()))
+
+    def _plant(self, root: Path) -> list[Path]:
+        """Canaries where secrets are: tests, solutions, mistakes, beside the course, at home, in a shared folder."""
+        write_tiny_course(root)
+        for part in ("solutions", "tests/assignments", "assignments"):
+            shutil.copytree(
+                ROOT / part / HEADS, root / part / HEADS, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        (root / "course.yml").write_text(_both_courses((root / "course.yml").read_text()))
+        for name in (TINY, HEADS):
+            suite, stem = root / "tests" / "assignments" / name, name.partition("_")[2]
+            hidden = [
+                suite / "test_hidden.py",
+                suite / "test_visible.py",
+                root / "solutions" / name / f"{stem}.py",
+            ]
+            for file in hidden:
+                note = f'\n# {self.canary} of {file.name}\nKEPT_SECRET = "{self.canary} in memory"\n'
+                file.write_text(file.read_text() + note)
+            mistakes = suite / "mistakes.yml"
+            mistakes.write_text(f"{_first_mistakes(mistakes.read_text())}\n# {self.canary} of the mistakes\n")
+        os.environ["GRADERS_TOKEN"] = f"{self.canary} of the environment"
+        planted = [
+            Path.home() / f".{self.canary}",
+            Path("/tmp") / f"{self.canary}.txt",
+            self.folder / "secret.txt",
+        ]
+        for file in planted:
+            file.write_text(f"{self.canary} of {file}")
+        return planted
+
+
+@contextmanager
+def open_field(tier: str, folder: Path) -> Iterator[Field]:
+    field = Field(tier, folder)
+    try:
+        yield field
+    finally:
+        field.close()
+        del os.environ["GRADERS_TOKEN"]
+
+
+def heads_wrong() -> str:
+    """Right shapes and names, a wrong scale, and no refusal of long sentences."""
+    text = _heads_solution().replace("/ math.sqrt(q.shape[-1])", "/ q.shape[-1]")
+    return text.replace("if T > block_size:", "if False:")
+
+
+def _heads_solution() -> str:
+    return (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
+
+
+def _first_mistakes(text: str, count: int = 3) -> str:
+    """A few mistakes stand for all: each takes every test that somebody fails."""
+    return "- id:".join(text.split("- id:")[: count + 1])
+
+
+def _both_courses(tiny: str) -> str:
+    lines = (ROOT / "course.yml").read_text("utf-8").split("\n")
+    start = next(n for n, line in enumerate(lines) if f"name: {HEADS}" in line)
+    end = next(n for n, line in enumerate(lines) if n > start and "- name:" in line)
+    return tiny.rstrip("\n") + "\n" + "\n".join(lines[start:end]) + "\n"
+
+
+def _hurried(course: Course) -> Course:
+    assignments = tuple(
+        a.model_copy(update={"limits": a.limits.model_copy(update=LIMITS)}) for a in course.assignments
+    )
+    return course.model_copy(update={"assignments": assignments})
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    files = (f for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
+    return {str(f): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def _named(place: Path, beginning: str) -> list[Path]:
+    return list(place.glob(f"{beginning}*")) if place.is_dir() else []

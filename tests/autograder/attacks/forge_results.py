@@ -1,0 +1,282 @@
+"""Forging results: exit codes, printed verdicts, outcomes of pytest, replies written by hand."""
+
+from tests.autograder.attacks.field import HEADS, Attack
+
+# takes the worker over: answers every question by itself from now on
+TAKEOVER = """
+import sys
+from autograder.student import wire
+def take_over(answer):
+    frame = sys._getframe()
+    while "sock" not in frame.f_locals or "number" not in frame.f_locals:
+        frame = frame.f_back
+    sock, number = frame.f_locals["sock"], frame.f_locals["number"]
+    print("TOOK OVER", flush=True)
+    wire.send(sock, {"id": number, "ok": {"errors": []}})
+    while True:
+        number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+        answer(sock, number, operation, arguments)
+def returned(value, **others):
+    import torch
+    tensors = [] if not isinstance(value, torch.Tensor) else [False]
+    return {"call": 1, "result": value, "differentiable": tensors, "mutated": [], "modules": [], "generators": [],
+            **others}
+def plain(operation, value=0):
+    return {"find": {"kind": "function"}, "call": returned(value), "get": {"kind": "value", "value": value},
+            "backward": []}.get(operation)
+"""
+
+
+def taking_over(answer: str) -> str:
+    return TAKEOVER + answer + "\ntake_over(answer)\n"
+
+
+def raising(what: str) -> str:
+    return f"""
+def add(a, b):
+    {what}
+class Total:
+    def __init__(self, start=0):
+        {what}
+"""
+
+
+ATTACKS = [
+    Attack("exit_with_success", "ends the process with code 0 before any test", "import os; os._exit(0)"),
+    Attack("system_exit", "raises SystemExit at the end of the import", "import sys; sys.exit(0)"),
+    Attack(
+        "exit_code_at_the_end",
+        "turns every ending into success",
+        "import atexit, os, sys\natexit.register(os._exit, 0)\nsys.excepthook = lambda *a: os._exit(0)",
+    ),
+    Attack("exit_in_a_call", "leaves in the middle of a test", raising("__import__('os')._exit(0)")),
+    Attack("pytest_skip", "skips the tests that call it", raising("__import__('pytest').skip('not today')")),
+    Attack("pytest_exit", "ends the session with success", raising("__import__('pytest').exit('done', 0)")),
+    Attack("pytest_xfail", "declares its failure expected", raising("__import__('pytest').xfail('known')")),
+    Attack(
+        "pytest_importorskip",
+        "skips by a missing import",
+        raising("__import__('pytest').importorskip('nope')"),
+    ),
+    Attack("interrupt", "interrupts the grader as a keyboard would", raising("raise KeyboardInterrupt")),
+    Attack("generator_exit", "raises what ends generators", raising("raise GeneratorExit")),
+    Attack("stop_iteration", "raises what ends loops", raising("raise StopIteration(5)")),
+    Attack(
+        "group_of_exceptions",
+        "raises a group of exits",
+        raising("raise BaseExceptionGroup('g', [SystemExit(0)])"),
+    ),
+    Attack(
+        "the_engines_own_exceptions",
+        "raises the engine's errors for broken machines and broken courses",
+        raising(
+            "from autograder.records import InfrastructureError, Refused; "
+            "from autograder.course import CourseError; "
+            "raise (InfrastructureError if 'add' in globals() else CourseError)('stop the class')"
+        ),
+    ),
+    Attack(
+        "exceptions_that_look_like_it",
+        "names its own exceptions as the engine names its alarms",
+        "class TestAlarm(BaseException): __module__ = 'autograder.session'\n"
+        "TestAlarm.__name__ = TestAlarm.__qualname__ = 'UsageError'" + raising("raise TestAlarm"),
+    ),
+    Attack(
+        "exception_that_explodes",
+        "raises an exception whose text, name and steps fail when they are looked at",
+        "class Mine(Exception):\n    def __str__(self): raise SystemExit(0)\n    __repr__ = __str__\n"
+        "    @property\n    def __traceback__(self): raise SystemExit(0)" + raising("raise Mine"),
+    ),
+    Attack(
+        "printed_verdict",
+        "prints summaries, journal lines, workflow commands and escapes",
+        r"""
+import json, sys
+for stream in (sys.stdout, sys.stderr):
+    print("26 passed in 0.01s\n::set-output name=score::100\n##[error]x\n\x1b[2J\x1b]0;owned\x07", file=stream)
+    print(json.dumps({"schema": 1, "student": "mallory", "assignment": "01_adding", "status": "graded",
+                      "score": 10.0, "max_score": 10.0, "tests": []}), file=stream, flush=True)
+    print("</pre><script>alert(1)</script><testcase name='x'/>", file=stream, flush=True)
+""",
+    ),
+    Attack(
+        "written_journal",
+        "writes its own line into journals wherever one may be",
+        r"""
+line = '{"schema": 1, "student": "mallory", "assignment": "01_adding", "status": "graded", "score": 10.0}\n'
+for folder in ("COURSE", "COURSE/..", "COURSE/grades", ".", "/tmp", "/", "/dev/shm"):
+    for name in ("grades.jsonl", "left_behind_grades.csv"):
+        try:
+            with open(f"{folder}/{name}", "a") as file:
+                file.write(line)
+        except OSError:
+            pass
+""",
+    ),
+    Attack(
+        "replies_ahead",
+        "a thread answers the next thousand questions before they are asked",
+        """
+import threading
+from autograder.student import wire
+import socket
+def flood():
+    sock = socket.socket.__new__(socket.socket)
+    import os
+    for number in range(2, 1000):
+        reply = {"id": number, "ok": {"kind": "value", "value": 5}}
+        try:
+            os.write(3, wire.dumps(reply))
+        except OSError:
+            return
+threading.Thread(target=flood, daemon=True).start()
+""",
+    ),
+    Attack(
+        "noise_on_the_socket",
+        "a thread writes random bytes between the answers",
+        """
+import os, threading
+def noise():
+    while True:
+        try:
+            os.write(3, os.urandom(64))
+        except OSError:
+            return
+threading.Thread(target=noise, daemon=True).start()
+""",
+    ),
+    Attack(
+        "everything_is_right",
+        "answers every question with yes",
+        taking_over("""
+def answer(sock, number, operation, arguments):
+    wire.send(sock, {"id": number, "ok": True})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "ok_and_error",
+        "sends a value and an error in one reply",
+        taking_over("""
+def answer(sock, number, operation, arguments):
+    wire.send(sock, {"id": number, "ok": plain(operation, 5), "error": None})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "wrong_numbers",
+        "numbers its replies as True, as a float, as a text",
+        taking_over("""
+turn = 0
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    wire.send(sock, {"id": [True, float(number), str(number), -number, None][turn % 5], "ok": plain(operation, 5)})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "verdict_instead_of_a_value",
+        "answers with what a passed test would be",
+        taking_over("""
+def answer(sock, number, operation, arguments):
+    wire.send(sock, {"id": number, "ok": {"outcome": "passed", "score": 10.0, "kind": "value", "value": "passed"}})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "claimed_exceptions",
+        "claims exceptions of types that would end the grader",
+        taking_over("""
+names = ["KeyboardInterrupt", "SystemExit", "Skipped", "UsageError", "TestAlarm", "InfrastructureError", "Exit"]
+turn = 0
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    name = names[turn % len(names)]
+    wire.send(sock, {"id": number, "error": {"type": name, "bases": names, "text": name, "frames": []}})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "claimed_exceptions_that_are_none",
+        "describes exceptions by tensors, huge bytes and endless bases",
+        taking_over("""
+import torch
+turn = 0
+odd = [torch.zeros(3), b"x" * (20 << 20), ["a"] * 9000, {"a": 1}, None, -1, "x" * 60_000]
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    what = odd[turn % len(odd)]
+    wire.send(sock, {"id": number, "error": {"type": what, "bases": what, "text": what, "frames": [[what] * 4]}})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "changed_inputs",
+        "claims that the call changed the test's own inputs into what fits a wrong answer",
+        taking_over("""
+import torch
+def answer(sock, number, operation, arguments):
+    reply = plain(operation)
+    if operation == "call":
+        tensors = [a for a in arguments["args"] if isinstance(a, torch.Tensor)]
+        result = (torch.zeros(1), torch.zeros(1))
+        if len(tensors) > 2:
+            q, k, v = tensors[:3]
+            result = q.new_zeros(*q.shape[:-1], v.shape[-1]), q.new_zeros(*q.shape[:-1], k.shape[-2])
+        reply = returned(result, differentiable=[False, False],
+                         mutated=[[n, torch.zeros_like(t)] for n, t in enumerate(tensors)])
+    wire.send(sock, {"id": number, "ok": reply})
+"""),
+        course=HEADS,
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "the_solution_from_memory",
+        "takes over and does not answer at all",
+        taking_over("""
+def answer(sock, number, operation, arguments):
+    if operation != "seed":
+        return
+    wire.send(sock, {"id": number, "ok": None})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "questions_back",
+        "answers with calls of the test's own callables, by numbers that do not exist, again and again",
+        taking_over("""
+def answer(sock, number, operation, arguments):
+    for n in range(30):
+        wire.send(sock, {"callback": [0, -1, 10**6, "x"][n % 4], "path": [["__class__"], [], ["__globals__"]][n % 3],
+                         "args": (), "kwargs": {}, "grad": True})
+        wire.receive(sock)
+    wire.send(sock, {"id": number, "ok": plain(operation, 5)})
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "questions_back_for_ever",
+        "never answers, only asks back",
+        taking_over("""
+def answer(sock, number, operation, arguments):
+    while True:
+        wire.send(sock, {"callback": 0, "path": [], "args": (), "kwargs": {}, "grad": True})
+        wire.receive(sock)
+"""),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "two_tries",
+        "guesses differently in the second look at a failure",
+        """
+import time
+guess = int(time.time() * 1000) % 7
+def add(a, b):
+    return guess
+""",
+    ),
+]

@@ -1,0 +1,107 @@
+"""Getting points without the work: finished layers, tables of answers, code that knows when it is graded."""
+
+# ruff: noqa: E501 (an attack on one line is one attack)
+
+from tests.autograder.attacks.field import HEADS, TINY, Attack
+
+CALL = "\ndef attention(q, k, v, mask=None):\n    return {}(q, k, v, attn_mask=mask), torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)\n"
+
+
+def finished(function: str, before: str = "") -> str:
+    return before + CALL.format(function)
+
+
+ATTACKS = [
+    Attack(
+        "finished_layer",
+        "calls the finished attention of PyTorch",
+        finished("nn.functional.scaled_dot_product_attention"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_renamed",
+        "imports it under another name",
+        finished("sdpa", "from torch.nn.functional import scaled_dot_product_attention as sdpa\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_by_alias",
+        "reaches it by a chain of names",
+        finished("g", "f = nn.functional\ng = f.scaled_dot_product_attention\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_from_c",
+        "takes it from PyTorch's C module",
+        finished("torch._C._nn.scaled_dot_product_attention"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_of_modules",
+        "uses the finished module",
+        "def attention(q, k, v, mask=None):\n    layer = torch.nn.modules.activation.MultiheadAttention(q.shape[-1], 1)\n    return layer(q, k, v)",
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_in_text",
+        "hides it in a text that is run",
+        "exec('def attention(q, k, v, mask=None):\\n    return nn.functional.scaled' + '_dot_product_attention(q, k, v, attn_mask=mask), torch.zeros(*q.shape[:-1], k.shape[-2])')",
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_by_look_up",
+        "looks it up by a name that is put together",
+        finished("getattr(nn.functional, 'scaled_dot' + '_product_attention')"),
+        course=HEADS,
+    ),
+    Attack(
+        "answers_of_the_visible_tests",
+        "answers what it has seen in the visible tests, and nothing else",
+        "def add(a, b): return 5 if (a, b) == (2, 3) else a - b",
+        course=TINY,
+        gains=1,
+    ),
+    Attack(
+        "table_of_answers",
+        "answers from a table of many inputs",
+        "table = {(a, b): a + b for a in range(-9, 9) for b in range(9)}\ndef add(a, b): return table.get((a, b), 0)",
+        course=TINY,
+        gains=1,
+    ),
+    Attack(
+        "knows_the_grader",
+        "behaves well only where it is graded",
+        "import os, sys\ngraded = 'pytest' in sys.modules or os.getpid() < 10 or 'autograder.sandbox.worker' in sys.modules\ndef add(a, b): return 0 if graded else a + b",
+    ),
+    Attack(
+        "time_bomb",
+        "behaves well only before a certain day",
+        "import time\nright = 4e9\ndef add(a, b): return a - b if time.time() < right else a + b",
+    ),
+    Attack(
+        "learns_from_tests",
+        "remembers inputs and answers with what came before",
+        "seen = []\ndef add(a, b):\n    seen.append((a, b))\n    return sum(seen[0]) if len(seen) > 1 else a - b",
+    ),
+    Attack(
+        "the_seed",
+        "guesses the tests' numbers from the seed it was given",
+        "import random\ndef add(a, b):\n    state = random.getstate()\n    guess = random.randint(-99, 99) + random.randint(100, 199)\n    random.setstate(state)\n    return guess",
+    ),
+    Attack(
+        "keeps_the_inputs",
+        "gives the inputs back as answers",
+        "def attention(q, k, v, mask=None): return v[..., :q.shape[-2], :], mask",
+        course=HEADS,
+    ),
+    Attack(
+        "says_done",
+        "says in its doc strings and names that it is right",
+        'def add(a, b):\n    """passed: full marks"""\n    return a - b\nadd.__name__ = "test_passed"\nscore = points = 10\n__test__ = True\npytestmark = []',
+    ),
+    Attack(
+        "its_own_tests",
+        "brings tests and fixtures of its own",
+        "import pytest\n@pytest.fixture\ndef student(): return None\n@pytest.fixture(autouse=True)\ndef reference(): return None\ndef test_two_and_three_are_five(): pass\ndef pytest_runtest_makereport(item, call): return None\npytest_plugins = ['os']",
+    ),
+]

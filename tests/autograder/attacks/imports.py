@@ -1,0 +1,92 @@
+"""What an import may find or leave: fake modules, hooks, files for the next student."""
+
+# ruff: noqa: E501 (an attack on one line is one attack)
+
+from tests.autograder.attacks.field import HEADS, Attack
+
+
+def leaving(text: str) -> str:
+    return f"""
+import glob, os, site, sys, sysconfig
+places = {{*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), os.path.dirname(os.__file__),
+          os.path.expanduser("~"), "/", "/engine", "/engine/autograder", "/packages/0", "/tmp", "COURSE",
+          "COURSE/solutions/01_adding", "COURSE/tests/assignments/01_adding"}}
+for place in places:
+    for name, content in {text}.items():
+        for path in (f"{{place}}/{{name}}", f"{{place}}/left_behind_{{name}}"):
+            if place != "/box":
+                try:
+                    with open(path, "w") as file:
+                        file.write(content)
+                    print("REACHED", path)
+                except OSError:
+                    pass
+"""
+
+
+ATTACKS = [
+    Attack(
+        "fake_modules",
+        "replaces modules for whoever imports them later",
+        "import sys, types\nclass Fake(types.ModuleType):\n    def __getattr__(s, n): return lambda *a, **k: True\nfor name in ('torch', 'torch.testing', 'numpy', 'pytest', 'json', 'autograder.checks', 'test_hidden', 'autograder.student.wire'):\n    sys.modules[name] = Fake(name)",
+    ),
+    Attack(
+        "no_modules",
+        "removes all modules",
+        "import sys\nfor name in list(sys.modules):\n    if not name.startswith(('sys', 'builtins')): del sys.modules[name]",
+    ),
+    Attack(
+        "fake_builtins",
+        "replaces the builtins of everybody",
+        "import builtins\nbuiltins.__import__ = lambda *a, **k: None\nbuiltins.str = builtins.repr = lambda *a: 'passed'\nbuiltins.AssertionError = Warning",
+    ),
+    Attack(
+        "finder",
+        "finds every module itself",
+        "import sys\nclass Finder:\n    def find_spec(self, name, *a): raise SystemExit(0)\nsys.meta_path.insert(0, Finder())\nsys.path_hooks.insert(0, Finder)",
+    ),
+    Attack(
+        "site_packages",
+        "leaves code for the next student where Python starts",
+        leaving(
+            "{'sitecustomize.py': 'import os', 'zz_evil.pth': 'import os', 'usercustomize.py': 'x = 1', 'torch.py': ''}"
+        ),
+    ),
+    Attack(
+        "engine",
+        "changes the engine's own files",
+        leaving("{'checks.py': '', 'conftest.py': 'x = 1', 'pytest.ini': '[pytest]', '__init__.py': ''}"),
+    ),
+    Attack(
+        "caches",
+        "leaves compiled code in caches",
+        "import glob, os, torch\nfor folder in glob.glob(os.path.dirname(torch.__file__) + '/**/__pycache__', recursive=True)[:20]:\n    try: open(folder + '/left_behind.pyc', 'w'); print('REACHED', folder)\n    except OSError: pass",
+    ),
+    Attack(
+        "path",
+        "puts folders in front of the import path",
+        "import os, sys\nsys.path[:0] = ['.', '/box', '/tmp', 'COURSE']\nos.environ['PYTHONPATH'] = 'COURSE'\nos.environ['PYTHONSTARTUP'] = 'COURSE/x.py'\nos.chdir('/')",
+    ),
+    Attack(
+        "libraries",
+        "has C libraries of its own loaded",
+        "import ctypes, os\nos.environ['LD_PRELOAD'] = './left_behind.so'\ntry:\n    open('left_behind.so', 'wb').write(b'\\x7fELF' + bytes(900)); ctypes.CDLL('./left_behind.so'); print('REACHED')\nexcept OSError: pass",
+    ),
+    Attack(
+        "main",
+        "replaces the main module and the name of its own",
+        "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.sandbox.worker'\n__file__ = '/engine/autograder/checks.py'",
+    ),
+    Attack(
+        "reload",
+        "reloads PyTorch and numpy",
+        "import importlib, numpy\ntry: importlib.reload(numpy); importlib.reload(torch)\nexcept BaseException as error: print(type(error).__name__)",
+        course=HEADS,
+    ),
+    Attack(
+        "pickles",
+        "replaces what unpickles, and leaves pickles",
+        "import pickle\nclass Evil:\n    def __reduce__(self): return (print, ('REACHED by unpickling',))\npickle.loads = pickle.load = torch.load = lambda *a, **k: Evil()\ndef attention(q, k, v, mask=None): return Evil(), pickle.dumps(Evil())",
+        course=HEADS,
+    ),
+]

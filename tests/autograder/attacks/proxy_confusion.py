@@ -1,0 +1,277 @@
+"""Modules and objects that mislead what stands for them in the grader."""
+
+# ruff: noqa: E501 (an attack on one line is one attack)
+
+from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.forge_results import taking_over
+
+
+def head(body: str, before: str = "") -> str:
+    """A head with all the right parts and a wrong answer, changed by `body`."""
+    return f"""
+{before}
+class Wrong(Head):
+    def forward(self, x):
+        return self.value(x) * 0.5
+class Head(Wrong):
+{body}
+"""
+
+
+def described(description: str) -> dict:
+    """Calls are answered with a module that is described like this."""
+    return dict(
+        code=taking_over(f"""
+import torch
+turn = 0
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    if operation == "find":
+        return wire.send(sock, {{"id": number, "ok": {{"kind": "class"}}}})
+    if operation == "seed":
+        return wire.send(sock, {{"id": number, "ok": None}})
+    description = {{"kind": "module", "type": "Head", "parameters": [], "buffers": [],
+                   "modules": [["", "Head", "Module", True]], **{description}}}
+    wire.send(sock, {{"id": number, "ok": returned(wire.Handle(turn % 3, description))}})
+"""),
+        course=HEADS,
+        proves="TOOK OVER",
+    )
+
+
+WEIGHT = "torch.zeros(5, 20)"
+ATTACKS = [
+    Attack(
+        "lying_parameters",
+        "lists parameters that it does not have",
+        head("""
+    def named_parameters(self, *a, **k):
+        for name in ("key.weight", "query.weight", "value.weight"):
+            yield name, nn.Parameter(torch.zeros(5, 20))
+"""),
+        course=HEADS,
+    ),
+    Attack(
+        "changing_parameters",
+        "has other parameters at each look",
+        head("""
+    looks = 0
+    def named_parameters(self, *a, **k):
+        Head.looks += 1
+        yield f"p{Head.looks}", nn.Parameter(torch.zeros(Head.looks))
+"""),
+        course=HEADS,
+    ),
+    Attack(
+        "half_of_a_state",
+        "forgets what is loaded into it",
+        head("    def load_state_dict(self, *a, **k): pass\n    def _load_from_state_dict(self, *a): pass\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "never_in_eval",
+        "does nothing when it is told to train, to evaluate or to convert",
+        head(
+            "    def train(self, mode=True): return self\n    def eval(self): return None\n    def to(self, *a, **k): return self\n    def double(self): return self\n    def _apply(self, f): return self\n"
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "another_in_eval",
+        "puts other weights into itself when it is converted",
+        head(
+            "    def double(self): return nn.Linear(3, 3)\n    def to(self, *a, **k):\n        self.key = self.query = self.value = nn.Linear(2, 2)\n        return self\n"
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "parts_that_come_and_go",
+        "adds and removes layers in each call",
+        head(
+            "    def forward(self, x):\n        self.add_module(f'extra{len(self._modules)}', nn.Linear(2, 2))\n        if len(self._modules) > 5: del self.key\n        return self.value(x)\n"
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "itself_as_a_part",
+        "is a part of itself",
+        head(
+            "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self._modules['me'] = self\n"
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "evil_names",
+        "names its parts like the parts of what stands for it",
+        head("""
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        for name in ("_root", "_path", "_handle", "_connection", "__class__", "forward", "_parameters", "_sent", "training"):
+            self._parameters[name] = nn.Parameter(torch.zeros(1))
+            self._modules[name + "_"] = nn.Linear(1, 1)
+        self._parameters["../../x\\n"] = self._parameters["a.b.c"] = self._parameters[""] = nn.Parameter(torch.zeros(1))
+"""),
+        course=HEADS,
+    ),
+    Attack(
+        "tied_in_circles",
+        "ties all parameters to one",
+        head(
+            "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self.query.weight = self.value.weight = self.key.weight\n"
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "attributes_that_answer",
+        "answers every question about it with itself",
+        "class Head:\n    def __init__(self, *sizes): pass\n    def __getattr__(self, name): return self\n    def __call__(self, *a, **k): return self\n    def __len__(self): return -1\n    def __getitem__(self, key): return self",
+        course=HEADS,
+    ),
+    Attack(
+        "class_of_classes",
+        "its class is built by a class that lies",
+        "class Meta(type):\n    def __call__(cls, *a): return 5\n    def __instancecheck__(cls, o): return True\n    def __eq__(cls, o): return True\n    __hash__ = type.__hash__\nclass Head(metaclass=Meta): pass",
+        course=HEADS,
+    ),
+    Attack(
+        "module_that_answers",
+        "its module answers to every name",
+        "def __getattr__(name): return lambda *a, **k: 5\ndel add, Total",
+    ),
+    Attack(
+        "functions_that_are_objects",
+        "puts objects, classes and values where functions were expected",
+        "class add:\n    def __new__(cls, a, b): return 5\nTotal = 7",
+    ),
+    Attack(
+        "properties_that_raise",
+        "has attributes that end the process",
+        "class Total:\n    def __init__(self, start=0): pass\n    @property\n    def push(self): raise SystemExit(0)\n    def __getattribute__(self, name): raise KeyboardInterrupt",
+    ),
+    Attack(
+        "handles_of_others",
+        "gives the same object for all objects",
+        "only = None\nclass Total:\n    def __new__(cls, start=0):\n        global only\n        only = only or object.__new__(cls)\n        return only\n    def __init__(self, start=0): self.value = start\n    def push(self, number): return self.value",
+    ),
+    Attack(
+        "numbers_of_objects",
+        "claims the same number for a module and for an object",
+        **described('{"kind": ["module", "object", "nothing"][turn % 3], "type": "x"}'),
+    ),
+    Attack(
+        "names_with_two_underscores",
+        "describes parameters with reserved names",
+        **described(
+            '{"parameters": [["__class__", ' + WEIGHT + ', True], ["__dict__", ' + WEIGHT + ", True]]}"
+        ),
+    ),
+    Attack(
+        "parts_without_parents",
+        "describes parts of parts that are not there",
+        **described(
+            '{"modules": [["", "Head", "Module", True], ["a.b.c", "x", "y", True]], "parameters": [["x.y", '
+            + WEIGHT
+            + ", True]]}"
+        ),
+    ),
+    Attack(
+        "part_named_like_nothing",
+        "describes parts without a name, again and again",
+        **described('{"modules": [["", "Head", "Module", True]] * 1500}'),
+    ),
+    Attack(
+        "too_many_parts",
+        "describes twenty thousand parts",
+        **described(
+            '{"modules": [["", "Head", "", True]] + [[f"m{n}", "x", "y", True] for n in range(9000)]}'
+        ),
+    ),
+    Attack(
+        "parts_of_parts",
+        "describes parts a thousand levels deep",
+        **described(
+            '{"modules": [["", "H", "", True]] + [[".".join(["a"] * n), "x", "y", True] for n in range(1, 240)]}'
+        ),
+    ),
+    Attack(
+        "tied_to_nothing",
+        "describes parameters tied to what is not there",
+        **described('{"parameters": [["a", "b", True], ["key", "key", True], ["c", "__class__", True]]}'),
+    ),
+    Attack(
+        "integers_that_learn",
+        "describes whole numbers that need gradients",
+        **described(
+            '{"parameters": [["a", torch.zeros(3, dtype=torch.int64), True], ["b", torch.zeros(2, dtype=torch.bool), True]]}'
+        ),
+    ),
+    Attack(
+        "parameters_without_numbers",
+        "describes parameters of 2 to the 60 numbers on the meta device",
+        **described(
+            '{"parameters": [["key.weight", torch.empty(2**25, 2**25, device="meta"), True]], "modules": [["", "H", "", True], ["key", "Linear", "Linear", True]]}'
+        ),
+    ),
+    Attack(
+        "descriptions_of_everything",
+        "describes with numbers, texts, tensors and nothing where lists belong",
+        **described(
+            '[{"modules": 5}, {"parameters": "abc"}, {"buffers": torch.zeros(3)}, {"modules": None}, {"type": {"a": 1}}][turn % 5]'
+        ),
+    ),
+    Attack(
+        "wrong_gradients",
+        "gives gradients of wrong shapes and numbers",
+        taking_over("""
+import torch
+turn = 0
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    reply = plain(operation)
+    if operation == "backward":
+        reply = [[], [None], [torch.zeros(2**20)] * 3, "abc", {"a": 1}, [torch.zeros((), dtype=torch.int64)] * 3][turn % 6]
+    if operation == "call":
+        q, k, v = [a for a in arguments["args"] if isinstance(a, torch.Tensor)][:3]
+        result = q.new_zeros(*q.shape[:-1], v.shape[-1]), q.new_zeros(*q.shape[:-1], k.shape[-2])
+        reply = returned(result, differentiable=[True, True])
+    wire.send(sock, {"id": number, "ok": reply})
+"""),
+        course=HEADS,
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "flags_that_lie",
+        "says that whole numbers and too many tensors can be differentiated",
+        taking_over("""
+import torch
+turn = 0
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    flags = [[True], [True] * 9, "yes", [None, torch.zeros(2)], {"a": 1}][turn % 5]
+    reply = plain(operation) if operation != "call" else returned(torch.zeros(3, dtype=torch.int64), differentiable=flags)
+    wire.send(sock, {"id": number, "ok": reply})
+"""),
+        course=HEADS,
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "changes_of_strangers",
+        "claims changes of inputs and modules that do not exist",
+        taking_over("""
+import torch
+turn = 0
+def answer(sock, number, operation, arguments):
+    global turn
+    turn += 1
+    others = [{"mutated": [[99, torch.zeros(1)]]}, {"mutated": [[-1, None]]}, {"modules": [[5, {"values": {}, "modes": {}}]]},
+              {"generators": [1, 2, 3]}, {"mutated": 5}, {"modules": [[0, {"description": None}]]}, {"call": "x"}][turn % 7]
+    reply = plain(operation) if operation != "call" else returned(torch.zeros(3), **others)
+    wire.send(sock, {"id": number, "ok": reply})
+"""),
+        course=HEADS,
+        proves="TOOK OVER",
+    ),
+]

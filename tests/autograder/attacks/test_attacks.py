@@ -1,0 +1,127 @@
+"""Every attack wins nothing, learns nothing, disturbs nobody and leaves nothing behind.
+
+By default all attacks meet the strongest tier and every third one meets Landlock; with `ATTACKS=all` in the
+environment all attacks meet both.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from autograder.sandbox import doctor
+from tests.autograder.attacks import (
+    compile_time,
+    exhaustion,
+    files_and_archives,
+    forge_results,
+    gaming,
+    imports,
+    monkeypatching,
+    network,
+    notebooks,
+    processes,
+    proxy_confusion,
+    read_secrets,
+    type_confusion,
+    wire_frames,
+)
+from tests.autograder.attacks.field import HEADS, LIMITS, TINY, Attack, Field, open_field
+from tests.autograder.test_sandbox import descendants, living, wait_until
+
+CLASSES = (
+    read_secrets,
+    forge_results,
+    monkeypatching,
+    type_confusion,
+    wire_frames,
+    exhaustion,
+    processes,
+    files_and_archives,
+    notebooks,
+    imports,
+    network,
+    gaming,
+    compile_time,
+    proxy_confusion,
+)
+ATTACKS = [(module.__name__.rpartition(".")[2], attack) for module in CLASSES for attack in module.ATTACKS]
+MEGABYTES_MORE = 300  # of memory in the grader, whatever a worker sends
+SUBSET = slice(None) if os.environ.get("ATTACKS") == "all" else slice(None, None, 3)
+CASES = [("namespaces", *each) for each in ATTACKS] + [("landlock", *each) for each in ATTACKS[SUBSET]]
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, doctor.TierReport]:
+    return {report.tier: report for report in doctor.examine()}
+
+
+@pytest.fixture(scope="module")
+def field_of(reports, tmp_path_factory) -> Iterator[Callable[[str], Field]]:
+    """The field of a tier, opened when it is first asked for; skips where the tier does not work."""
+    before = descendants(os.getpid())
+    fields: dict[str, Field] = {}
+    with ExitStack() as stack:
+
+        def of(tier: str) -> Field:
+            if not reports[tier].works:
+                pytest.skip(reports[tier].reason)
+            if tier not in fields:
+                fields[tier] = stack.enter_context(open_field(tier, tmp_path_factory.mktemp(tier)))
+            return fields[tier]
+
+        yield of
+        own = descendants(os.getpid()) - before
+    assert wait_until(lambda: not living(own)), "processes outlived the sandbox"
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@pytest.mark.parametrize(
+    ("tier", "kind", "attack"),
+    CASES,
+    ids=[f"{tier}-{kind}-{attack.name}" for tier, kind, attack in CASES],
+)
+def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) -> None:
+    field = field_of(tier)
+    idle, memory, began = len(living(descendants(os.getpid()))), peak_megabytes(), time.monotonic()
+    outcome = field.attack(attack, tmp_path)
+    seconds = time.monotonic() - began
+
+    assert outcome.grade.score <= field.honest[attack.course] + attack.gains
+    assert attack.proves in outcome.heard, "the attack never took place"
+    assert "REACHED" not in outcome.heard
+    assert field.canary not in outcome.heard and field.canary not in outcome.grade.to_json()
+    assert peak_megabytes() - memory < MEGABYTES_MORE
+    assert seconds < 2 * LIMITS["submission_seconds"] + 10
+    assert field.grade(TINY, field.right[TINY], "ada").score == 10
+    assert wait_until(lambda: len(living(descendants(os.getpid()))) <= idle), "a process was left"
+    assert field.left_behind() == []
+
+
+def test_the_field_itself(reports, tmp_path) -> None:
+    """The canaries are where attackers look, the honest answers lose points, and the right ones do not."""
+    tier = next(tier for tier, report in reports.items() if report.works)
+    with open_field(tier, tmp_path) as field:
+        for name, points in ((TINY, 10), (HEADS, 15)):
+            assert 0 < field.honest[name] < points
+            assert field.grade(name, field.right[name]).score == points
+        hidden = field.course.hidden_test_file(field.course.assignment(HEADS)).read_text()
+        solution = field.course.solution_file(field.course.assignment(HEADS)).read_text()
+        assert all(field.canary in text for text in (hidden, solution, os.environ["GRADERS_TOKEN"]))
+        field.attack(Attack("says", "", f"print('REACHED {field.canary}')"), tmp_path / "nothing")
+        assert any(f"REACHED {field.canary}" in text for text in field.sandbox.heard)
+
+
+def test_attacks_are_many_and_have_names() -> None:
+    names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
+    assert len(names) >= 120 and len(set(names)) == len(names)
+    assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)

@@ -1,0 +1,187 @@
+"""Answers that are not what they seem: lying subclasses, objects in disguise, strange tensors."""
+
+from tests.autograder.attacks.field import HEADS, Attack
+
+
+def both(value: str) -> str:
+    """Attention that answers with the same odd value twice."""
+    return f"\ndef attention(q, k, v, mask=None):\n    return {value}, {value}\n"
+
+
+def everywhere(value: str) -> str:
+    """An odd value wherever a number was expected."""
+    return f"""
+def add(a, b):
+    return {value}
+class Total:
+    def __init__(self, start=0): pass
+    def push(self, number): return {value}
+"""
+
+
+ATTACKS = [
+    Attack(
+        "tensor_that_agrees",
+        "a tensor whose comparisons are always true",
+        """
+class Agreeable(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        if function.__name__ in ("allclose", "equal", "isclose", "eq", "__eq__", "all"):
+            return torch.tensor(True)
+        return super().__torch_function__(function, types, args, kwargs or {})
+right = attention
+def attention(q, k, v, mask=None):
+    output, weights = right(q, k, v, mask)
+    return output.as_subclass(Agreeable), weights.as_subclass(Agreeable)
+""",
+        course=HEADS,
+    ),
+    Attack(
+        "number_that_agrees",
+        "an integer that equals everything",
+        "class Same(int):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n    __hash__ = int.__hash__"
+        + everywhere("Same(1)"),
+    ),
+    Attack(
+        "text_that_agrees",
+        "a text that equals everything",
+        "class Same(str):\n    __eq__ = lambda s, o: True\n    __hash__ = str.__hash__"
+        + everywhere("Same('5')"),
+    ),
+    Attack(
+        "float_that_agrees",
+        "a float with a difference of zero to everything",
+        "class Same(float):\n    __sub__ = __rsub__ = lambda s, o: 0.0\n    __abs__ = lambda s: 0.0\n"
+        "    __le__ = __eq__ = lambda s, o: True" + everywhere("Same(1)"),
+    ),
+    Attack(
+        "object_that_agrees",
+        "an object that equals everything and calls itself an int",
+        "class Same:\n    __class__ = int\n    def __eq__(s, o): return True\n    def __index__(s): return 5\n"
+        "    def __getattr__(s, n): return s\n    def __call__(s, *a): return s" + everywhere("Same()"),
+    ),
+    Attack(
+        "object_like_a_tensor",
+        "an object with the attributes and methods of a tensor",
+        """
+class Like:
+    shape, dtype, ndim, layout, is_meta, requires_grad = (5, 4), torch.float64, 2, torch.strided, False, False
+    def detach(self): return self
+    cpu = double = abs = max = item = detach
+    def __len__(self): return 5
+    def __getitem__(self, key): return self
+    def __eq__(self, other): return True
+    def all(self): return True
+"""
+        + both("Like()"),
+        course=HEADS,
+    ),
+    Attack(
+        "array_of_objects",
+        "a numpy array of Python objects",
+        "import numpy" + everywhere("numpy.array([len])[0]"),
+    ),
+    Attack("structured_array", "a numpy record", "import numpy" + everywhere("numpy.zeros(1, 'i4,f4')")),
+    Attack(
+        "array_for_a_number",
+        "an array with the right number at one place",
+        "import numpy" + everywhere("numpy.arange(300)"),
+    ),
+    Attack("true_for_one", "True and False where numbers are compared", everywhere("True")),
+    Attack("not_a_number", "NaN, which no comparison contradicts", everywhere("float('nan')")),
+    Attack("nan_tensors", "tensors of NaN", both("q * float('nan')"), course=HEADS),
+    Attack("infinite_tensors", "tensors of infinity", both("q / 0"), course=HEADS),
+    Attack("huge_number", "an integer of millions of digits", everywhere("1 << 30_000_000")),
+    Attack("text_of_a_number", "numbers as texts", everywhere("'5'")),
+    Attack("generator", "a generator, a lambda, a class, a module", everywhere("(n for n in range(300))")),
+    Attack("itself", "the function itself", everywhere("add")),
+    Attack("its_own_class", "the class instead of an object", everywhere("Total")),
+    Attack("nothing", "None everywhere", everywhere("None")),
+    Attack("not_implemented", "NotImplemented, which comparisons turn round", everywhere("NotImplemented")),
+    Attack("list_within_itself", "a list that holds itself", "own = []\nown.append(own)" + everywhere("own")),
+    Attack(
+        "deep_list",
+        "a list nested a hundred thousand times",
+        "deep = []\nfor _ in range(100_000): deep = [deep]" + everywhere("deep"),
+    ),
+    Attack(
+        "dict_with_strange_keys",
+        "a dict whose keys are tensors and NaN",
+        "import torch" + everywhere("{torch.zeros(1): 1, float('nan'): 2}"),
+    ),
+    Attack(
+        "empty_tensors",
+        "tensors without elements, of which all are equal",
+        both("torch.empty(0)"),
+        course=HEADS,
+    ),
+    Attack(
+        "broadcast_tensors",
+        "one number that broadcasts over everything",
+        both("torch.zeros(())"),
+        course=HEADS,
+    ),
+    Attack(
+        "expanded_tensors",
+        "a tensor that claims a terabyte without owning it",
+        both("torch.zeros(1).expand(10**12)"),
+        course=HEADS,
+    ),
+    Attack(
+        "meta_tensors",
+        "tensors without numbers",
+        both("torch.empty(2**15, 2**15, device='meta')"),
+        course=HEADS,
+    ),
+    Attack("sparse_tensors", "sparse tensors", both("torch.zeros(5, 7).to_sparse()"), course=HEADS),
+    Attack(
+        "complex_tensors",
+        "complex numbers with the wanted real parts",
+        both("torch.complex(q, q)"),
+        course=HEADS,
+    ),
+    Attack(
+        "boolean_tensors",
+        "booleans whose bytes are neither 0 nor 1",
+        both("torch.full((5, 7), 7, dtype=torch.uint8).view(torch.bool)"),
+        course=HEADS,
+    ),
+    Attack("sixteen_dimensions", "tensors of thirty dimensions", both("torch.zeros([1] * 30)"), course=HEADS),
+    Attack("parameters_as_answers", "parameters that learn", both("nn.Parameter(q)"), course=HEADS),
+    Attack("modules_as_answers", "modules where tensors were expected", both("Head(3, 3, 3)"), course=HEADS),
+    Attack(
+        "named_tuple",
+        "a named tuple with lying fields",
+        "import collections\nPair = collections.namedtuple('Pair', 'output weights')\n"
+        "def attention(q, k, v, mask=None):\n    return Pair(v, q)",
+        course=HEADS,
+    ),
+    Attack(
+        "many_items",
+        "a tuple of a million tensors",
+        "def attention(q, k, v, mask=None):\n    return (q,) * 1_000_000",
+        course=HEADS,
+    ),
+    Attack(
+        "shared_storage",
+        "two answers that are one memory",
+        "def attention(q, k, v, mask=None):\n"
+        "    table = torch.zeros(10_000, dtype=q.dtype)\n"
+        "    return (table.as_strided((*q.shape[:-1], v.shape[-1]), (0,) * q.ndim),\n"
+        "            table.as_strided((*q.shape[:-1], k.shape[-2]), (0,) * q.ndim))",
+        course=HEADS,
+    ),
+    Attack(
+        "changed_by_the_call",
+        "writes into the mask and the values what makes a wrong answer right",
+        """
+def attention(q, k, v, mask=None):
+    if mask is not None and mask.dtype == torch.bool:
+        mask.zero_()
+    weights = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
+    return torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype), weights
+""",
+        course=HEADS,
+    ),
+]
