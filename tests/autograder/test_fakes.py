@@ -1,0 +1,150 @@
+"""The fakes say what they promise, here and on the other side of the wall, and remember how they were asked."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.fakes import Coin, Die, Reverser, Successor
+from autograder.student.connection import LoopbackConnection
+from autograder.student.remote import RemoteStudent
+
+BOS, EOS, PAD = 1, 2, 0
+
+WRITER = """
+import torch
+
+@torch.no_grad()
+def write(model, ids, n):
+    was_training = model.training
+    model.eval()
+    for _ in range(n):
+        logits, _ = model(ids[:, -model.block_size:])
+        ids = torch.cat([ids, logits[:, -1].argmax(-1, keepdim=True)], dim=1)
+    model.train(was_training)
+    return ids
+
+def translate(model, src, n):
+    padding = src == model.pad_id
+    memory = model.encode(src, padding)
+    y = torch.full((len(src), 1), model.bos_id)
+    for _ in range(n):
+        word = model.decode(y, memory, padding)[:, -1].argmax(-1, keepdim=True)
+        y = torch.cat([y, word], dim=1)
+    return y[:, 1:]
+"""
+
+
+@pytest.fixture(params=["here", "across"])
+def writer(request):
+    """The module above, called directly and as a student's."""
+    if request.param == "here":
+        space = {}
+        exec(WRITER, space)
+        return type("Here", (), {name: staticmethod(space[name]) for name in ("write", "translate")})
+    connection = LoopbackConnection("writer")
+    connection.server.load(WRITER, "writer.py")
+    return RemoteStudent(connection)
+
+
+def test_successor_counts_and_begins_anew():
+    logits, loss = Successor(vocab_size=5)(torch.tensor([[0, 3, 4]]))
+    assert logits.shape == (1, 3, 5)
+    assert logits.argmax(-1).tolist() == [[1, 4, 0]]
+    assert loss is None
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5, 50.0])
+def test_successor_is_as_sure_as_its_margin(margin):
+    logits, _ = Successor(7, margin=margin)(torch.tensor([[2]]))
+    best, second = logits[0, 0].topk(2).values.tolist()
+    assert best - second == pytest.approx(margin)
+
+
+def test_loss_is_the_mean_cross_entropy():
+    ids = torch.tensor([[0, 1, 2], [2, 3, 4]])
+    _, right = Successor(5)(ids, (ids + 1) % 5)
+    _, wrong = Successor(5, margin=7.0)(ids, ids)
+    assert right.item() == pytest.approx(0.0, abs=1e-6)
+    assert wrong.item() == pytest.approx(torch.tensor([7.0, 0, 0, 0, 0]).logsumexp(0).item(), rel=1e-5)
+
+
+def test_coin_has_the_same_shares_after_any_word():
+    logits, _ = Coin(vocab_size=5, heads=4, tails=2)(torch.randint(5, (3, 7)))
+    expected = torch.tensor([0.0, 0.0, 0.2, 0.0, 0.8]).expand(3, 7, 5)
+    assert torch.allclose(logits.softmax(-1), expected)
+
+
+@pytest.mark.parametrize("temperature", [0.25, 4.0, 100.0])
+def test_a_share_of_zero_is_never_rolled(temperature):
+    logits, _ = Die([0.5, 0.0, 0.3, 0.2])(torch.tensor([[0]]))
+    assert (logits / temperature).softmax(-1)[0, 0, 1] == 0.0
+    assert logits.isfinite().all()
+
+
+def test_too_long_a_context_is_refused():
+    with pytest.raises(ValueError, match="block_size = 3"):
+        Successor(5, block_size=3)(torch.zeros(1, 4, dtype=torch.long))
+
+
+def test_fakes_have_nothing_to_learn():
+    for fake in (Successor(5), Coin(), Die([1.0]), Reverser(9)):
+        assert isinstance(fake, nn.Module)
+        assert list(fake.parameters()) == []
+
+
+def test_what_was_asked_is_remembered(writer):
+    fake = Successor(vocab_size=11, block_size=4)
+    written = writer.write(fake, torch.tensor([[7, 8], [0, 1]]), 4)
+    assert written.tolist() == [[7, 8, 9, 10, 0, 1], [0, 1, 2, 3, 4, 5]]
+    assert fake.context_lengths == [2, 3, 4, 4]
+    assert fake.calls[-1].ids.tolist() == [[8, 9, 10, 0], [1, 2, 3, 4]]
+    assert fake.modes == [False] * 4
+    assert fake.grads == [False] * 4
+    assert fake.training
+
+
+def test_remembered_ids_are_copies():
+    fake, ids = Successor(5), torch.tensor([[0, 1]])
+    fake(ids)
+    ids.zero_()
+    assert fake.calls[0].ids.tolist() == [[0, 1]]
+
+
+def test_training_and_gradients_are_seen():
+    fake = Coin()
+    fake(torch.tensor([[0]]))
+    assert (fake.modes, fake.grads) == ([True], [True])
+
+
+def test_reverser_says_its_source_backwards_and_stops(writer):
+    fake = Reverser(vocab_size=11)
+    said = writer.translate(fake, torch.tensor([[5, 6, 7, 8], [9, 4, PAD, PAD]]), 5)
+    assert said[0].tolist() == [8, 7, 6, 5, EOS]
+    assert said[1].tolist() == [4, 9, EOS, 4, 9]
+    assert fake.encoder_calls == 1
+    assert fake.context_lengths == [1, 2, 3, 4, 5]
+    assert fake.modes == [True] * 6
+    assert fake.grads == [True] * 6
+
+
+def test_reverser_is_never_sure():
+    fake = Reverser(vocab_size=11, margin=0.05)
+    logits = fake(torch.tensor([[5, 6, 7]]), torch.tensor([[BOS, 7, 6, 5]]))
+    assert logits.shape == (1, 4, 11)
+    best, second = logits[0].topk(2).values.unbind(-1)
+    assert torch.allclose(best - second, torch.tensor([0.05, 0.05, 0.05, 0.1]))
+    assert logits[0, :3].topk(2).indices[:, 1].tolist() == [EOS] * 3
+    assert logits.softmax(-1).max() < 0.2
+
+
+def test_reverser_needs_both_masks():
+    fake, src = Reverser(vocab_size=11), torch.tensor([[9, 4, PAD]])
+    padding, y = src == PAD, torch.tensor([[BOS]])
+    assert fake.decode(y, fake.encode(src, padding), padding).argmax(-1).tolist() == [[4]]
+    assert fake.decode(y, fake.encode(src, padding)).argmax(-1).tolist() == [[PAD]]
+    assert fake.decode(y, fake.encode(src), padding).argmax(-1).tolist() == [[5]]
+
+
+def test_reverser_without_bos_is_lost():
+    logits = Reverser(vocab_size=11)(torch.tensor([[5, 6, 7]]), torch.tensor([[7, 6]]))
+    assert logits.argmax(-1).tolist() == [[BOS, BOS]]
