@@ -26,6 +26,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.authoring.clues import clues_file, has_clues, is_current, make_all
 from autograder.authoring.document import BEGIN, PERCENT, UNWRITTEN, Document, load_document
 from autograder.course import Assignment, Course, CourseError
 
@@ -52,11 +53,13 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
 
     Raises CourseError, having written nothing, when a document or a file of a suite is wrong or missing.
     """
-    texts = _texts(course, course.select(names))
+    assignments = course.select(names)
+    texts = _texts(course, assignments)
+    texts |= make_all(course, [a for a in assignments if has_clues(course, a) and not _made(course, a)])
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8"))
-    return sorted(texts)
+    return sorted({*texts, *(clues_file(course, a) for a in assignments if has_clues(course, a))})
 
 
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
@@ -69,7 +72,10 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     assignments = course.select(names)
     texts = _texts(course, assignments)
     problems = [diff for file, text in texts.items() if (diff := _stale(course, file, text))]
-    problems += _left_over(course, assignments, set(texts), everything=names is None)
+    with_clues = [a for a in assignments if has_clues(course, a)]
+    problems += [_stale_clues(course, a) for a in with_clues if not _made(course, a)]
+    built = {*texts, *(clues_file(course, a) for a in with_clues)}
+    problems += _left_over(course, assignments, built, everything=names is None)
     for assignment in assignments:
         problems += leaks(course, assignment, texts)
         problems += _unwritten_gaps(course, assignment)
@@ -204,6 +210,21 @@ def _checksum(cell: NotebookNode, grade_id: str, grade: bool, points: float | No
     facts = [cell.source, cell.cell_type, grade, not grade, grade, grade_id]
     facts += [] if points is None else [float(points)]
     return hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest()
+
+
+# -- clues ----------------------------------------------------------------------------------------
+
+
+def _made(course: Course, assignment: Assignment) -> bool:
+    """Whether the locked hints need not be made anew; that runs every mistake."""
+    file = clues_file(course, assignment)
+    return file.is_file() and is_current(course, assignment, file.read_bytes().decode("utf-8", "replace"))
+
+
+def _stale_clues(course: Course, assignment: Assignment) -> str:
+    file = clues_file(course, assignment)
+    what = "was made from other mistakes, tests or another solution" if file.is_file() else "is missing"
+    return f"{_relative(course, file)} {what}; run `autograder build {assignment.name}`."
 
 
 # -- what may be wrong ----------------------------------------------------------------------------
