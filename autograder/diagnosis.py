@@ -45,7 +45,7 @@ class Diagnosis:
 
         One mistake that explains several failures is preferred to several that explain one each.
         """
-        fitting = {test.name: self._fitting(test, transcript) for test, transcript in failures.items()}
+        fitting = self._all_fitting(failures)
         frequency = {m.id: sum(m in found for found in fitting.values()) for m in self._mistakes}
         order = {mistake.id: position for position, mistake in enumerate(self._mistakes)}
         return {
@@ -54,10 +54,24 @@ class Diagnosis:
             if found
         }
 
-    def _fitting(self, test: Test, transcript: Transcript) -> list[Mistake]:
+    def _all_fitting(self, failures: Mapping[Test, Transcript]) -> dict[str, list[Mistake]]:
+        """The mistakes that fit each failure. Those that fitted an earlier one are asked first, the others only
+        when none of them fits: most students make one mistake, and every attempt takes its time."""
+        suspects: list[Mistake] = []
+        fitting: dict[str, list[Mistake]] = {}
+        for test, transcript in failures.items():
+            found = self._fitting(suspects, test, transcript)
+            if not found:
+                others = [mistake for mistake in self._mistakes if mistake not in suspects]
+                found = self._fitting(others, test, transcript)
+                suspects.extend(found)
+            fitting[test.name] = found
+        return fitting
+
+    def _fitting(self, mistakes: Sequence[Mistake], test: Test, transcript: Transcript) -> list[Mistake]:
         if not transcript.answers:
             return []  # nothing was asked, so nothing can be recognised
-        attempts = [(mistake, self._attempt(mistake, test)) for mistake in self._mistakes]
+        attempts = [(mistake, self._attempt(mistake, test)) for mistake in mistakes]
         return [m for m, attempt in attempts if attempt.failed and attempt.transcript.same_as(transcript)]
 
     def _attempt(self, mistake: Mistake, test: Test) -> _Attempt:

@@ -17,6 +17,7 @@ from autograder.student.errors import StudentError, StudentRaised
 from autograder.student.wire import Handle
 
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
+MOST_NUMBERS = 1 << 14  # of a larger tensor, every so-and-so-many-th number is kept
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 
 
@@ -37,7 +38,10 @@ class Transcript:
 
     def record(self, operation: str, arguments: dict, value: Any) -> None:
         if operation == "call":
-            value = {**value, "modules": [change for _, change in value["modules"]]}  # numbers of objects differ
+            value = {
+                **value,
+                "modules": [change for _, change in value["modules"]],
+            }  # numbers of objects differ
         self.answers.append(Answer(operation, _target(arguments), _outside(value)))
 
     def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
@@ -65,6 +69,8 @@ def _outside(value: Any) -> Any:
     """The value as a stranger sees it: objects by the names and shapes of their parameters."""
     if isinstance(value, Handle):
         return _outside_of_object(value.description)
+    if isinstance(value, torch.Tensor) and value.numel() > MOST_NUMBERS:
+        return tuple(value.shape), value.flatten()[:: value.numel() // MOST_NUMBERS + 1].clone()
     if isinstance(value, dict):
         return {key: _outside(item) for key, item in value.items() if key not in _INSIDE}
     if isinstance(value, (list, tuple)):
