@@ -53,7 +53,8 @@ class LanguageModel(nn.Module):
         logits = self.logits(ids)  # (B, T, V)
         if targets is None:
             return logits, None
-        return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        right = logits.log_softmax(dim=-1).gather(-1, targets.unsqueeze(-1))  # (B, T, 1)
+        return logits, -right.mean()
 
     def logits(self, ids: Tensor) -> Tensor:
         """What the model says after each word: (B, T) -> (B, T, V)."""
@@ -120,9 +121,9 @@ class Reverser(nn.Module):
     """A translator that says its source backwards, then EOS, and is never sure.
 
     Before the end the right word wins by `margin`, and the second choice is EOS; EOS itself wins by twice
-    that. So only the largest logit of the right place leads through. What it says after its EOS is babble: the sentence once more. It depends on its masks as real models do: an
-    encoder that hears PAD mistakes every word, a decoder that hears PAD repeats it. Whoever does not begin
-    with BOS hears nothing but BOS.
+    that. So only the largest logit of the right place leads through. What it says after its EOS is babble:
+    the sentence once more. It depends on its masks as real models do: an encoder that hears PAD mistakes
+    every word, a decoder that hears PAD repeats it. Whoever does not begin with BOS hears nothing but BOS.
 
     Example: with bos 1, eos 2, pad 0, the source 5 6 7 0 and y = BOS 7 6, the last place says 5.
     """
