@@ -44,7 +44,7 @@ class RemoteStudent:
     def _find(self, name: str) -> Any:
         found = self._connection.request("find", name=name)
         with malformed("a name's description"):
-            kind = str(found["kind"])
+            kind = _one_of(("missing", "value", "class", "function"), found["kind"])
             if kind == "value":
                 return adopt(self._connection, found["value"])
         if kind == "missing":
@@ -384,7 +384,7 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
             raise AttributeError(path[-1]) from None
         raise
     with malformed("an attribute"):
-        if str(found["kind"]) == "value":
+        if _one_of(("value", "callable"), found["kind"]) == "value":
             return adopt(connection, found["value"])
     if modules:
         return lambda *args, **kwargs: call(connection, [handle, path], args, kwargs, modules)
@@ -396,7 +396,7 @@ def adopt(connection: Connection, value: Any) -> Any:
 
     def object_of(handle: Handle) -> Any:
         with malformed("an object"):
-            if handle.description["kind"] == "module":
+            if _one_of(("module", "object"), handle.description["kind"]) == "module":
                 known = connection.mirrors.get(handle.number)
                 return known if known is not None else RemoteModule(connection, handle)
             return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
@@ -452,6 +452,12 @@ def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
     if len(name) > 500 or not leaf or not leaf.isprintable() or leaf.startswith("__"):
         raise ValueError(f"a strange name: {name[:80]!r}")
     return places[parent], leaf
+
+
+def _one_of(kinds: tuple[str, ...], claim: Any) -> str:
+    if type(claim) is not str or claim not in kinds:
+        raise ValueError("a kind that there is not")
+    return claim
 
 
 def _tensor(value: Any) -> Tensor:

@@ -1,0 +1,746 @@
+"""A worker that its student has taken over says what it likes; on the trusted side that ends in a StudentError.
+
+The student's text replaces the worker's own functions, or writes to its socket. Whatever it sends, a test sees an
+honest value or a StudentError: no other exception, no hang, no memory of its size, no value that nobody computed.
+"""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.course import Limits
+from autograder.sandbox.launcher import Sandbox
+from autograder.session import TestAlarm, alarm
+from autograder.student.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
+from autograder.student.errors import MissingName, StudentCrashed, StudentError, StudentRaised, StudentTimeout
+from autograder.student.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
+
+PRELUDE = '''
+import os, struct, sys, threading, time
+import torch
+from torch import nn
+worker = sys.modules["autograder.sandbox.worker"]
+wire = sys.modules["autograder.student.wire"]
+honestly = worker.answer
+ODD = {"type": "X", "bases": [], "text": "", "frames": []}
+
+class Net(nn.Module):
+    def __init__(self, d=3):
+        super().__init__()
+        self.linear = nn.Linear(d, d)
+        self.scale = nn.Parameter(torch.ones(d))
+        self.register_buffer("table", torch.zeros(d))
+    def forward(self, x):
+        return self.linear(x) * self.scale + self.table
+
+def product(x, y): return x * y
+def draw(generator): return torch.randn(1, generator=generator)
+def use(model): return model(1)
+def thing(): return product
+
+def forge(when, change):
+    """From now on every answer to the operation `when` is changed."""
+    def answer(server, operation, arguments):
+        reply = honestly(server, operation, arguments)
+        if operation == when:
+            reply = change(reply, arguments)
+        return reply
+    worker.answer = answer
+
+def change_call(**changes):
+    def change(reply, arguments):
+        if "modules" in arguments and reply.get("ok", {}).get("differentiable") and any(reply["ok"]["differentiable"]):
+            reply["ok"].update(changes)
+        return reply
+    forge("call", change)
+
+def describe_as(**changes):
+    honest_description = worker.Server.describe
+    worker.Server.describe = lambda server, value: {**honest_description(server, value), **changes}
+
+def frame(value):
+    return wire.dumps(value)
+
+def write(data):
+    data = memoryview(data)
+    while data:
+        data = data[os.write(3, data):]
+'''
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox("best") as box:
+        yield box
+
+
+@pytest.fixture
+def hostile(sandbox):
+    """Gives a student whose text is run in a worker with limits of its own."""
+    connections = []
+
+    def load(text, **limits):
+        allowed = Limits(**{"call_seconds": 3, **limits})
+        connection = WorkerConnection(sandbox.spawn(allowed), allowed.call_seconds)
+        connections.append(connection)
+        loaded = connection.request("load", text=PRELUDE + text, filename="net.py")
+        assert loaded["errors"] == [], told_exception(loaded["errors"][0])
+        connection.start_test(3)
+        return RemoteStudent(connection)
+
+    yield load
+    for connection in connections:
+        connection.close()
+
+
+def use_net(student):
+    net, x = student.Net(3), torch.ones(2, 3, requires_grad=True)
+    net(x).sum().backward()
+    return net, x
+
+
+# ---------------------------------------------------------------------- replies
+
+CALLS = [
+    "mutated=[[99, torch.ones(2, 3)]]",
+    "mutated=[[-1, torch.ones(2, 3)]]",
+    "mutated=[['0', torch.ones(2, 3)]]",
+    "mutated=[[True, torch.ones(2, 3)]]",
+    "mutated=[[0, 'x']]",
+    "mutated=[[0]]",
+    "mutated=[0]",
+    "mutated=5",
+    "mutated=None",
+    "mutated=[[float('nan'), torch.ones(2, 3)]]",
+    "mutated=[[torch.tensor(0), torch.ones(2, 3)]]",
+    "mutated=[[0, None]]",
+    "mutated=[[0, torch.ones(2, 3, device='meta')]]",
+    "mutated=[[0, torch.ones(5, dtype=torch.int64)]]",
+    "modules=[[99, {'values': {}, 'flags': {}, 'modes': {}}]]",
+    "modules=[[0, {}]]",
+    "modules=[[0, None]]",
+    "modules=7",
+    "modules=[[0, {'values': {'nope': torch.ones(3)}, 'flags': {}, 'modes': {}}]]",
+    "modules=[[0, {'values': {'scale': 3}, 'flags': {}, 'modes': {}}]]",
+    "modules=[[0, {'values': {'scale': torch.ones(3, dtype=torch.int64)}, 'flags': {}, 'modes': {}}]]",
+    "modules=[[0, {'values': {}, 'flags': {'nope': True}, 'modes': {}}]]",
+    "modules=[[0, {'values': {}, 'flags': {}, 'modes': {'nope': True}}]]",
+    "modules=[[0, {'values': [], 'flags': {}, 'modes': {}}]]",
+    "modules=[[torch.ones(2), {}]]",
+    "modules=[[0, {'description': {}}]]",
+    "modules=[[0, {'description': None}]]",
+    "modules=[[0, {'description': 3}]]",
+    "modules=[[0, {'description': {'modules': [], 'parameters': [['a.b', torch.ones(1), True]], 'buffers': []}}]]",
+    "differentiable=[]",
+    "differentiable=[True, True]",
+    "differentiable=torch.ones(1, 2)",
+    "differentiable=True",
+    "differentiable=[torch.ones(2)]",
+    "differentiable=None",
+    "call='x'",
+    "call=None",
+    "call=float('nan')",
+    "call=float('inf')",
+    "call=torch.ones(2)",
+    "call=[1]",
+    "result=wire.Handle(0, None)",
+    "result=wire.Handle(0, {})",
+    "result=wire.Handle(0, 3)",
+    "result=wire.Handle(1, {'kind': 'module'})",
+    "result=wire.Handle(5, {'kind': 'object'})",
+    "result=wire.CallableHandle(0, {})",
+    "result=wire.CallableHandle(9, None)",
+    "result=wire.Handle(7, {'kind': torch.ones(2), 'type': 1})",
+    "result=[torch.ones(1)] * 2",
+    "result=torch.ones(2, dtype=torch.int64), differentiable=[True], mutated=9",
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "change_call()",
+        "describe_as()",
+        *[f"forge('{name}', lambda reply, arguments: reply)" for name in ("find", "call", "backward")],
+    ],
+)
+def test_a_worker_that_changes_nothing_is_believed(hostile, text):
+    net, x = use_net(hostile(text))
+    torch.testing.assert_close(x.grad, net.linear.weight.detach().sum(0).expand(2, 3))
+
+
+@pytest.mark.parametrize("changes", CALLS)
+def test_the_result_of_a_call(hostile, changes):
+    student = hostile(f"change_call({changes})")
+    with pytest.raises(StudentCrashed):
+        use_net(student)
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_a_call_changes_nothing_but_what_it_was_given(hostile, index):
+    student = hostile(f"change_call(mutated=[[{index}, torch.zeros(3)]])")
+    x, y, untouched = torch.ones(3, requires_grad=True), torch.ones(3), torch.ones(3)
+    if index == 1:
+        student.product(x, y)
+        assert torch.equal(y, torch.zeros(3)) and torch.equal(x, untouched)
+    else:
+        with pytest.raises(StudentCrashed):
+            student.product(x, y)
+        assert torch.equal(x, untouched) and torch.equal(y, untouched)
+
+
+GENERATORS = [
+    "[3]",
+    "[None]",
+    "3",
+    "None",
+    "[torch.zeros(9)]",
+    "[torch.Generator().get_state()]",
+    "[wire.Handle(0, None)]",
+]
+
+
+@pytest.mark.parametrize("generators", GENERATORS)
+def test_generators_that_are_none(hostile, generators):
+    text = f"forge('call', lambda reply, arguments: {{'ok': {{**reply['ok'], 'generators': {generators}}}}})"
+    with pytest.raises(StudentCrashed):
+        hostile(text).draw(torch.Generator())
+
+
+def test_a_generator_that_leads_beyond_its_numbers(hostile):
+    student = hostile('''
+def poison(reply, arguments):
+    state = bytearray(torch.Generator().get_state().numpy().tobytes())
+    struct.pack_into("=QiiQ", state, 0, 3, 624, 1, 624)
+    class Liar(torch.Generator):
+        def get_state(self): return torch.frombuffer(state, dtype=torch.uint8)
+    reply["ok"]["generators"] = [Liar()]
+    return reply
+forge("call", poison)
+''')  # fmt: skip
+    with pytest.raises(StudentCrashed, match="contradicts itself"):
+        student.draw(torch.Generator())
+
+
+GRADIENTS = [
+    "[]",
+    "None",
+    "3",
+    "'abc'",
+    "{}",
+    "torch.ones(4)",
+    "wire.Handle(0, None)",
+    "[None]",
+    "[None] * 9",
+    "[3] * 4",
+    "['x'] * 4",
+    "{0: 1, 1: 1, 2: 1, 3: 1}",
+    "tuple(reply['ok'])",
+    "[torch.ones(7)] * 4",
+    "[g.double() for g in reply['ok']]",
+    "[g.long() for g in reply['ok']]",
+    "[g.to('meta') for g in reply['ok']]",
+    "[g[None] for g in reply['ok']]",
+    "[g.numpy() for g in reply['ok']]",
+    "[g + 1j for g in reply['ok']]",
+    "[torch.tensor(1.0)] * 4",
+    "reply['ok'][::-1]",
+]
+
+
+@pytest.mark.parametrize("gradients", GRADIENTS)
+def test_gradients_that_are_none(hostile, gradients):
+    student = hostile(f"forge('backward', lambda reply, arguments: {{'ok': {gradients}}})")
+    with pytest.raises(StudentCrashed):
+        use_net(student)
+
+
+def test_gradients_of_nothing_but_nan_are_wrong_and_no_more(hostile):
+    student = hostile("forge('backward', lambda r, a: {'ok': [g * float('nan') for g in r['ok']]})")
+    assert use_net(student)[1].grad.isnan().all()
+
+
+def test_a_backward_pass_that_raises_or_ends_the_worker(hostile):
+    for text, kind in (
+        ("def stop(r, a): raise SystemExit\nforge('backward', stop)", StudentCrashed),
+        ("forge('backward', lambda r, a: os._exit(3))", StudentCrashed),
+        ("forge('backward', lambda r, a: time.sleep(60))", StudentTimeout),
+        (
+            "forge('backward', lambda r, a: {'error': {**ODD, 'bases': ['ValueError']}})",
+            ValueError,
+        ),
+    ):
+        with pytest.raises(kind) as caught:
+            use_net(hostile(text, call_seconds=1))
+        assert isinstance(caught.value, StudentError)
+
+
+ANSWERS = [
+    "{}",
+    "{'ok': 1, 'error': 2}",
+    "{'id': 99, 'ok': 1}",
+    "{'id': '1', 'ok': 1}",
+    "{'id': torch.ones(2), 'ok': 1}",
+    "{'id': None, 'ok': 1}",
+    "{'id': float('nan'), 'ok': 1}",
+    "{'id': [1], 'ok': 1}",
+    "{'ok': None}",
+    "{'ok': 'kind'}",
+    "{'ok': {}}",
+    "{'ok': []}",
+    "{'ok': torch.ones(3)}",
+    "{'ok': {'kind': 'value'}}",
+    "{'ok': {'kind': torch.ones(2)}}",
+    "{'ok': wire.Handle(0, {'kind': 'module'})}",
+    "{'ok': {'kind': 'value', 'value': wire.Handle(3, None)}}",
+    "{'ok': {'kind': 'value', 'value': wire.CallableHandle(3, None)}}",
+    "{'error': None}",
+    "{'error': 3}",
+    "{'error': {}}",
+    "{'error': {**ODD, 'bases': 5}}",
+    "{'error': {**ODD, 'frames': [1]}}",
+    "{'error': {**ODD, 'frames': [[1, 'x', 3, 4]]}}",
+    "{'error': [1, 2]}",
+    "{'error': 'text'}",
+    "{'error': {**ODD, 'frames': [['f', float('inf'), 'a', 'b']]}}",
+    "{'error': torch.ones(2)}",
+]
+
+
+@pytest.mark.parametrize("operation", ["find", "call", "get", "convert"])
+@pytest.mark.parametrize("reply", ANSWERS)
+def test_answers_that_are_none(hostile, operation, reply):
+    student = hostile(
+        f"forge('{operation}', lambda reply, arguments: {reply} if armed else reply)\narmed = []"
+    )
+    net = student.Net(3)
+    student._connection.request("set", target=[None, ["armed"]], value=[1])
+    actions = {
+        "find": lambda: student.Net,
+        "call": lambda: net(torch.ones(3)).shape + (1,),
+        "get": lambda: net.something.shape,
+        "convert": lambda: net.double(),
+    }
+    with pytest.raises(StudentError):
+        if operation == "find":
+            student.product  # noqa: B018
+        actions[operation]()
+
+
+def test_errors_are_cut_to_size_and_build_no_type_of_their_own(hostile):
+    student = hostile("""
+step = ["f" * 999, 1, "w" * 999, "c" * 999]
+claim = {"type": "T" * 9999, "bases": ["SystemExit", "Skipped", "KeyError"], "text": "x" * 9999, "frames": [step] * 50}
+forge("find", lambda reply, arguments: {"error": claim})
+""")
+    with pytest.raises(KeyError) as caught:
+        student.Net  # noqa: B018
+    told = caught.value.remote
+    assert isinstance(caught.value, StudentRaised) and not isinstance(caught.value, SystemExit)
+    assert (
+        len(told.type) == 80
+        and len(told.text) == 2000
+        and len(told.frames) == 8
+        and len(told.frames[0].code) == 300
+    )
+
+
+# ---------------------------------------------------------------------- descriptions
+
+ROW = "['', 'Net', 'Module', True, '']"
+DESCRIPTIONS = [
+    "modules=3",
+    "modules=None",
+    "modules=[3]",
+    "modules=[['', 'Net']]",
+    "modules=[[3, 'Net', 'Module', True, 3]]",
+    f"modules=[{ROW}, ['a.b', 'X', 'Module', True, 'a.b']]",
+    f"modules=[{ROW}, ['__class__', 'X', 'Module', True, '__class__']]",
+    f"modules=[{ROW}, ['a\\n', 'X', 'Module', True, 'a\\n']]",
+    f"modules=[{ROW}, ['a\\u202eb', 'X', 'Module', True, 'a\\u202eb']]",
+    f"modules=[{ROW}, ['a', 'X', 'Module', True, 'nobody']]",
+    f"modules=[{ROW}, ['a', 'X', 'Module', True, '']]",
+    f"modules=[{ROW}, *[[n, '', '', True, of] for n, of in (('a', 'a'), ('b', 'b'), ('a.b', 'b'), ('b.a', 'a'))]]",
+    f"modules=[{ROW}, ['.', 'X', 'Module', True, '.']]",
+    f"modules=[{ROW}, ['a.', 'X', 'Module', True, 'a.']]",
+    f"modules=[{ROW}, ['a' * 501, 'X', 'Module', True, 'a' * 501]]",
+    f"modules=[{ROW}, ['a', 'X', 'Module', torch.ones(2), 'a']]",
+    f"modules=[{ROW}, *[[f'm{{i}}', 'X', 'Module', True, f'm{{i}}'] for i in range({MAX_ENTRIES})]]",
+    "parameters=3",
+    "parameters=[3]",
+    "parameters=[['w', 3, True]]",
+    "parameters=[['w', None, True]]",
+    "parameters=[['w', 'v', True]]",
+    "parameters=[['nobody.w', torch.ones(1), True]]",
+    "parameters=[['__class__', torch.ones(1), True]]",
+    "parameters=[[3, torch.ones(1), True]]",
+    "parameters=[['w', torch.ones(1, dtype=torch.int64), True]]",
+    "parameters=[['w', torch.ones(1), torch.ones(2)]]",
+    "parameters=[['', torch.ones(1), True]]",
+    "parameters=[['../../x\\n', torch.ones(1), True]]",
+    "parameters=[[('w',), torch.ones(1), True]]",
+    "parameters=[['a.b.c', torch.ones(1), True]]",
+    "parameters=[['w\\x00', torch.ones(1), True]]",
+    "parameters={'w': torch.ones(1)}",
+    "parameters=[[f'w{i}', torch.ones(1), True] for i in range(100_000)]",
+    "buffers=3",
+    "buffers=[['b', 3, True]]",
+    "buffers=[['b', torch.ones(1)]]",
+    "buffers=[['b', 'nobody', True]]",
+    "buffers=[['x.b', torch.ones(1), True]]",
+    "buffers=[['b', torch.ones(1), torch.ones(2)]]",
+    "kind=3",
+    "kind=None",
+    "type=3, modules=1",
+]
+
+
+@pytest.mark.parametrize("changes", DESCRIPTIONS)
+def test_descriptions_that_are_none(hostile, changes):
+    student = hostile(f"describe_as({changes})")
+    with pytest.raises(StudentError):
+        net = student.Net(3)
+        assert isinstance(net, RemoteModule)
+        net.linear.weight.sum().backward()
+
+
+def test_a_shared_part_cannot_multiply_without_end(hostile):
+    rows = ["['', 'Net', 'Module', True, '']"]
+    for i in range(40):
+        name = ".".join(["a"] * (i + 1))
+        rows += [f"['{name}', 'X', 'Module', True, '{name}']"]
+    rows += [
+        f"['{'.'.join(['a'] * i + ['b'])}', 'X', 'Module', True, '{'.'.join(['a'] * (i + 1))}']"
+        for i in range(1, 40)
+    ]
+    student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
+    started = time.monotonic()
+    with pytest.raises(StudentCrashed):
+        list(student.Net(3).state_dict())
+    assert time.monotonic() - started < 5
+
+
+def test_names_cannot_stand_in_front_of_the_mirrors_own(hostile):
+    student = hostile('''
+class Poison(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for name in ("_path", "_handle", "forward", "load_state_dict", "parameters", "training", "_connection", "kind"):
+            self._parameters[name] = nn.Parameter(torch.zeros(1))
+            self._modules[name + "x"] = nn.Linear(1, 1)
+    def forward(self, x): return x
+''')  # fmt: skip
+    net = student.Poison()
+    assert net.kind == "Poison" and net._path == [] and net.training is True and callable(net.load_state_dict)
+    assert net(torch.ones(2)).tolist() == [1, 1] and len(list(net.parameters())) == 8 + 16
+    net.load_state_dict(net.state_dict())
+
+
+def test_odd_names_that_harm_nobody(hostile):
+    student = hostile('''
+class Odd(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for name in ("k\\u0435y", "layer 1", "\\uff4bey", "1", "lambda"):
+            self._parameters[name] = nn.Parameter(torch.zeros(1))
+    def forward(self, x): return x
+''')  # fmt: skip
+    net = student.Odd()
+    assert len(list(net.parameters())) == 5 and not hasattr(net, "key")
+
+
+def test_names_of_the_students_module_are_only_data(hostile):
+    student = hostile(
+        'globals().update({f"n{i}": i for i in range(100_000)})\n'
+        'globals()["_connection"] = globals()["__class__"] = print'
+    )
+    assert (
+        student.n7 == 7
+        and type(student) is RemoteStudent
+        and isinstance(student._connection, WorkerConnection)
+    )
+    with pytest.raises(MissingName):
+        student.nothing  # noqa: B018
+
+
+# ---------------------------------------------------------------------- calls back
+
+
+class Fake(nn.Module):
+    secret_of_the_test = "no"
+
+    def __init__(self):
+        super().__init__()
+        self.block_size, self._answer, self.calls = 8, 42, 0
+        self.layer = nn.Linear(1, 1)
+
+    def forward(self, x):
+        self.calls += 1
+        return torch.ones(1)
+
+
+def callback(number, path, args="()", **more):
+    frame = {"callback": number, "path": path, "args": args, "kwargs": "{}", "grad": "True", **more}
+    return "{" + ", ".join(f"'{key}': {value}" for key, value in frame.items()) + "}"
+
+
+ASK = """
+def use(model):
+    write(frame({frame}))
+    number, operation, arguments = wire.receive({sock}, max_text=wire.MAX_DATA)
+    return [operation, sorted(arguments), arguments.get("type"), arguments.get("value")]
+"""
+SOCK = "__import__('socket').socket(fileno=os.dup(3))"
+REFUSED = [
+    (99, "[]"),
+    (-1, "[]"),
+    ("'0'", "3"),
+    ("float('nan')", "[]"),
+    ("float('inf')", "[]"),
+    ("None", "[]"),
+    ("torch.ones(2)", "[]"),
+    (0, "3"),
+    (0, "None"),
+    (0, "[3]"),
+    (0, "['_answer']"),
+    (0, "['__class__']"),
+    (0, "['__globals__']"),
+    (0, "['load_state_dict']"),
+    (0, "['register_module']"),
+    (0, "['apply']"),
+    (0, "['parameters']"),
+    (0, "['to']"),
+    (0, "['add_module']"),
+    (0, "['state_dict']"),
+    (0, "['__init__']"),
+    (0, "['forward', 'x']"),
+    (0, "['__getattr__']"),
+    (0, "['train']"),
+    (0, "[['a']]"),
+    (0, "['__dict__']"),
+    (0, "['requires_grad_']"),
+    (0, "[None]"),
+    (0, "['__setattr__']"),
+]
+
+
+@pytest.mark.parametrize("number, path", REFUSED)
+def test_calls_back_that_are_refused(hostile, number, path):
+    student = hostile(ASK.format(frame=callback(number, path), sock=SOCK))
+    fake = Fake()
+    found = student.use(fake)
+    assert found[0] == "return" and found[1] == ["error", "type"] and fake.calls == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_answer",
+        "__class__",
+        "__dict__",
+        "load_state_dict",
+        "apply",
+        "_parameters",
+        "__module__",
+        "T_destination",
+    ],
+)
+def test_attributes_of_the_tests_model_that_stay_its_own(hostile, name):
+    student = hostile(ASK.format(frame=callback(0, "['__getattr__']", f"('{name}',)"), sock=SOCK))
+    assert student.use(Fake())[1:3] == [["error", "type"], "AttributeError"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"args": "3"},
+        {"args": "None"},
+        {"kwargs": "3"},
+        {"kwargs": "{1: 2}"},
+        {"grad": "torch.ones(2)"},
+        {"args": "(wire.Handle(5, None),)"},
+        {"args": "(wire.CallableHandle(77, None),)"},
+        {"args": "([],) * 30"},
+        {"args": "(wire.Handle(5, {'kind': 'module'}),)"},
+    ],
+)
+def test_arguments_of_a_call_back_that_are_none(hostile, more):
+    student = hostile(ASK.format(frame=callback(0, "[]", **more), sock=SOCK))
+    assert student.use(Fake())[:2] == ["return", ["error", "type"]]
+
+
+def test_a_function_of_the_test_shows_nothing_of_itself(hostile):
+    student = hostile(ASK.format(frame=callback(0, "['__getattr__']", "('__globals__',)"), sock=SOCK))
+    assert student.use(lambda x: x)[1] == ["error", "type"]
+
+
+def test_calls_back_without_end(hostile):
+    student = hostile("def use(model):\n while True: model(1)", call_seconds=1)
+    started = time.monotonic()
+    with pytest.raises(StudentTimeout):
+        student.use(Fake())
+    assert time.monotonic() - started < 4 and student._connection.dead
+
+
+def test_calls_back_inside_calls_back(hostile):
+    student = hostile("def use(function): return function(function)")
+    with pytest.raises(StudentCrashed, match="nested too deeply"):
+        student.use(student.use)
+    assert MAX_CALLBACKS_INSIDE < 50
+
+
+def test_calls_back_for_ever_new_objects_take_no_memory(hostile):
+    student = hostile("def use(model):\n for _ in range(3000): model.me")
+    fake = Fake()
+    type(fake).me = property(lambda self: self)
+    try:
+        student.use(fake)
+    finally:
+        del type(fake).me
+    assert len(student._connection._callables) == 1
+
+
+def test_a_check_that_fails_inside_is_the_outcome_whatever_the_worker_says(hostile):
+    student = hostile("def use(model):\n try: model(1)\n except BaseException: pass\n return 'all fine'")
+
+    def refuse(x):
+        raise AssertionError("not like this")
+
+    with pytest.raises(AssertionError, match="not like this"):
+        student.use(refuse)
+
+
+# ---------------------------------------------------------------------- the socket itself
+
+
+FRAMES = [
+    'b"\\xff" * 8',
+    'struct.pack("!II", 4, 0) + b"null"',
+    'struct.pack("!II", 2, 0) + b"[]"',
+    'struct.pack("!II", 9000, 0) + b"[" * 9000',
+    'frame({"id": 99, "ok": 1})',
+    "frame([1, 2, 3])",
+    'frame({"callback": 0})',
+    'frame({"id": 3, "ok": 1, "error": 2})',
+    "os.urandom(3000)",
+    'struct.pack("!II", 1, 1 << 26) + b"1" + bytes(1 << 26)',
+]
+
+
+@pytest.mark.parametrize("data", FRAMES)
+@pytest.mark.parametrize("then", ["os._exit(0)", "time.sleep(60)", "None"])
+def test_bytes_that_the_student_writes(hostile, data, then):
+    student = hostile(f"def use(model):\n write({data})\n {then}", call_seconds=1)
+    with pytest.raises(StudentError):
+        student.use(1)
+        student.product(torch.ones(2), 1)
+    assert student._connection.dead
+
+
+def test_a_thread_that_floods_the_socket(hostile):
+    student = hostile('''
+def flood():
+    while True: write(frame({"id": 5, "ok": list(range(1000))}))
+def use(model):
+    threading.Thread(target=flood, daemon=True).start()
+    return 1
+''', call_seconds=2)  # fmt: skip
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.monotonic()
+    with pytest.raises(StudentError):
+        for _ in range(50):
+            student.use(1)
+    assert time.monotonic() - started < 8
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+
+
+def test_an_answer_before_the_question_answers_nothing_of_it(hostile):
+    student = hostile('''
+def use(model):
+    write(b"".join(frame({"id": n, "ok": {"kind": "value", "value": 7}}) for n in range(100)))
+    return 1
+''')  # fmt: skip
+    with pytest.raises(StudentError):
+        student.use(1)
+
+
+def test_answers_of_sixty_megabytes_do_not_pile_up(hostile):
+    student = hostile("def use(model): return torch.zeros(15_000_000)", memory_mb=1024)
+    with pytest.raises(StudentCrashed, match="too much of it in one test"):
+        for _ in range(20):
+            student.use(1)
+
+
+def test_a_peer_that_drips_meets_the_deadline(hostile):
+    student = hostile('''
+def use(model):
+    for byte in frame({"id": 3, "ok": "x" * 1000}):
+        write(bytes([byte])); time.sleep(0.1)
+''', call_seconds=1)  # fmt: skip
+    started = time.monotonic()
+    with pytest.raises(StudentTimeout):
+        student.use(1)
+    assert time.monotonic() - started < 4
+
+
+def test_an_alarm_of_the_test_leaves_no_late_answer_behind(hostile):
+    student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=5)
+    with pytest.raises(TestAlarm), alarm(0.5):
+        student.use(2)
+    assert student._connection.dead
+    with pytest.raises(StudentTimeout):
+        student.use(0)
+
+
+def test_a_dead_worker_stays_dead_and_says_why_each_time(hostile):
+    student = hostile("def use(code): os._exit(code)")
+    for _ in range(3):
+        with pytest.raises(StudentCrashed, match="exit code 3"):
+            student.use(3)
+    depth, step = 0, None
+    try:
+        student.use(3)
+    except StudentCrashed as error:
+        step = error.__traceback__
+    while step is not None:
+        depth, step = depth + 1, step.tb_next
+    assert depth < 12
+
+
+# ---------------------------------------------------------------------- objects
+
+
+@pytest.mark.parametrize("length", ["-1", "'x'", "10**30", "1.5", "None", "torch.tensor(3)", "True"])
+def test_lengths_that_are_none(hostile, length):
+    student = hostile(
+        f"class Bag:\n def length(self): return {length}\nBag.__len__ = lambda self: self.length()"
+    )
+    bag = student.Bag()
+    with pytest.raises(StudentError):
+        len(bag)
+
+
+def test_a_sequence_without_end(hostile):
+    student = hostile("class Bag:\n def __getitem__(self, n): return n", call_seconds=2)
+    bag = student.Bag()
+    with pytest.raises((StudentError, TestAlarm)), alarm(2):
+        list(bag)
+
+
+def test_what_a_hostile_worker_answered_can_still_be_compared(hostile):
+    student = hostile("""
+def use(model):
+    tensors = torch.ones(2), torch.ones(2, device="meta"), wire.CallableHandle(0, torch.ones(2))
+    return [float("nan"), {(1, None): [wire.Opaque("x")]}, tensors]
+""")
+    student.use(lambda x: x)
+    transcript = student._connection.transcript
+    assert transcript.answers and transcript.same_as(transcript) in (True, False)
+    assert math.isnan(transcript.answers[0].value["result"][0])
