@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from autograder.cohort import Outcome
     from autograder.course import Course
     from autograder.sandbox.doctor import TierReport
-    from autograder.self_check import Report
 
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all
 console = Console(highlight=False)
@@ -43,7 +42,7 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "")
 
 
-def _progress(quiet: bool) -> Progress:
+def _progress(quiet: bool, transient: bool = False) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -51,6 +50,7 @@ def _progress(quiet: bool) -> Progress:
         _Rate(),
         TimeElapsedColumn(),
         console=Console(stderr=True, quiet=quiet),
+        transient=transient,
     )
 
 
@@ -76,6 +76,14 @@ def auditing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
             progress.update(task, completed=done, total=total)
 
         yield tell
+
+
+@contextmanager
+def checking(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar over a student's assignments, gone when they are done."""
+    with _progress(quiet, transient=True) as progress:
+        task = progress.add_task("Checking", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 # ---------------------------------------------------------------------- a class
@@ -142,30 +150,6 @@ def _show_mistakes(grades: list[Grade]) -> None:
     for (assignment, mistake, hint), count in found.most_common(5):
         title = escape((mistake or "").replace("_", " "))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")
-
-
-# ---------------------------------------------------------------------- a student's own check
-
-
-def show_check(report: Report) -> None:
-    """One line a test; one red sentence per cause; points so far; what to do next."""
-    for line in report.preface:
-        console.print(escape(line), soft_wrap=True)
-    for result in report.results:
-        mark = {"passed": "[green]✓[/]", "skipped": "[dim]·[/]"}.get(result.outcome, "[red]✗[/]")
-        style = "dim" if result.outcome == "skipped" else ""
-        console.print(f"{mark} {_styled(escape(result.title), style)}", soft_wrap=True)
-        if result.message and result.outcome != "skipped":
-            for line in result.message.splitlines():
-                console.print(f"    [red]{escape(line)}[/]", soft_wrap=True)
-        if result.hint:
-            console.print(f"    [cyan]{escape(result.hint)}[/]", soft_wrap=True)
-    console.print()
-    console.print(escape(report.summary), soft_wrap=True)
-
-
-def _styled(text: str, style: str) -> str:
-    return f"[{style}]{text}[/]" if style else text
 
 
 # ---------------------------------------------------------------------- authors and machines

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.explain import clean, explain
 from autograder.records import TestResult
 from autograder.scene import Scene, Use, uses_in
-from autograder.session import SuiteSession, Test
+from autograder.session import SuiteSession, Test, alarm
 from autograder.student.errors import MissingName, RemoteException
 from autograder.student.local import LocalStudent, describe_error, from_file
 from autograder.work import UNWRITTEN, Place, Text, Work, find_work, label_of, read, run_text
@@ -66,6 +66,7 @@ class Report:
     parts: Mapping[str, str]
     problem: str = ""
     note: str = ""
+    printed: str = ""
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -106,7 +107,7 @@ class Report:
         for found in record["findings"]:
             place = Place(**found["place"]) if found["place"] else None
             findings.append(Finding(**{**found, "result": TestResult(**found["result"]), "place": place}))
-        kept = {name: record[name] for name in ("file", "assignment", "parts", "problem", "note")}
+        kept = {name: record[name] for name in ("file", "assignment", "parts", "problem", "note", "printed")}
         return cls(findings=tuple(findings), **kept)
 
 
@@ -119,7 +120,7 @@ def check_work(work: Work) -> Report:
     """Run the visible tests of one assignment on the student's file."""
     text, label = read(work.file), label_of(work.file)
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    with contextlib.redirect_stdout(printed), alarm(SECONDS):
         loaded = run_text(text, label)
     problem, place = _stopped(loaded.errors)
     student = LocalStudent(loaded.module)
@@ -135,6 +136,7 @@ def check_work(work: Work) -> Report:
         parts=parsed.part_titles(),
         problem=problem,
         note=_note(work),
+        printed=clean(printed.getvalue(), PRINTED),
     )
 
 
@@ -270,6 +272,8 @@ def _stopped(errors: tuple[dict, ...]) -> tuple[str, Place | None]:
     place = place_of_frame(told)
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
+    if told.type == "TestAlarm":
+        return f"Your file takes longer than {SECONDS:g} seconds before any test begins{where}.", place
     if told.type == "SyntaxError":
         return clean(f"Python cannot read your file: {told.text}."), place
     return clean(f"Your file stops{where}: {told.type}: {told.text}"), place

@@ -18,6 +18,7 @@ from autograder.records import Refused
 from autograder.yaml_records import did_you_mean
 
 SOURCES = (".py", ".ipynb")
+SAME_TIME = 5.0  # seconds: files that were unpacked together
 UNWRITTEN = " is not written yet"
 _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)""", re.MULTILINE)
 
@@ -123,15 +124,19 @@ def _work_in(folder: Path) -> Work | None:
     for test in _test_files(folder):
         stem = test.stem.removeprefix("test_")
         files = [folder / f"{stem}{kind}" for kind in SOURCES]
-        files = sorted(filter(Path.is_file, files), key=_progress)
+        files = list(filter(Path.is_file, files))
+        if len(files) == 2:
+            files = _further_first(*files)
         if files:
             return Work(files[0], test, files[1] if len(files) > 1 else None)
     return None
 
 
-def _progress(file: Path) -> tuple[int, float]:
-    """Sorts the file that is further first: fewer gaps left, then saved later."""
-    return read(file).count(UNWRITTEN), -file.stat().st_mtime
+def _further_first(script: Path, notebook: Path) -> list[Path]:
+    """The file with fewer gaps first; of equals the script, unless the notebook was saved later."""
+    gaps = [read(file).count(UNWRITTEN) for file in (script, notebook)]
+    later = notebook.stat().st_mtime - script.stat().st_mtime > SAME_TIME
+    return [notebook, script] if (gaps[1], not later) < (gaps[0], later) else [script, notebook]
 
 
 def _test_files(folder: Path) -> list[Path]:
@@ -247,7 +252,7 @@ class Text:
                     if match := re.match(r"#{1,3} (.+)", line):
                         heading = (self._place(cell, number, ""), match[1].strip(), [])
                     elif heading and (match := re.match(r"\*\*(.+?)\*\*", line)):
-                        heading[2].append(match[1].rstrip(".:"))
+                        heading[2].append(_plain(match[1]))
             elif any(name == function for name, _ in _definitions(cell)):
                 return heading
         return None
@@ -306,3 +311,8 @@ def _defined_in(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.Clas
 def _todo(line: str) -> str:
     """`a table of booleans` from `    # TODO: a table of booleans            (T, T)`."""
     return re.split(r"\s{3,}", line.partition("# TODO:")[2].strip())[0]
+
+
+def _plain(words: str) -> str:
+    """Markdown's words for a terminal: `Why divide by √D?` for `Why divide by $\\sqrt{D}$?`."""
+    return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", words).replace("$", "").rstrip(".:")

@@ -1,0 +1,112 @@
+"""Run a student's own code so that it cannot take this process along: in a child that has everything loaded already.
+
+Where a process cannot be forked (Windows), the task runs here, without a limit. It isolates nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from autograder.records import Refused
+
+STEP = 0.05
+PATIENCE = 1.0
+
+
+class Unfinished(Exception):
+    """The child gave no answer; its `str` is a sentence for the student."""
+
+
+class GivenUp(Unfinished):
+    """Nobody waits for the answer any more."""
+
+
+def can_fork() -> bool:
+    return hasattr(os, "fork")
+
+
+def run_apart(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
+    """What `task` returns (plain data, as JSON knows it). `give_up` is asked while it runs.
+
+    Raises Refused when the task does, and Unfinished when it takes too long or ends its process.
+    """
+    if not can_fork():
+        return task()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _be_the_child(task, reading, writing)
+    os.close(writing)
+    patience = 0.0
+    try:
+        answer = _answer(reading, time.monotonic() + seconds, seconds, give_up)
+        patience = PATIENCE
+    finally:
+        os.close(reading)
+        code = _end(child, patience)
+    if not answer:
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        raise Unfinished(f"Your code ended the process that ran it ({how}).")
+    return _opened(answer)
+
+
+def _end(child: int, patience: float) -> int:
+    """The child's exit code; it is killed when it does not end by itself within `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= deadline:
+            os.kill(child, signal.SIGKILL)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        time.sleep(0.005)
+
+
+def _be_the_child(task: Callable[[], Any], reading: int, writing: int) -> None:
+    """Never returns."""
+    try:
+        os.close(reading)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nobody answers an input()
+        try:
+            reply = {"ok": task()}
+        except Refused as refusal:
+            reply = {"refused": str(refusal)}
+        except Exception as error:
+            reply = {"broken": f"{type(error).__name__}: {error}"}
+        data = json.dumps(reply).encode()
+        while data:
+            data = data[os.write(writing, data) :]
+    finally:
+        os._exit(0)
+
+
+def _answer(reading: int, deadline: float, seconds: float, give_up: Callable[[], bool]) -> bytes:
+    data = b""
+    while True:
+        if time.monotonic() > deadline:
+            raise Unfinished(
+                f"Your code ran for more than {seconds:g} seconds and was stopped. Is there a loop?"
+            )
+        if give_up():
+            raise GivenUp("The file changed while it was checked.")
+        if select.select([reading], [], [], STEP)[0]:
+            piece = os.read(reading, 1 << 16)
+            if not piece:
+                return data
+            data += piece
+
+
+def _opened(answer: bytes) -> Any:
+    reply = json.loads(answer)
+    if "refused" in reply:
+        raise Refused(reply["refused"])
+    if "broken" in reply:
+        raise Unfinished(f"The tests themselves stopped: {reply['broken']}")
+    return reply["ok"]

@@ -1,0 +1,99 @@
+"""Hints, one step at a time and never code: what the test looks at, a question, where to look, what to read again.
+
+What was shown is remembered in `.autograder/hints.json` beside the student's file, and nothing else is touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.self_check import Finding, Report
+from autograder.work import Place, Text, Work, read
+
+FOLDER, FILE_NAME = ".autograder", "hints.json"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what kind of help it is, and the help."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Hint:
+    """The newest step about a test, and how many there are."""
+
+    title: str
+    step: Step
+    number: int
+    of: int
+    again: bool = False
+
+
+def next_hint(work: Work, report: Report, start_over: bool = False) -> Hint | None:
+    """The next step about the first failing test, or the last one again; None when nothing fails."""
+    finding = report.next
+    if finding is None:
+        return None
+    steps = steps_for(finding, Text(read(work.file), report.file))
+    memory = work.folder / FOLDER / FILE_NAME
+    shown = {} if start_over else _remembered(memory)
+    key = _key(finding)
+    number = min(shown.get(key, 0) + 1, len(steps))
+    again = shown.get(key, 0) >= len(steps)
+    _remember(memory, {**shown, key: number})
+    return Hint(finding.result.title, steps[number - 1], number, len(steps), again)
+
+
+def steps_for(finding: Finding, text: Text) -> list[Step]:
+    """All that can be said about a failure without saying the answer."""
+    steps = [Step("What the test looks at", _looks_at(finding))]
+    if finding.result.hint:
+        steps.append(Step("A question", finding.result.hint))
+    if finding.place is not None:
+        steps.append(Step("Where to look", _where(finding.place, text)))
+        section = text.section(finding.place.function)
+        if section is not None:
+            steps.append(Step("Read again", _passage(*section)))
+    return steps
+
+
+def _looks_at(finding: Finding) -> str:
+    message = (finding.result.message or "").split("\n")[0]
+    return "\n".join(filter(None, (finding.details, f"It found: {message}")))
+
+
+def _where(place: Place, text: Text) -> str:
+    name = f", in `{place.function}`" if place.function else ""
+    todos = [f"It asks for: {todo} ({where})" for where, todo in text.todos(place.function)]
+    return "\n".join([f"{place}{name}", *todos])
+
+
+def _passage(place: Place, heading: str, leads: list[str]) -> str:
+    leads = [lead for lead in leads if not lead.startswith("To think about")]
+    about = f"\nIt tells of: {'; '.join(leads)}." if leads else ""
+    return f"“{heading}” ({place}){about}"
+
+
+def _key(finding: Finding) -> str:
+    """Another sentence about the same test is another failure, and begins with its own first step."""
+    words = f"{finding.result.message}{finding.result.hint}"
+    return f"{finding.result.name} {hashlib.sha256(words.encode()).hexdigest()[:8]}"
+
+
+def _remembered(memory: Path) -> dict[str, int]:
+    try:
+        record = json.loads(memory.read_text("utf-8"))
+        return {str(key): int(value) for key, value in record.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}  # a lost memory only begins again
+
+
+def _remember(memory: Path, shown: dict[str, int]) -> None:
+    memory.parent.mkdir(exist_ok=True)
+    memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
