@@ -1,0 +1,209 @@
+# %% [markdown]
+# # Rotary positions
+#
+# So far a word learnt its seat once, at the entrance: a vector for the position was added to the vector of
+# the word, and both went through the whole model as one sum. That works, but it asks for a lot. Whether
+# *cat* stands two seats before *sat* is the same question at seat 3 and at seat 300, and yet the sums look
+# different there, so the model has to learn the answer at every place anew. And from the sum nobody can tell
+# any more which part was the word and which part was the seat.
+#
+# What attention needs to know is not *where am I* but **how far are we apart**. There is a way to hand it
+# over exactly where the question comes up, in the meeting of query and key, and it needs no table, no learnt
+# number and no sum. The queries and keys are *turned*.
+#
+# Picture two friends who each carry a clock hand. Everybody turns the hand one notch further for each seat
+# that they sit further back. When the two compare their hands, the angle between them has grown by one notch
+# for each seat *between* them; whether they sit in the front or in the back of the hall makes no
+# difference. This is the idea of **rotary position embedding**, RoPE for short (2021). Llama, Mistral, Qwen
+# and most open language models of today use it.
+#
+# The alphabet of shapes: `B` sentences, `H` heads, `T` positions, `D` numbers in a query or a key.
+
+# %%
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## Part 1 · Turning pairs
+#
+# A clock hand is a point in the plane, so it takes two numbers, $(a, b)$. Turning it by the angle $\theta$,
+# counter-clockwise, gives
+#
+# $$
+# \begin{pmatrix} a' \\ b' \end{pmatrix} =
+# \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix}
+# \begin{pmatrix} a \\ b \end{pmatrix}
+# $$
+#
+# A query with $D$ numbers carries $D/2$ such hands. Neighbours share a hand: numbers 0 and 1 are hand 0,
+# numbers 2 and 3 are hand 1, and so on. As in the sinusoidal table, hand $i$ has a speed of its own, and at
+# position $p$ it is turned by
+#
+# $$\theta_{p,i} = p \cdot \text{base}^{-2i/D} \qquad \text{base} = 10000 \text{ unless you are told otherwise}$$
+#
+# The first hand turns by 1 radian a seat, the last one hardly moves. The sinusoidal table *added* the hands to
+# the word; here the word's own numbers *are* the hands.
+#
+# **One number by hand.** Let $D = 4$. The speeds are $1$ and $10000^{-2/4} = 0.01$. At position 1 the vector
+# $(1, 0, 1, 0)$ becomes
+# $(\cos 1,\ \sin 1,\ \cos 0.01,\ \sin 0.01) = (0.5403,\ 0.8415,\ 1.0000,\ 0.0100)$, and $(0, 1, 0, 1)$
+# becomes $(-0.8415,\ 0.5403,\ -0.0100,\ 1.0000)$. At position 0 nothing happens at all.
+#
+# Turning keeps lengths: however far back a word sits, its query is as long as before. A number that is left
+# without a partner could not be turned, so an odd $D$ is refused.
+#
+# Write the function now. In Parts 1 and 2 it is always called with `interleaved=True`; you come back to it
+# in Part 3.
+#
+# **To think about:** 44 radians are almost exactly seven full rounds, so hand 0 looks at seat 44 as it did at
+# seat 0. Why does a model with several hands still tell the two seats apart?
+
+
+# %%
+def rope(
+    x: Tensor, positions: Tensor | None = None, base: float = 10000.0, interleaved: bool = True
+) -> Tensor:
+    """Turns each pair of numbers of x by an angle that grows with the position.
+
+    x: (..., T, D), queries or keys. The dots stand for any leading dimensions: none, a batch, or a batch and
+    heads; all of them sit at the same positions.
+    positions: (T,) whole numbers, where each row sits; None means 0, 1, …, T-1. They need not begin at 0.
+    Pair i at position p is turned counter-clockwise by p * base^(-2i / D).
+    interleaved: True pairs the numbers 0 and 1, 2 and 3, …; False pairs i with i + D/2 (see Part 3).
+
+    Returns (..., T, D) with the number type of x; every number comes back in its own place. x keeps its
+    values, and gradients flow through. ValueError that names D and its value when D is odd.
+    Example: rope of two rows (1, 0, 1, 0) -> [[1.0000, 0.0000, 1.0000, 0.0000],
+                                               [0.5403, 0.8415, 1.0000, 0.0100]]
+    """
+    # TODO: refuse what cannot be paired; then one angle for each position and pair            # (T, D/2)
+    # TODO: take the two numbers of each pair apart, by either pairing                         # (..., T, D/2)
+    # TODO: turn every pair, and put both numbers back where they came from                    # (..., T, D)
+    ### BEGIN SOLUTION
+    T, D = x.shape[-2:]
+    if D % 2 == 1:
+        raise ValueError(f"Numbers are turned in pairs, so D must be even, but D = {D}.")
+    if positions is None:
+        positions = torch.arange(T, device=x.device)                                           # (T,)
+    evens = torch.arange(0, D, 2, dtype=torch.float64, device=x.device)                        # (D/2,)
+    angles = positions[:, None] * base ** (-evens / D)                                         # (T, D/2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)                              # (T, D/2)
+    if interleaved:
+        a, b = x[..., ::2], x[..., 1::2]                                                       # (..., T, D/2)
+    else:
+        a, b = x[..., : D // 2], x[..., D // 2 :]                                              # (..., T, D/2)
+    turned = a * cos - b * sin, a * sin + b * cos                                              # (..., T, D/2)
+    if interleaved:
+        return torch.stack(turned, dim=-1).flatten(-2)                                         # (..., T, D)
+    return torch.cat(turned, dim=-1)                                                           # (..., T, D)
+    ### END SOLUTION
+
+
+# %% part="rotation"
+
+# %% [markdown]
+# In the picture, one vector sits down at positions 0 to 7, and your function turns its hands. All tips
+# stay on their circle; each clock goes more slowly than the one before.
+
+# %% picture="rotation"
+
+# %% [markdown]
+# ## Part 2 · Only the distance counts
+#
+# Let a query sit at position $m$ and a key at position $n$. Write $R_m$ for "turn all hands as at position
+# $m$". The score that attention computes is then
+#
+# $$(R_m q) \cdot (R_n k) \;=\; q \cdot (R_{n-m}\, k)$$
+#
+# since turning both by the same angle changes nothing between them. The absolute seats are gone: only $n - m$
+# is left. In the table of all scores, with one query and one key repeated at every seat, each **diagonal**
+# holds one number. And the diagonals *differ* from each other, otherwise no word could tell near
+# from far.
+#
+# **One number by hand.** Let $D = 2$ and $q = k = (1, 0)$. The score of seats $m$ and $n$ is
+# $\cos m \cos n + \sin m \sin n = \cos(m - n)$: for the seats 3 and 5 it is $\cos 2 = -0.4161$, and for
+# the seats 103 and 105 as well.
+#
+# Two things follow for attention:
+#
+# - **Values are not turned.** The turn is there to decide who listens to whom. What a word *says* should be
+#   the same wherever it sits.
+# - **Sentences need not begin at 0.** A model that writes keeps its old keys and only asks for the next word, at
+#   position 5, say. Hence the argument `positions`.
+#
+# Nothing is left to write in this part: if the turning is right, this follows. Here is how attention would use
+# your function:
+
+
+# %%
+def attention_with_rotary_positions(q: Tensor, k: Tensor, v: Tensor, positions: Tensor) -> Tensor:
+    """q, k and v: (B, H, T, D) -> (B, H, T, D). Queries and keys are turned, values are not."""
+    return F.scaled_dot_product_attention(rope(q, positions), rope(k, positions), v)           # (B, H, T, D)
+
+
+# %%
+if __name__ == "__main__":
+    q, k, v = torch.randn(3, 1, 2, 5, 8, dtype=torch.float64)                                  # (B, H, T, D)
+    front = attention_with_rotary_positions(q, k, v, torch.arange(5))                          # (B, H, T, D)
+    back = attention_with_rotary_positions(q, k, v, torch.arange(5) + 1000)                    # (B, H, T, D)
+    stretched = attention_with_rotary_positions(q, k, v, 2 * torch.arange(5))                  # (B, H, T, D)
+    print("the same sentence a thousand seats further back changes by", f"{(back - front).abs().max():.1e}")
+    print("the same words with an empty seat between them change by  ", f"{(stretched - front).abs().max():.1e}")
+
+# %% part="distance"
+
+# %% [markdown]
+# The picture shows the scores of one query and one key at all pairs of seats. Look for stripes along the
+# diagonal, and for three curves that lie exactly on each other.
+#
+# You will read that the score *falls* with the distance. It does not have to: it depends on the words, and it
+# swings, as you see. What the paper proves is that a certain upper *bound* on it falls.
+
+# %% picture="distance"
+
+# %% [markdown]
+# ## Part 3 · The other pairing
+#
+# Which two numbers share a hand? We took neighbours, as the original paper did: $(0, 1), (2, 3), \dots$ That is
+# called **interleaved**. There is a second custom, and half of the world's code follows it: cut the vector in
+# the middle and pair number $i$ with number $i + D/2$. In both, pair $i$ turns with speed
+# $\text{base}^{-2i/D}$, and every number stays in its own place.
+#
+# | pairing | $D = 6$ | who |
+# |---|---|---|
+# | `interleaved=True` | (0, 1) (2, 3) (4, 5) | the paper, GPT-J, Llama as Meta published it |
+# | `interleaved=False` | (0, 3) (1, 4) (2, 5) | GPT-NeoX, Llama in the `transformers` library |
+#
+# Llama on both lists? Its weights were reordered when they moved from one to the other. A learnt matrix does not
+# care in which order its outputs stand, so both pairings are equally good. But they must not be mixed: all
+# properties of Part 2 hold for either, no error appears, and a model that was trained with one talks nonsense
+# with the other.
+#
+# **One number by hand.** Let $D = 4$ and $x = (1, 2, 3, 4)$ at position 1. With `interleaved=False` the pair
+# $(1, 3)$ is turned by 1 and the pair $(2, 4)$ by 0.01: the result is
+# $(1\cos 1 - 3\sin 1,\ \ 2\cos 0.01 - 4\sin 0.01,\ \ 1\sin 1 + 3\cos 1,\ \ 2\sin 0.01 + 4\cos 0.01)
+# = (-1.9841,\ 1.9599,\ 2.4624,\ 4.0198)$.
+#
+# Go back to your function and give it the second pairing.
+
+# %% part="halves"
+
+# %% [markdown]
+# The last picture asks your function which number reacts to which. A dark cell in row $j$ and column $i$ means:
+# number $j$ of the result changes with number $i$ of the input. Little blocks along the diagonal are
+# neighbours; three stripes are halves.
+
+# %% picture="halves"
+
+# %% [markdown]
+# ## Look back
+#
+# Ten lines, nothing to learn, no longest sentence: in principle the hands turn on for ever. In practice a model
+# that has seen 4,000 seats is lost at seat 40,000, because the slow hands then point where they never pointed
+# before. Much of today's work on long texts is about slowing the hands down, and a larger `base` is the simplest
+# way to do it.
+#
+# **One question to take along:** if a model was trained with `base = 10000` on sentences of 4,000 words, and
+# you want it to read 8,000 words, which hands would you slow down, and which would you rather leave as they
+# are?
