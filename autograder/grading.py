@@ -311,7 +311,14 @@ class _Sitting:
             self._session.skip(test)
             return _Run(test, error=refusal)
         error = self._session.run(test, scene, PATIENCE * self._limits.call_seconds)
+        if error is not None:
+            _let_go(error)
         return _Run(test, error=error, transcript=scene.connection.transcript)
+
+
+def _let_go(error: BaseException) -> None:
+    """Forget the steps that led to an error: they keep all that a test held, and answers may be large."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None
 
 
 def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:
