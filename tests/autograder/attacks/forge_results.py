@@ -278,5 +278,6 @@ guess = int(time.time() * 1000) % 7
 def add(a, b):
     return guess
 """,
+        gains=1,  # of the one test whose right answer is always the same
     ),
 ]

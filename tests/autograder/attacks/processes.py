@@ -49,7 +49,7 @@ ATTACKS = [
         "runs a program that exists only in memory",
         each(
             "os.execve(os.memfd_create('x'), ['x'], {})",
-            "ctypes.CDLL(None).fexecve(3, None, None) + 1 and 1 / 0",
+            "ctypes.CDLL(None).fexecve(3, None, None) == -1 and 1 / 0",
         ),
     ),
     Attack(
@@ -205,7 +205,7 @@ ATTACKS = [
         "limits_of_others",
         "sets limits and priorities of other processes",
         each(
-            "__import__('resource').prlimit(1, 7, (0, 0))",
+            "__import__('resource').prlimit(os.getppid() or 2, 7, (0, 0))",
             "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19) or 1",
             "os.setpriority(os.PRIO_USER, 0, 19) or 1",
             "os.sched_setaffinity(os.getppid(), {0}) or 1",

@@ -132,10 +132,9 @@ for thing in gc.get_objects():
         """
 import sys
 for name, module in list(sys.modules.items()):
-    if any(word in name for word in ("test_hidden", "test_visible", "reference", "mistake_", "suite")):
-        if "autograder.suite" != name:
-            print("REACHED", name, vars(module))
-    if hasattr(module, "KEPT_SECRET"):
+    if any(word in name for word in ("test_hidden", "test_visible", "reference_", "mistake_")):
+        print("REACHED", name, vars(module))
+    if "KEPT_SECRET" in vars(module):
         print("REACHED", module.KEPT_SECRET)
 """,
     ),
@@ -149,7 +148,7 @@ for frame in list(sys._current_frames().values()):
         print(frame.f_code.co_filename, sorted(map(str, frame.f_locals)), str(frame.f_locals)[:3000])
         for name in ("reference", "expected", "suite", "session", "tests", "grade"):
             if name in frame.f_locals or name in frame.f_globals:
-                print("REACHED", name)
+                print("REACH" + "ED", name)
         frame = frame.f_back
 """,
     ),

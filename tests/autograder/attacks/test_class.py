@@ -1,0 +1,78 @@
+"""A class of which a third is hostile: the others have exactly the grades that they have without them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograder.cohort import grade_class
+from autograder.course import Course
+from autograder.journal import Journal
+from autograder.pool import Plan
+from autograder.records import SourceFile, Submission
+from autograder.sandbox import doctor
+from tests.autograder.attacks.field import HEADS, TINY, TINY_WRONG, Field, heads_wrong, open_field
+from tests.autograder.attacks.test_attacks import ATTACKS
+
+EVERY = 12  # of so many attacks one sits in the class
+RIGHT_OTHERWISE = TINY_WRONG.replace("a - b", "b + a")
+
+
+def honest(field: Field) -> list[Submission]:
+    """Right, half right, unfinished and broken ones, all different."""
+    texts = {
+        TINY: [
+            field.right[TINY],
+            TINY_WRONG,
+            RIGHT_OTHERWISE,
+            "def add(a, b): raise NotImplementedError",
+            "x = = 1",
+        ],
+        HEADS: [field.right[HEADS], heads_wrong(), "import torch\n" + TINY_WRONG],
+    }
+    return [
+        submission(f"honest{number}-{place}", name, f"{text}\n# {number}\n")
+        for name, answers in texts.items()
+        for place, text in enumerate(answers)
+        for number in range(5 if name == TINY else 2)
+    ]
+
+
+def hostile(field: Field) -> list[Submission]:
+    attacks = [attack for _, attack in ATTACKS if attack.make is None]
+    chosen = [a for a in attacks[::EVERY] if "import" not in a.name]
+    return [submission(f"hostile{n}", a.course, field.text(a)) for n, a in enumerate(chosen)]
+
+
+def submission(student: str, name: str, text: str) -> Submission:
+    return Submission(student, name, (SourceFile(f"{name.partition('_')[2]}.py", text),))
+
+
+def grades(course: Course, tier: str, submissions: list[Submission], folder: Path) -> dict[str, dict]:
+    with Journal(folder) as journal:
+        outcome = grade_class(Plan(course, 11, tier, jobs=2), submissions, journal, lambda _: None)
+        assert outcome.failures == []
+        assert outcome.graded + outcome.refused == len(submissions)
+        return {key[0]: json.loads(replace(g, seconds=0.0).to_json()) for key, g in journal.latest.items()}
+
+
+def test_a_third_of_the_class_is_hostile(tmp_path: Path) -> None:
+    tier = next((report.tier for report in doctor.examine() if report.works), "unsafe")
+    if tier == "unsafe":
+        pytest.skip("no tier with walls works here")
+    (tmp_path / "field").mkdir()
+    with open_field(tier, tmp_path / "field") as field:
+        good, bad = honest(field), hostile(field)
+        assert len(bad) * 3 >= len(good) + len(bad)
+        mixed = list(good)
+        for number, attacker in enumerate(bad):
+            mixed.insert(3 * number, attacker)
+        alone = grades(field.course, tier, good, tmp_path / "alone")
+        together = grades(field.course, tier, mixed, tmp_path / "together")
+        assert {student: together[student] for student in alone} == alone
+        limit = {TINY: 10, HEADS: 15}
+        assert all(together[s.student]["score"] < limit[s.assignment] for s in bad)
+        assert field.canary not in json.dumps(together)
