@@ -208,15 +208,37 @@ def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
 def watch_screen(
     report: Report | None, problem: str, clock: str, extra: RenderableType | None
 ) -> RenderableType:
-    """The whole screen: progress through the parts, the first failures in full, and the keys."""
-    lines: list[RenderableType] = []
-    if report is not None:
-        lines += [check_screen(report)]
+    """The whole screen: progress through the parts, what fails, and the keys. What passes is only counted."""
+    lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
     if problem:
         lines += [Text(), Text(problem, "red")]
     if extra is not None:
         lines += [Text(), extra]
     return Group(*lines, Text(), Text(f"checked at {clock} · h hint · p picture · q quit", "dim"))
+
+
+def _standing_of(report: Report) -> Iterator[RenderableType]:
+    yield Text(f"{report.assignment} · {report.file}", "bold")
+    yield from _stopped(report)
+    for part, findings in report.by_part().items():
+        yield _part_line(report.title(part), findings)
+    yield Text()
+    told: set[str] = set()
+    for finding in report.findings:
+        if not finding.passed and not finding.waits:
+            yield from _finding(finding, told)
+    passed = sum(finding.passed for finding in report.findings)
+    waiting = sum(finding.waits for finding in report.findings)
+    yield Text(
+        f" ✓ {passed} of {len(report.findings)} tests pass" + (f", {waiting} wait" if waiting else ""),
+        "green",
+    )
+    yield Text()
+    if report.all_passed:
+        yield Text(f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green")
+        yield _commands((f"autograder pack {report.assignment}", "makes the file"))
+    elif report.next is not None:
+        yield _next(report.next)
 
 
 # ---------------------------------------------------------------------- pack

@@ -1,0 +1,296 @@
+"""Clues: everybody who makes a known mistake can read its hint, and nobody else can."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.authoring import build as building
+from autograder.authoring.clues import has_clues, is_current, make, place_of
+from autograder.authoring.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.clues import (
+    FILE_NAME,
+    GRIDS,
+    Clue,
+    SteadyServer,
+    choose,
+    fingerprints,
+    lock,
+    open_lock,
+    steady_fingerprint,
+)
+from autograder.course import Assignment, Course, load_course
+from autograder.self_check import Report, check_target
+from autograder.student.transcript import Answer
+from tests.autograder.tiny_course import write_tiny_course
+
+COURSE = load_course(Path(__file__).parents[2])
+SALT = "a test"
+
+
+def answers(*values: object) -> list[Answer]:
+    return [Answer("call", "f", value) for value in values]
+
+
+def clue(name: str, order: int = 0) -> Clue:
+    return Clue(name, name, f"What about {name}?", "f", order)
+
+
+# -- the five assignments ---------------------------------------------------------------------------
+
+
+def check_copy(assignment: Assignment, text: str, folder: Path) -> Report:
+    """What a student who hands in this text reads."""
+    if not folder.exists():
+        shutil.copytree(COURSE.release_folder(assignment), folder)
+    (folder / f"{assignment.stem}.py").write_text(text)
+    return check_target(folder / f"{assignment.stem}.py")
+
+
+@pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
+def test_every_mistake_that_fails_a_visible_test_gets_its_hint(
+    assignment: Assignment, tmp_path: Path, record_property: Any
+) -> None:
+    """Two mistakes that answer alike in all their failing visible tests may get each other's; they are counted."""
+    silent, strange, shared, failing = [], [], 0, 0
+    known = load_mistakes(COURSE, assignment)
+    for mistake in known:
+        report = check_copy(assignment, mistake.source, tmp_path / assignment.name)
+        red = [finding.result for finding in report.findings if finding.result.outcome == "failed"]
+        named = {result.mistake for result in red if result.hint}
+        failing += bool(red)
+        if red and not named:
+            silent.append(mistake.id)
+        shared += bool(named) and mistake.id not in named
+        strange += [
+            result.hint for result in red if result.hint and result.hint not in {m.hint for m in known}
+        ]
+    record_property("failing", failing)
+    record_property("shared", shared)
+    assert silent == [] and strange == []
+    assert shared <= failing * 0.2, f"{shared} of {failing} mistakes get another one's hint"
+
+
+@pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
+def test_right_answers_never_get_a_hint(assignment: Assignment, tmp_path: Path) -> None:
+    right = [
+        COURSE.solution_file(assignment).read_text(),
+        *(t for _, t in load_alternatives(COURSE, assignment)),
+    ]
+    for text in right:
+        report = check_copy(assignment, text, tmp_path / assignment.name)
+        assert report.all_passed
+        assert [result.hint for result in report.results if result.hint] == []
+
+
+@pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
+def test_a_stub_is_not_written_yet_and_gets_no_hint(assignment: Assignment, tmp_path: Path) -> None:
+    report = check_copy(assignment, COURSE.stub_file(assignment).read_text(), tmp_path / assignment.name)
+    assert report.score == 0
+    assert [result.hint for result in report.results if result.hint] == []
+
+
+@pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
+def test_hints_cannot_be_read_in_the_file(assignment: Assignment) -> None:
+    text = (COURSE.release_folder(assignment) / FILE_NAME).read_text()
+    hidden = COURSE.hidden_test_file(assignment).read_text()
+    for mistake in load_mistakes(COURSE, assignment):
+        assert mistake.hint[:20] not in text
+        assert mistake.id not in text
+    for line in hidden.splitlines():
+        if line.startswith("def test_"):
+            assert line.removeprefix("def ").partition("(")[0] not in text
+
+
+# -- building ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = load_course(write_tiny_course(tmp_path_factory.mktemp("built") / "course"))
+    building.build(course)
+    return course
+
+
+@pytest.fixture
+def course(built: Course, tmp_path: Path) -> Course:
+    return load_course(shutil.copytree(built.root, tmp_path / "course"))
+
+
+@pytest.fixture
+def adding(course: Course) -> Assignment:
+    return course.assignment("01_adding")
+
+
+def hints(course: Course) -> Path:
+    return course.release_folder(course.assignments[0]) / FILE_NAME
+
+
+def test_hints_are_released_and_the_same_each_time(course: Course, adding: Assignment) -> None:
+    text = hints(course).read_text()
+    assert building.check(course) == []
+    assert make(course, adding) == text
+    assert is_current(course, adding, text)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("tests/assignments/01_adding/mistakes.yml", "Do two heaps", "Will two heaps"),
+        ("tests/assignments/01_adding/test_visible.py", "push(7), 7", "push(8), 8"),
+        ("solutions/01_adding/adding.py", "How do two heaps", "How can two heaps"),
+        ("assignments/01_adding/hints.json", '"test_two_and', '"test_one_and'),
+    ],
+)
+def test_stale_or_damaged_hints_are_said(
+    course: Course, adding: Assignment, file: str, old: str, new: str
+) -> None:
+    path = course.root / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert not is_current(course, adding, hints(course).read_text())
+    if "mistakes" not in file:
+        assert any("hints.json was made from other mistakes" in problem for problem in building.check(course))
+
+
+def test_missing_hints_are_said_and_left_over_ones_too(course: Course, adding: Assignment) -> None:
+    text = hints(course).read_text()
+    hints(course).unlink()
+    assert building.check(course) == [
+        "assignments/01_adding/hints.json is missing; run `autograder build 01_adding`."
+    ]
+    hints(course).write_text(text)
+    course.mistakes_file(adding).unlink()
+    assert not has_clues(course, adding)
+    assert building.check(course) == [
+        "assignments/01_adding/hints.json is not written by the build; remove it."
+    ]
+
+
+def test_the_place_of_a_mistake_is_the_function_it_sits_in(course: Course, adding: Assignment) -> None:
+    solution = course.solution_file(adding).read_text()
+    places = [place_of(mistake, solution) for mistake in load_mistakes(course, adding)]
+    assert places == ["add", "Total.push"]
+    assert place_of(Mistake("x", "x", "x", solution.replace("STEP = 1", "STEP = 2")), solution) == ""
+
+
+# -- the student's side -----------------------------------------------------------------------------
+
+
+def wrong(course: Course, text: str) -> Report:
+    file = course.stub_file(course.assignments[0])
+    file.write_text(text)
+    return check_target(file)
+
+
+def test_the_same_mistake_in_other_words_gets_the_hint(course: Course) -> None:
+    report = wrong(course, "def add(x, y):\n    return -(y - x)\n\nclass Total:\n    pass\n")
+    (finding, _) = report.findings
+    assert finding.result.hint == "Do two heaps become smaller when they are put together?"
+    assert finding.mistake == "subtracts"
+    assert str(finding.place) == "adding.py:1"
+
+
+def test_another_wrong_answer_gets_no_hint(course: Course) -> None:
+    (finding, _) = wrong(course, "def add(x, y):\n    return x * y\n").findings
+    assert finding.result.outcome == "failed" and finding.result.hint is None
+    assert finding.place is not None and finding.place.function == "add"
+
+
+def test_without_a_readable_file_there_are_no_hints(course: Course) -> None:
+    for text in ("no JSON", "[]", '{"schema": 99, "assignment": "01_adding", "tests": {}}'):
+        hints(course).write_text(text)
+        (finding, _) = wrong(course, "def add(x, y):\n    return x - y\n").findings
+        assert finding.result.hint is None
+
+
+def test_one_mistake_that_explains_all_is_preferred() -> None:
+    a, b = clue("a", 0), clue("b", 1)
+    assert choose({"one": [a, b], "two": [b], "three": []}) == {"one": b, "two": b}
+
+
+# -- fingerprints -----------------------------------------------------------------------------------
+
+
+def test_a_little_noise_changes_nothing() -> None:
+    generator = torch.Generator().manual_seed(1)
+    for _ in range(30):
+        table = 10 * torch.randn(4, 7, generator=generator, dtype=torch.float64)
+        found = steady_fingerprint(SALT, answers(table), answers(table + 1))
+        assert found is not None
+        grid, fingerprint = found
+        noise = 1e-6 * torch.randn(4, 7, generator=generator, dtype=torch.float64)
+        noisy = table + noise * (1 + table.abs())
+        assert fingerprints(SALT, answers(noisy), [grid])[grid] == fingerprint
+
+
+def test_other_answers_have_other_fingerprints() -> None:
+    table = torch.arange(6.0)
+    different = [
+        answers(table), answers(table.double()), answers(table.reshape(2, 3)), answers(table * 1.1),
+        answers(table.int()), answers(table.numpy()), answers(table, 1), answers([table]), answers((table,)),
+        answers({"a": table}), answers(torch.tensor([0.0, 1, 2, 3, 4, float("nan")])),
+        answers(torch.tensor([0.0, 1, 2, 3, 4, float("inf")])), answers(table.to("meta")), answers(2.0), answers(2),
+        answers(True), answers("2"), answers(None), answers(torch.float32), answers(table.to(torch.complex64)),
+        answers(np.arange(6)),
+    ]  # fmt: skip
+    found = [fingerprints(SALT, told, [0])[0] for told in different]
+    assert len(set(found)) == len(found) - 1  # a tensor and an array of the same numbers are the same
+
+
+def test_answers_too_near_to_the_right_ones_have_no_fingerprint() -> None:
+    table = torch.arange(6.0, dtype=torch.float64)
+    assert steady_fingerprint(SALT, answers(table + 1e-7), answers(table)) is None
+    assert (
+        steady_fingerprint(SALT, answers(table), answers(table)) is not None
+    )  # the words of an error, perhaps
+
+
+def test_no_grid_fits_numbers_everywhere() -> None:
+    table = torch.linspace(-3, 3, 64 * 500, dtype=torch.float64).reshape(500, 64)
+    assert steady_fingerprint(SALT, answers(*table), answers(0)) is None
+    assert len(GRIDS) == 24
+
+
+def test_only_the_key_opens_a_lock() -> None:
+    key = b"k" * 32
+    index, text = lock(key, [clue("ä")])
+    assert open_lock(key, {index: text}) == (clue("ä"),)
+    assert open_lock(b"x" * 32, {index: text}) == ()
+
+
+# -- fixed conditions -------------------------------------------------------------------------------
+
+
+def test_weights_do_not_depend_on_the_order_of_draws() -> None:
+    first, second = types.ModuleType("one"), types.ModuleType("two")
+    exec(
+        "import torch\nfrom torch import nn\nclass M(nn.Module):\n  def __init__(self):\n    super().__init__()\n"
+        "    self.a = nn.Linear(3, 4)\n    self.b = nn.LayerNorm(4)",
+        first.__dict__,
+    )
+    exec(
+        "import torch\nfrom torch import nn\nclass M(nn.Module):\n  def __init__(self):\n    super().__init__()\n"
+        "    torch.randn(99)\n    self.b = nn.LayerNorm(4)\n    self.a = nn.Linear(3, 4)",
+        second.__dict__,
+    )
+    made = []
+    for module in (first, second):
+        server = SteadyServer(module)
+        server.seed(3)
+        made.append(server.call([None, ["M"]], (), {}, [], True, [], [])["result"])
+    assert torch.equal(made[0].a.weight, made[1].a.weight)
+    assert torch.equal(made[0].b.weight, torch.ones(4)), "what was set on purpose stays"
+
+
+def test_the_file_says_what_it_is(course: Course) -> None:
+    record = json.loads(hints(course).read_text())
+    assert record["assignment"] == "01_adding"
+    assert "locked" in record["about"]
