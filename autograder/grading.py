@@ -47,13 +47,18 @@ class Bench:
         return self._references[assignment.name]
 
     def scene(
-        self, assignment: Assignment, file: SourceFile, uses: Sequence[Use] | None = None
+        self,
+        assignment: Assignment,
+        file: SourceFile,
+        uses: Sequence[Use] | None = None,
+        endless: set[str] | None = None,
     ) -> RemoteScene:
         """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be.
 
-        Left out, the `uses` of names are read by the worker before it has run a line of the text.
+        Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
+        collects the names of calls that did not end; they are not waited for as long again.
         """
-        connection = self._connect(assignment)
+        connection = self._connect(assignment, endless)
         try:
             uses = _read_uses(connection, assignment, file) if uses is None else uses
             seconds = assignment.limits.load_seconds
@@ -76,9 +81,9 @@ class Bench:
     def close(self) -> None:
         self.sandbox.close()
 
-    def _connect(self, assignment: Assignment) -> WorkerConnection:
+    def _connect(self, assignment: Assignment, endless: set[str] | None = None) -> WorkerConnection:
         worker = self.sandbox.spawn(assignment.limits)
-        return WorkerConnection(worker, assignment.limits.call_seconds)
+        return WorkerConnection(worker, assignment.limits.call_seconds, endless)
 
 
 class Grader:
@@ -242,6 +247,7 @@ class _Candidate:
         self._bench, self._assignment, self._file = bench, assignment, file
         self._scene: RemoteScene | None = None
         self._uses: list[Use] | None = None
+        self._endless: set[str] = set()
         self._hopeless: StudentError | None = None
 
     def scene(self, fresh: bool = False) -> RemoteScene:
@@ -273,7 +279,7 @@ class _Candidate:
             raise
 
     def _load(self) -> RemoteScene:
-        scene = self._bench.scene(self._assignment, self._file, self._uses)
+        scene = self._bench.scene(self._assignment, self._file, self._uses, self._endless)
         self._uses = scene.uses
         return scene
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils._pytree import tree_map_only
 
 from autograder.sandbox import source
 from autograder.student import wire
 from autograder.student.errors import MIRRORED
+from autograder.student.tree import mapped
 
 _REHEARSAL = """
 import math
@@ -204,10 +204,9 @@ class Server:
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
-            leaves = [tensors[i] for i in wanted] + [
-                p for _, module, _ in watched for p in _parameters(module)
-            ]
-            self.graphs[self.calls] = (outputs, leaves)
+            sources = [tensors[i] for i in wanted]
+            sources += [p for _, module, _ in watched for p in _parameters(module)]
+            self.graphs[self.calls] = (outputs, sources)
             if len(self.graphs) > MAX_GRAPHS:
                 self.graphs.pop(next(iter(self.graphs)))
         return {
@@ -227,42 +226,41 @@ class Server:
         """The vector-Jacobian product of an earlier call, for its wanted inputs and its modules' parameters."""
         if call not in self.graphs:
             raise RuntimeError("too many calls lie between a forward and its backward pass")
-        outputs, leaves = self.graphs[call]
+        outputs, sources = self.graphs[call]
         pairs = [(o, g) for o, g in zip(outputs, gradients) if g is not None and o.requires_grad]
-        active = [leaf for leaf in leaves if leaf.requires_grad]
+        active = [source for source in sources if source.requires_grad]
         if not active:
-            return [None] * len(leaves)
+            return [None] * len(sources)
         found = iter(
             torch.autograd.grad(
                 [o for o, _ in pairs], active, [g for _, g in pairs], retain_graph=True, allow_unused=True
             )
         )
-        return [next(found) if leaf.requires_grad else None for leaf in leaves]
+        return [next(found) if source.requires_grad else None for source in sources]
 
     def prepare(self, value: Any, tensors: list, generators: list, wanted: set[int]) -> Any:
         """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
 
-        def own(tensor: torch.Tensor) -> torch.Tensor:
-            tensors.append(tensor)
-            return tensor.requires_grad_() if len(tensors) - 1 in wanted else tensor
+        def own(leaf: Any) -> Any:
+            if isinstance(leaf, torch.Tensor):
+                tensors.append(leaf)
+                return leaf.requires_grad_() if len(tensors) - 1 in wanted else leaf
+            if isinstance(leaf, torch.Generator):
+                generators.append(leaf)
+            return self._local(leaf)
 
-        def remember(generator: torch.Generator) -> torch.Generator:
-            generators.append(generator)
-            return generator
-
-        value = tree_map_only(torch.Tensor, own, value)
-        value = tree_map_only(torch.Generator, remember, value)
-        return self.localise(value)
+        return mapped(own, value)
 
     def localise(self, value: Any) -> Any:
-        value = tree_map_only(
-            wire.Handle, lambda handle: self.resolve([handle, handle.description or []]), value
-        )
-        return tree_map_only(
-            wire.CallableHandle,
-            lambda handle: TestCallable(self, handle.number, handle.description or {}),
-            value,
-        )
+        """The value with handles replaced by what they stand for here."""
+        return mapped(self._local, value)
+
+    def _local(self, leaf: Any) -> Any:
+        if isinstance(leaf, wire.Handle):
+            return self.resolve([leaf, leaf.description or []])
+        if isinstance(leaf, wire.CallableHandle):
+            return TestCallable(self, leaf.number, leaf.description or {})
+        return leaf
 
     def resolve(self, target: list) -> Any:
         handle, path = target
@@ -401,6 +399,8 @@ def rehearse() -> None:
 
 def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict) -> None:
     reply = answer(server, operation, arguments)
+    if not number:
+        return  # nobody waits for this one
     _flush()
     try:
         frame = wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)

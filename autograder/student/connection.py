@@ -32,6 +32,8 @@ from autograder.student.errors import (
 )
 from autograder.student.transcript import Transcript
 
+UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
+IMPATIENCE = 0.1
 RECORDED = {"call", "backward", "get", "convert"}
 MAX_TEST_BYTES = 512 << 20  # what one test may receive; some of it is kept in its transcript
 HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
@@ -149,10 +151,11 @@ class Connection:
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
 
-    def __init__(self, worker: Worker, call_seconds: float) -> None:
+    def __init__(self, worker: Worker, call_seconds: float, endless: set[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
         self.call_seconds = call_seconds
+        self._endless = set() if endless is None else endless  # names of calls that did not end
         self._number = 0
         self._callbacks_inside = 0
         self._received = 0
@@ -164,22 +167,22 @@ class WorkerConnection(Connection):
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         self._raise_if_dead()
-        seconds = seconds or self.call_seconds
         self._number += 1
-        number = self._number
+        number = 0 if operation in UNANSWERED else self._number
         try:
             frame = wire.dumps([number, operation, arguments], self.register)
         except wire.WireError as error:
             raise _too_much_to_send(error) from None
+        name = _called(operation, arguments)
+        seconds = self._patience(name, seconds or self.call_seconds)
         deadline = time.monotonic() + seconds
         try:
             wire.send_frame(self.worker.socket, frame, deadline)
-            return self._await_reply(number, deadline)
+            return self._await_reply(number, deadline) if number else {"ok": None}
         except StudentError:
             raise
         except TimeoutError:
-            starved = self.worker.end(kill=True).cpu_seconds < seconds / 2
-            self._die(StudentTimeout(f"Your code gave no answer within {seconds:g} seconds.", starved))
+            self._die(self._too_late(name, seconds))
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a call from inside this one, which knows better why
             self._die(StudentCrashed(self._epitaph()))
@@ -189,6 +192,17 @@ class WorkerConnection(Connection):
             self._bury(StudentTimeout("Your code was stopped while the test waited for it."))
             raise
         raise AssertionError("unreachable")
+
+    def _patience(self, name: str, seconds: float) -> float:
+        """How long to wait. What was proven endless in one test is not waited for as long in the next."""
+        return min(seconds, seconds * IMPATIENCE) if name in self._endless else seconds
+
+    def _too_late(self, name: str, seconds: float) -> StudentTimeout:
+        starved = self.worker.end(kill=True).cpu_seconds < seconds / 2
+        again = ", as in an earlier test" if name in self._endless else ""
+        if name and not starved:
+            self._endless.add(name)
+        return StudentTimeout(f"Your code gave no answer within {seconds:g} seconds{again}.", starved)
 
     def _await_reply(self, number: int, deadline: float) -> dict:
         while True:
@@ -297,6 +311,11 @@ class LoopbackConnection(Connection):
         here = _random_state()
         _set_random_state(self._other_random_state)
         self._other_random_state = here
+
+
+def _called(operation: str, arguments: dict) -> str:
+    """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for no call."""
+    return (".".join(arguments["target"][1]) or "forward") if operation == "call" else ""
 
 
 @contextmanager

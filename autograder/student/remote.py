@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from autograder.student.connection import Connection, malformed
 from autograder.student.errors import MissingName, RemoteException, StudentError, StudentRaised
+from autograder.student.tree import leaves, mapped
 from autograder.student.wire import CallableHandle, Handle, Opaque
 
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
@@ -352,10 +352,11 @@ class _Boundary(torch.autograd.Function):
 
 def call(connection: Connection, target: list, args: tuple, kwargs: dict, modules: tuple = ()) -> Any:
     """Call what `target` ([handle or None, path]) leads to, as if it were here: state, gradients, changed inputs."""
-    participants = {module._handle.number: module for module in (*modules, *_modules_in((args, kwargs)))}
-    leaves, _ = tree_flatten((args, kwargs))
-    inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    generators = [leaf for leaf in leaves if isinstance(leaf, torch.Generator)]
+    found = leaves((args, kwargs))
+    involved = (*modules, *(leaf._module() for leaf in found if isinstance(leaf, Mirror)))
+    participants = {module._handle.number: module for module in involved}
+    inputs = [leaf for leaf in found if isinstance(leaf, Tensor)]
+    generators = [leaf for leaf in found if isinstance(leaf, torch.Generator)]
     grad = torch.is_grad_enabled()
     wanted = [i for i, tensor in enumerate(inputs) if grad and tensor.requires_grad]
     reply = connection.request(
@@ -394,26 +395,23 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
 def adopt(connection: Connection, value: Any) -> Any:
     """The value with handles replaced by what stands for their objects here."""
 
-    def object_of(handle: Handle) -> Any:
-        with malformed("an object"):
-            if _one_of(("module", "object"), handle.description["kind"]) == "module":
-                known = connection.mirrors.get(handle.number)
-                return known if known is not None else RemoteModule(connection, handle)
-            return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
+    def stand_in(leaf: Any) -> Any:
+        if isinstance(leaf, Handle):
+            return _object_of(connection, leaf)
+        if isinstance(leaf, CallableHandle):
+            with malformed("a callable"):
+                return connection.own_callable(leaf.number)
+        return leaf
 
-    def callable_of(handle: CallableHandle) -> Any:
-        with malformed("a callable"):
-            return connection.own_callable(handle.number)
-
-    value = tree_map_only(Handle, object_of, value)
-    return tree_map_only(CallableHandle, callable_of, value)
+    return mapped(stand_in, value)
 
 
-def _modules_in(value: Any) -> list[RemoteModule]:
-    leaves, _ = tree_flatten(value)
-    return [
-        leaf._module() if isinstance(leaf, Mirror) else leaf for leaf in leaves if isinstance(leaf, Mirror)
-    ]
+def _object_of(connection: Connection, handle: Handle) -> Any:
+    with malformed("an object"):
+        if _one_of(("module", "object"), handle.description["kind"]) == "module":
+            known = connection.mirrors.get(handle.number)
+            return known if known is not None else RemoteModule(connection, handle)
+        return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
 
 
 def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
@@ -433,17 +431,14 @@ def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participant
 
 
 def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:
-    leaves, structure = tree_flatten(reply["result"])
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    tensors = [leaf for leaf in leaves(reply["result"]) if isinstance(leaf, Tensor)]
     flags = [bool(flag) for flag in reply["differentiable"]]
-    if len(flags) != len(places):
+    if len(flags) != len(tensors):
         raise ValueError("one flag for each tensor was expected")
     if not any(flags):
         return reply["result"]
-    results = _Boundary.apply(connection, int(reply["call"]), flags, [leaves[i] for i in places], *inputs)
-    for place, result in zip(places, results):
-        leaves[place] = result
-    return tree_unflatten(leaves, structure)
+    results = iter(_Boundary.apply(connection, int(reply["call"]), flags, tensors, *inputs))
+    return mapped(lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf, reply["result"])
 
 
 def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
