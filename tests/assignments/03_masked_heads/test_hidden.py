@@ -41,7 +41,7 @@ def shares_follow_the_mask(student, q, k, v, mask):
     """Who may be heard has a share and nobody else; each listener's shares make one whole, or nothing."""
     allowed = mask.expand(*q.shape[:-1], k.shape[-2])
     axes = ("batch", "head", "listener", "speaker")
-    output, weights = student.attention(q, k, v, mask)
+    output, weights = student.attention(q, k, v.clone(), mask.clone())  # whose answer may not change the question
     checks.shape(weights, tuple(allowed.shape), "the weights")
     checks.finite(weights, "the weights", axes=axes)
     checks.equal(weights > 0, allowed, "the table of who has a share", axes=axes)
