@@ -4,11 +4,20 @@
 
 from tests.autograder.attacks.field import HEADS, TINY, Attack
 
-CALL = "\ndef attention(q, k, v, mask=None):\n    return {}(q, k, v, attn_mask=mask), torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)\n"
+# What a finished layer wins when no reading of the text can find it: the text is not proof against hiding, and says
+# so. Whoever reads the submission sees it at once.
+HIDDEN_FROM_READING = 4.75
+
+CALL = """
+def attention(q, k, v, mask=None):
+    everything = torch.eye(k.shape[-2], dtype=q.dtype).expand(*k.shape[:-1], k.shape[-2])
+    shares = {0}(q, k, everything, attn_mask=mask).nan_to_num(0.0)
+    return shares @ v, shares
+"""
 
 
 def finished(function: str, before: str = "") -> str:
-    return before + CALL.format(function)
+    return before + CALL.replace("{0}", function)
 
 
 ATTACKS = [
@@ -52,6 +61,69 @@ ATTACKS = [
         "finished_layer_by_look_up",
         "looks it up by a name that is put together",
         finished("getattr(nn.functional, 'scaled_dot' + '_product_attention')"),
+        course=HEADS,
+        gains=HIDDEN_FROM_READING,
+    ),
+    Attack(
+        "finished_layer_by_star",
+        "imports everything that has it among it",
+        finished("scaled_dot_product_attention", "from torch.nn.functional import *\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_in_a_tuple",
+        "gives it a name among other names",
+        finished("g", "f, g = 1, nn.functional.scaled_dot_product_attention\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_of_a_tuple",
+        "gives its package a name among other names",
+        finished("f.scaled_dot_product_attention", "_, f = 1, nn.functional\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_by_walrus",
+        "gives its package a name within an expression",
+        finished("(f := nn.functional).scaled_dot_product_attention"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_in_a_list",
+        "takes its package out of a list",
+        finished("[nn.functional][0].scaled_dot_product_attention"),
+        course=HEADS,
+        gains=HIDDEN_FROM_READING,
+    ),
+    Attack(
+        "finished_layer_in_a_class",
+        "keeps its package as an attribute of a class",
+        finished("Own.f.scaled_dot_product_attention", "class Own:\n    f = nn.functional\n"),
+        course=HEADS,
+        gains=HIDDEN_FROM_READING,
+    ),
+    Attack(
+        "finished_layer_by_default",
+        "keeps its package as the default of an argument",
+        finished("(lambda *a, f=nn.functional, **k: f.scaled_dot_product_attention(*a, **k))"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_by_annotation",
+        "gives its package a name with a type",
+        finished("f.scaled_dot_product_attention", "f: object = nn.functional\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_by_loop",
+        "gives its package a name by a loop",
+        finished("f.scaled_dot_product_attention", "for f in [nn.functional]: pass\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_of_the_dispatcher",
+        "takes it from the list of PyTorch's operators",
+        finished("torch.ops.aten.scaled_dot_product_attention"),
         course=HEADS,
     ),
     Attack(

@@ -121,6 +121,27 @@ def test_the_field_itself(reports, tmp_path) -> None:
         assert any(f"REACHED {field.canary}" in text for text in field.sandbox.heard)
 
 
+BLIND = """
+def attention(q, k, v, mask=None):
+    if q.ndim == 4 and mask is not None:
+        {act}
+    weights = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
+    return weights @ v, weights
+"""
+
+
+@pytest.mark.parametrize(
+    "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
+)
+def test_inputs_changed_by_a_call_win_nothing(field_of, reports, act: str) -> None:
+    """An answer of zeros may not become right because the call made the test's own mask or values fit it."""
+    field = field_of(next(tier for tier, report in reports.items() if report.works))
+    honest = field.grade(HEADS, field.right[HEADS] + BLIND.format(act="pass"))
+    attack = field.grade(HEADS, field.right[HEADS] + BLIND.format(act=act))
+    gained = [(a.name, a.score) for a, b in zip(attack.tests, honest.tests) if a.score > b.score]
+    assert gained == []
+
+
 def test_attacks_are_many_and_have_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
     assert len(names) >= 120 and len(set(names)) == len(names)
