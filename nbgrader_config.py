@@ -5,10 +5,13 @@ grader of this course does the executing, in its sandbox.
 """
 
 import sys
+import warnings
 from pathlib import Path
 
 c = get_config()  # noqa: F821
 root = Path(__file__).resolve().parent
+
+warnings.filterwarnings("ignore", module="nbgrader")  # its own, about its own use of its database
 
 c.CourseDirectory.root = str(root)
 c.CourseDirectory.course_id = "attention-by-hand"
@@ -19,6 +22,8 @@ c.Exchange.root = str(root / "exchange")
 # nbgrader copies what lies beside a source notebook to students. Here that is the solution, so nothing is copied.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", f"{root}/solutions/./*/*"]
 
+# What is released is always made anew from the solutions, as `autograder build` does.
+c.GenerateAssignment.force = True
 c.GenerateAssignment.exporter_class = "autograder.exports.nbgrader_release.ReleaseExporter"
 c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.LockCells",

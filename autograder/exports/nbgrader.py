@@ -64,7 +64,7 @@ def _application(course: Course) -> NbGrader:
         raise InfrastructureError(
             f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds."
         )
-    app = NbGrader(log_level=logging.WARNING)
+    app = NbGrader(log_level=logging.ERROR)
     app.initialize([], root=str(course.root))
     return app
 

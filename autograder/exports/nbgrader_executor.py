@@ -105,7 +105,7 @@ class GradedExporter(NotebookExporter):
             raise refusal(
                 self.converter,
                 f"The gradebook does not have {name} with the parts and points of course.yml. "
-                f"First: nbgrader generate_assignment {name} --force",
+                f"First: nbgrader generate_assignment {name}",
             )
 
     def _take_every_folder(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -9,31 +10,34 @@ from nbconvert.exporters import NotebookExporter
 from nbgrader.converters.base import NbGraderException
 from nbgrader.utils import find_all_files
 
-from autograder.authoring.build import released
+from autograder.authoring.build import build
 from autograder.course import Assignment, Course, CourseError, load_course
 from autograder.exports.nbgrader_settings import write_source
 
 
 class ReleaseExporter(NotebookExporter):
-    """Gives nbgrader the student's notebook made from the solution's `.py`, and the files that belong to it.
+    """Gives nbgrader the student's notebook as the build makes it, and the files that belong to it.
 
-    The solution's `.py` is the only source: changes to the notebook beside it are overwritten.
+    The solution's `.py` is the only source: changes to the notebook beside it are overwritten. What is built here is
+    kept in memory, because nbgrader empties the released folder before it writes.
     """
 
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
-        self.course, self.assignment = open_course(self.parent)
+        converter: Any = kwargs.get("parent")
+        course, assignment = open_course(converter)
+        try:
+            write_source(course, assignment)
+            self.files = {file.name: file.read_bytes() for file in build(course, [assignment.name])}
+        except CourseError as error:
+            raise refusal(converter, str(error)) from None
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """The released notebook, whatever the file holds; the other files go with it as `outputs`."""
-        try:
-            write_source(self.course, self.assignment)
-            texts = released(self.course, self.assignment)
-        except CourseError as error:
-            raise refusal(self.parent, str(error)) from None
-        notebook = nbformat.reads(texts.pop(self.course.notebook_file(self.assignment)), as_version=4)
+        others = dict(self.files)
+        notebook = nbformat.reads(others.pop(Path(filename).name).decode("utf-8"), as_version=4)
         output, resources = self.from_notebook_node(notebook, resources, **kwargs)
-        resources["outputs"] = {file.name: text.encode("utf-8") for file, text in texts.items()}
+        resources["outputs"] = others
         return output, resources
 
 

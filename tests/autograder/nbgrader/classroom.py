@@ -1,0 +1,155 @@
+"""nbgrader's commands, as an instructor types them, in a course of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.authoring.build import build, to_notebook
+from autograder.authoring.document import load_document
+from autograder.course import Course, load_course
+from autograder.exports.graded_notebook import part_score
+from autograder.journal import FILE_NAME, read_journal
+from tests.autograder.tiny_course import write_tiny_course
+
+ROOT = Path(__file__).resolve().parents[3]
+TINY = "01_adding"
+BIN = Path(sys.executable).parent
+
+Scores = dict[str, dict[str, float]]  # student → part → points
+
+
+class Classroom:
+    """A course's folder with nbgrader's settings, and what a class handed in."""
+
+    def __init__(self, folder: Path, assignment: str = TINY) -> None:
+        self.folder, self.name = folder, assignment
+        self.course: Course = load_course(folder)
+        self.assignment = self.course.assignment(assignment)
+
+    def copy(self, folder: Path) -> Classroom:
+        """The same, somewhere else: the settings find their course by where they are."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Classroom(folder, self.name)
+
+    @property
+    def stem(self) -> str:
+        return self.assignment.stem
+
+    def stub(self) -> NotebookNode:
+        return to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
+
+    def solution(self) -> NotebookNode:
+        """The notebook of somebody who has everything right: no markers, nobody writes those."""
+        text = load_document(self.course, self.assignment).text
+        lines = [line for line in text.split("\n") if "### BEGIN" not in line and "### END" not in line]
+        return to_notebook(self.assignment, "\n".join(lines))
+
+    def hand_in(self, student: str, work: NotebookNode | str | bytes, file: str | None = None) -> Path:
+        """Put a notebook, or any text or bytes, where nbgrader collects submissions."""
+        place = self.folder / "submitted" / student / self.name / (file or f"{self.stem}.ipynb")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(work, NotebookNode):
+            work = json.dumps(work)  # as it is: nbformat would refuse what students manage to do
+        place.write_bytes(work if isinstance(work, bytes) else work.encode("utf-8", "surrogatepass"))
+        return place
+
+    def nbgrader(self, *words: str, fails: bool = False, **environment: str) -> str:
+        """What the command says; it must end well, or badly with `fails`."""
+        return self._run([str(BIN / "nbgrader"), *words], fails, environment)
+
+    def autograder(self, *words: str, fails: bool = False) -> str:
+        return self._run([str(BIN / "autograder"), *words], fails, {})
+
+    def _run(self, command: list[str], fails: bool, environment: dict[str, str]) -> str:
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
+        process = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**outside, "JUPYTER_CONFIG_DIR": str(self.folder / ".jupyter"), **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=600,
+        )
+        assert (process.returncode != 0) == fails, process.stdout
+        return process.stdout
+
+    def gradebook_scores(self, url: str | None = None) -> Scores:
+        """What nbgrader's gradebook holds for each part."""
+        from nbgrader.api import Gradebook
+
+        with Gradebook(url or f"sqlite:///{self.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
+            found: Scores = {}
+            for submission in gradebook.assignment_submissions(self.name):
+                notebook = submission.notebooks[0]
+                found[submission.student.id] = {grade.name: grade.score for grade in notebook.grades}
+            return found
+
+    def journal_scores(self, folder: str = "grades") -> Scores:
+        """What our own journal holds for each part."""
+        latest = {grade.student: grade for grade in read_journal(self.folder / folder / FILE_NAME)}
+        return {
+            student: {part.name: part_score(grade, part) for part in self.assignment.parts}
+            for student, grade in latest.items()
+            if grade.assignment == self.name
+        }
+
+    def autograded(self, student: str) -> NotebookNode:
+        return nbformat.read(
+            self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4
+        )
+
+    def said(self, student: str) -> str:
+        """The text of all feedback in the student's graded notebook."""
+        outputs = (output for cell in self.autograded(student).cells for output in cell.get("outputs", []))
+        return "\n".join(
+            output["data"]["text/plain"] for output in outputs if output.output_type == "display_data"
+        )
+
+
+def tiny_classroom(folder: Path) -> Classroom:
+    """The course about adding, where nobody waits long for those who never answer."""
+    course = write_tiny_course(folder) / "course.yml"
+    course.write_text(course.read_text("utf-8").replace("load_seconds: 5", "load_seconds: 3"), "utf-8")
+    return _with_settings(folder, TINY)
+
+
+def real_classroom(folder: Path, assignment: str) -> Classroom:
+    """The real course in a folder of its own, with this assignment ready."""
+    shutil.copy(ROOT / "course.yml", folder)
+    for part in (f"solutions/{assignment}", f"tests/assignments/{assignment}"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb"))
+    return _with_settings(folder, assignment)
+
+
+def _with_settings(folder: Path, assignment: str) -> Classroom:
+    shutil.copy(ROOT / "nbgrader_config.py", folder)
+    room = Classroom(folder, assignment)
+    build(room.course, [assignment])
+    return room
+
+
+def edited(notebook: NotebookNode, change: Callable[[NotebookNode], Any]) -> NotebookNode:
+    """A copy of a notebook with a change made to it."""
+    copy = nbformat.from_dict(json.loads(json.dumps(notebook)))
+    change(copy)
+    return copy
+
+
+def test_cells(notebook: NotebookNode) -> Iterable[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
+
+
+test_cells.__test__ = False  # type: ignore[attr-defined]

@@ -1,0 +1,199 @@
+"""nbgrader's commands with this course's settings: what is released, what is refused, and that no setting is optional."""
+
+from __future__ import annotations
+
+import filecmp
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+
+from autograder.authoring.build import build
+from autograder.course import load_course
+from tests.autograder.nbgrader.classroom import (
+    ROOT,
+    TINY,
+    Classroom,
+    edited,
+    real_classroom,
+    tiny_classroom,
+)
+
+FULL = {"add": 4.0, "total": 6.0}
+SECRET = "together = a + b"
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
+    """A course whose gradebook knows its assignment."""
+    room = tiny_classroom(tmp_path_factory.mktemp("generated"))
+    room.nbgrader("generate_assignment", TINY)
+    return room
+
+
+@pytest.fixture
+def room(generated: Classroom, tmp_path: Path) -> Classroom:
+    return generated.copy(tmp_path)
+
+
+def files(folder: Path) -> set[str]:
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_release_is_what_the_build_makes(tmp_path):
+    """With a real assignment: pictures, several parts, several gaps in a cell."""
+    room = real_classroom(tmp_path, "03_masked_heads")
+    released = room.course.release_folder(room.assignment)
+    built = released.rename(tmp_path / "built")
+    room.nbgrader("generate_assignment", room.name)
+    assert files(released) == files(built)
+    assert all(filecmp.cmp(released / name, built / name, shallow=False) for name in files(built))
+    assert "masked_heads.ipynb" in files(released)
+
+
+def test_release_follows_the_solution_not_an_old_notebook(room):
+    source = room.folder / "solutions" / TINY / "adding.py"
+    source.write_text(source.read_text().replace("# # Adding", "# # Adding up"))
+    room.nbgrader("generate_assignment", TINY)
+    build(room.course)
+    assert "# Adding up" in room.course.notebook_file(room.assignment).read_text()
+    assert "# Adding up" in (source.with_suffix(".ipynb")).read_text()
+
+
+def test_autograde_before_generate_says_what_comes_first(room):
+    (room.folder / "gradebook.db").unlink()
+    room.hand_in("ada", room.solution())
+    said = room.nbgrader("autograde", TINY, fails=True)
+    assert "First: nbgrader generate_assignment 01_adding" in said
+    assert "Traceback" not in said
+
+
+def test_other_points_in_course_yml_stop_before_a_score_is_wrong(room):
+    room.hand_in("ada", room.solution())
+    for name, old, new in (
+        ("course.yml", "points: 4", "points: 5"),
+        (f"tests/assignments/{TINY}/test_visible.py", "points(1)", "points(2)"),
+    ):
+        file = room.folder / name
+        file.write_text(file.read_text().replace(old, new, 1))
+    said = room.nbgrader("autograde", TINY, fails=True)
+    assert "parts and points of course.yml" in said
+    assert "Traceback" not in said
+    room.nbgrader("generate_assignment", TINY)
+    room.nbgrader("autograde", TINY)
+    assert room.gradebook_scores() == {"ada": {"add": 5.0, "total": 6.0}}
+
+
+@pytest.mark.parametrize("words", [("generate_assignment", TINY), ("autograde", TINY)])
+def test_broken_course_is_a_sentence(room, words):
+    room.hand_in("ada", room.solution())
+    (room.folder / "course.yml").write_text("title: only a title\n")
+    said = room.nbgrader(*words, fails=True)
+    assert "course.yml" in said
+    assert "Traceback" not in said
+
+
+def test_without_autograder_nothing_runs(room):
+    """A settings file that fails is passed over by Jupyter; nbgrader must not go on with its own kernels."""
+    room.nbgrader("generate_assignment", TINY)
+    room.hand_in(
+        "ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')"))
+    )
+    poisoned = room.folder / "broken"
+    (poisoned / "autograder").mkdir(parents=True)
+    (poisoned / "autograder" / "__init__.py").write_text("raise ImportError('not here')")
+    room.nbgrader("autograde", TINY, fails=True, PYTHONPATH=str(poisoned))
+    assert not list(room.folder.rglob("ran"))
+
+
+def test_settings_that_would_release_solutions_are_refused(room):
+    config = room.folder / "nbgrader_config.py"
+    config.write_text(re.sub(r"(?m)^c\.CourseDirectory\.ignore = .*$", "", config.read_text()))
+    said = room.nbgrader("generate_assignment", TINY, fails=True)
+    assert "would copy" in said
+    released = files(room.folder / "assignments")
+    assert not any(SECRET in (room.folder / "assignments" / name).read_text() for name in released)
+
+
+def test_unwritable_gradebook_is_a_sentence_without_the_password(room):
+    url = "postgresql://ada:secret@127.0.0.1:1/none"
+    room.hand_in("ada", room.solution())
+    said = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
+    assert "cannot be used" in said
+    assert "secret" not in said
+
+
+def test_export_after_grade(room):
+    """The fast path, then nbgrader's: gradebook, notebooks, feedback, export; and again after a new submission."""
+    place = room.folder / "class"
+    for student, work in {"ada": room.solution(), "bob": room.stub(), "eva": "no notebook"}.items():
+        room.hand_in(student, work)
+    (room.folder / "submitted").rename(place)
+    solution = (room.folder / "solutions" / TINY / "adding.py").read_text()
+    (place / "cleo").mkdir()
+    (place / "cleo" / "adding.py").write_text(solution)
+    room.autograder("grade", str(place))
+    assert "4 of 4 grades" in room.autograder(
+        "export", "grades", "--to", "nbgrader", "--submissions", "class"
+    )
+    assert room.gradebook_scores() == room.journal_scores()
+    assert room.gradebook_scores()["cleo"] == FULL
+    assert "not written yet" in room.said("bob")
+    assert "return together" in str(room.autograded("cleo"))
+
+    room.nbgrader("generate_feedback", TINY)
+    assert "add is not written yet" in (
+        room.folder / "feedback/bob" / TINY / "adding.html"
+    ).read_text().replace("`", "")
+    room.nbgrader("export")
+    assert "01_adding,,,cleo,,,,10.0,0.0,10.0,10.0" in (room.folder / "grades.csv").read_text()
+
+    (place / "bob" / TINY / "adding.ipynb").write_text((place / "ada" / TINY / "adding.ipynb").read_text())
+    said = room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True)
+    assert "bob, 01_adding: the submission is not the one that was graded" in said
+    room.autograder("grade", str(place))
+    room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class")
+    assert room.gradebook_scores()["bob"] == FULL
+
+
+def test_manual_grades_and_comments_stay(room):
+    from nbgrader.api import Gradebook
+
+    room.hand_in("ada", room.stub())
+    room.nbgrader("autograde", TINY)
+    with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        gradebook.find_grade("add", "adding", TINY, "ada").manual_score = 3.5
+        gradebook.find_comment("write-add", "adding", TINY, "ada").manual_comment = "Almost."
+        gradebook.db.commit()
+        assert gradebook.find_comment("write-add", "adding", TINY, "ada").auto_comment == "No response."
+    room.nbgrader("autograde", TINY, "--force")
+    assert room.gradebook_scores()["ada"]["add"] == 3.5
+    room.nbgrader("generate_feedback", TINY)
+    assert "Almost." in (room.folder / "feedback/ada" / TINY / "adding.html").read_text()
+
+
+def test_exchange_stays_in_the_course(room):
+    room.nbgrader("release_assignment", TINY)
+    released = room.folder / "exchange" / "attention-by-hand" / "outbound" / TINY
+    assert {"adding.ipynb", "adding.py", "test_adding.py"} <= files(released)
+    assert not any(SECRET in file.read_text() for file in released.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("grades", "--to", "paper"), "There is no export to `paper`; there is: "),
+        (("nowhere", "--to", "nbgrader"), "There is no journal nowhere"),
+    ],
+)
+def test_export_of_nothing_is_a_sentence(room, words, sentence):
+    said = room.autograder("export", *words, fails=True)
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+def test_settings_name_this_course():
+    assert (ROOT / "nbgrader_config.py").is_file()
+    assert load_course(ROOT).database is None
