@@ -1,0 +1,372 @@
+"""Mini GPT: the tests that only graders see.
+
+Where chance is counted, the margin is seven standard deviations: a right answer falls outside less than once in
+a thousand million runs.
+"""
+
+import math
+import random
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import checks
+from autograder.fakes import Coin, Die, Successor
+
+TABLE = ("batch", "place")
+LOGITS = ("batch", "place", "word")
+TOSSES = 20_000
+
+
+def seeded(seed):
+    """A generator of its own, at a known place."""
+    return torch.Generator().manual_seed(seed)
+
+
+def counted(student, fake, rows=TOSSES, **wishes):
+    """How often each word of the fake was drawn as the next one, for so many rows at once."""
+    written = student.generate(fake, torch.zeros(rows, 1, dtype=torch.long), 1, **wishes)
+    checks.shape(written, (rows, 2), "the text")
+    return torch.bincount(written[:, 1], minlength=fake.vocab_size).tolist()
+
+
+def fair(count, share, what, total=TOSSES):
+    """A count is within seven standard deviations of its share."""
+    margin = 7 * math.sqrt(total * share * (1 - share))
+    checks.between(count / total, share - margin / total, share + margin / total, what)
+
+
+def twins(student, reference, V=11, C=12, block_size=7, num_heads=3, num_layers=2):
+    """The student's model and the solution's, with the same random weights, in float64."""
+    sizes = (V, C, block_size, num_heads, num_layers)
+    expected = checks.randomize(reference.TransformerLanguageModel(*sizes).double()).eval()
+    model = student.TransformerLanguageModel(*sizes).double()
+    model.eval()
+    checks.copy_parameters(expected, model, "the model")
+    return model, expected
+
+
+def twin_blocks(student, reference, C=12, num_heads=3):
+    """A block of the student's and one of the solution's, with the same random weights, in float64."""
+    expected = checks.randomize(reference.Block(C, num_heads).double()).eval()
+    block = student.Block(C, num_heads).double()
+    block.eval()
+    checks.copy_parameters(expected, block, "the block")
+    return block, expected
+
+
+# Part 1: batches
+
+
+@pytest.mark.part("batches")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_batches_have_rows_of_one_length")
+def test_all_windows_have_the_same_chance(student, seed):
+    """Each window of the text, also the first and the last, begins a row equally often."""
+    T, windows, rows = 7, 5, 6_000
+    x, _ = student.get_batch(torch.arange(T + windows), T, rows, seeded(seed))
+    checks.shape(x, (rows, T), "x")
+    begun = torch.bincount(x[:, 0], minlength=T + windows).tolist()
+    for start in range(windows):
+        fair(begun[start], 1 / windows, f"the share of rows that begin at {start}", rows)
+
+
+@pytest.mark.part("batches")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_batches_have_rows_of_one_length")
+def test_windows_are_pieces_of_the_text(student, seed):
+    """Whatever the text says, x and y are pieces of it, and a text of block_size + 1 words has just one."""
+    data, T, B = torch.randint(97, (6,)), 5, 3
+    x, y = student.get_batch(data, T, B, seeded(seed))
+    checks.equal(x, data[:-1].expand(B, T), "x of the shortest text", axes=TABLE)
+    checks.equal(y, data[1:].expand(B, T), "y of the shortest text", axes=TABLE)
+
+
+@pytest.mark.part("batches")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_batches_have_rows_of_one_length")
+def test_chance_comes_from_the_generator(student, seed):
+    """The same seed gives the same batches again, one generator gives a new batch each time."""
+    data, T, B = torch.arange(10_007), 3, 11
+    dice, same_dice = seeded(seed), seeded(seed)
+    first, second = (student.get_batch(data, T, B, dice)[0] for _ in range(2))
+    for number, batch in (("first", first), ("second", second)):
+        again = student.get_batch(data, T, B, same_dice)[0]
+        checks.equal(again, batch, f"x of the {number} batch with the same seed again", axes=TABLE)
+    checks.true(not torch.equal(first, second), "Two batches drawn one after the other are the same.")
+
+
+# Part 2: the loss
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(1)
+def test_loss_is_the_mean_surprise(student):
+    """The loss is the mean of -ln p(right word) over all places of all pieces of text."""
+    B, T, V = 3, 5, 11
+    logits, targets = 3 * torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
+    surprise = -logits.log_softmax(-1).gather(-1, targets[..., None])  # (B, T, 1)
+    loss = student.language_model_loss(logits, targets)
+    checks.close(loss, surprise.mean(), "the loss")
+    checks.input_untouched(student.language_model_loss, logits, targets)
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_what_flows_back_is_said_minus_right(student):
+    """The gradient of the logits is the shares minus the one-hot answers, divided by the number of places."""
+    B, T, V = 2, 7, 5
+    logits = torch.randn(B, T, V, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(V, (B, T))
+    loss = student.language_model_loss(logits, targets)
+    checks.shape(loss, (), "the loss")
+    checks.true(loss.requires_grad, "The loss is cut off from the logits: no gradient can flow back through it.")
+    (gradient,) = torch.autograd.grad(loss, logits)
+    said, right = logits.detach().softmax(-1), nn.functional.one_hot(targets, V)
+    checks.close(gradient, (said - right) / (B * T), "the gradient of the logits", axes=LOGITS)
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_being_very_sure_is_no_accident(student):
+    """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
+    V, targets = 5, torch.tensor([[3, 0, 2]])
+    sure = 20_000.0 * nn.functional.one_hot(targets, V) - 10_000.0  # (1, 3, 5)
+    checks.close(student.language_model_loss(sure, targets), torch.tensor(0.0), "the loss of the right words")
+    wrong = student.language_model_loss(sure.roll(1, -1), targets)
+    checks.close(wrong, torch.tensor(20_000.0), "the loss of wrong words")
+
+
+# Part 3: the model
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+def test_model_owns_what_its_plan_says(student, reference):
+    """The model owns exactly the tables and layers of its plan, with every block its own."""
+    V, C, block_size, num_layers = 11, 12, 7, 3
+    plan = reference.TransformerLanguageModel(V, C, block_size, 2, num_layers)
+    model = student.TransformerLanguageModel(V, C, block_size, num_heads=2, num_layers=num_layers)
+    checks.parameters(model, {name: tuple(p.shape) for name, p in plan.named_parameters()}, "the model")
+    checks.parameter_count(student.TransformerLanguageModel(31), 54_623, "TransformerLanguageModel(31)")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+def test_block_with_the_same_weights(student, reference):
+    """With the solution's weights, a block gives the solution's output, for one word and for many."""
+    block, expected = twin_blocks(student, reference)
+    for T in (7, 1):
+        x = 1 + 2 * torch.randn(3, T, 12, dtype=torch.float64)
+        checks.close(block(x), expected(x), f"the block's output for {T} words")
+    checks.input_untouched(block, x, what="the block")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+def test_silent_sublayers_leave_the_stream_alone(student, reference):
+    """When attention and feed-forward add nothing, what goes into a block comes out of it unchanged."""
+    block, _ = twin_blocks(student, reference)
+    silence = [block.attention.out_proj.weight, block.attention.out_proj.bias, block.ff[2].weight, block.ff[2].bias]
+    x = 3 * torch.randn(2, 5, 12, dtype=torch.float64)
+    checks.silent_sublayers(block, x, silence, lambda stream: stream)
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+def test_every_word_hears_its_whole_past(student, reference):
+    """In a block, each word's output depends on itself and on every earlier word, and on no later one."""
+    block, _ = twin_blocks(student, reference)
+    checks.causal_by_gradient(block, torch.randn(2, 6, 12, dtype=torch.float64), what="the block's output")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_model_gives_logits_for_every_word")
+def test_model_with_the_same_weights(student, reference):
+    """With the solution's weights, the model gives the solution's logits and loss, in long and short pieces of text."""
+    model, expected = twins(student, reference)
+    for T in (7, 4, 1):
+        ids, targets = torch.randint(11, (3, T)), torch.randint(11, (3, T))
+        logits, loss = model(ids, targets)
+        expected_logits, expected_loss = expected(ids, targets)
+        checks.close(logits, expected_logits, f"the logits for {T} words", axes=LOGITS)
+        checks.close(loss, expected_loss, f"the loss for {T} words")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_model_gives_logits_for_every_word")
+def test_reported_loss_is_honest(student):
+    """The loss that the model reports is the one it has when it guesses each word from the words before it alone."""
+    V, T = 13, 6
+    model = student.TransformerLanguageModel(V, 8, T, num_heads=2, num_layers=2).double()
+    model.eval()
+    checks.randomize(model)
+    text = torch.randint(V, (T + 1,))
+    _, reported = model(text[None, :-1], text[None, 1:])
+    surprises = []
+    for t in range(1, T + 1):
+        logits, _ = model(text[None, :t])  # (1, t, V)
+        surprises.append(-logits[0, -1].log_softmax(-1)[text[t]])
+    checks.close(reported, torch.stack(surprises).mean(), "the reported loss")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_model_with_the_same_weights")
+def test_everything_in_the_model_learns(student, reference):
+    """Every table and layer receives the gradient of the loss that the solution's receives."""
+    model, expected = twins(student, reference, num_layers=1)
+    ids, targets = torch.randint(11, (2, 5)), torch.randint(11, (2, 5))
+    losses = model(ids, targets)[1], expected(ids, targets)[1]
+    names = [name for name, _ in expected.named_parameters()]
+    theirs = torch.autograd.grad(losses[1], list(expected.parameters()))
+    own = dict(model.named_parameters())
+    mine = torch.autograd.grad(losses[0], [own[name] for name in names], allow_unused=True)
+    for name, gradient, wanted in zip(names, mine, theirs):
+        checks.true(gradient is not None, f"{name} receives no gradient.")
+        checks.close(gradient, wanted, f"the gradient of {name}")
+
+
+# Part 4: training
+
+
+@pytest.mark.part("training")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_training_reports_every_loss", "test_model_with_the_same_weights")
+def test_training_takes_the_right_steps(student, reference):
+    """On a text of one single window, losses and weights after a few steps of AdamW are those of the solution."""
+    model, expected = twins(student, reference, num_layers=1)
+    text, steps, rate = torch.randint(11, (8,)), 5, random.choice((3e-3, 1e-2))
+    theirs = reference.train(expected, text, steps, 2, rate, seeded(0))
+    mine = student.train(model, text, steps, 2, rate, seeded(0))
+    checks.close(mine, theirs, "the losses", atol=1e-5)
+    trained = dict(expected.named_parameters())
+    for name, parameter in model.named_parameters():
+        checks.close(parameter, trained[name], f"{name} after {steps} steps", atol=1e-5)
+
+
+@pytest.mark.part("training")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_training_reports_every_loss", "test_model_gives_logits_for_every_word")
+def test_batches_are_as_large_as_asked(student, seed):
+    """A batch of one row is one window of the text, a batch of many rows is a mixture of its windows."""
+    T, V = 5, 7
+    model = student.TransformerLanguageModel(V, 8, T, num_heads=2).double()
+    checks.randomize(model)
+    text = torch.tensor([0, 1, 2, 3, 4, 5, 6])  # two windows
+    first, second = (model(text[None, i : i + T], text[None, i + 1 : i + 1 + T])[1].item() for i in (0, 1))
+    for batch_size in (1, 64):
+        (loss,) = student.train(model, text, 1, batch_size, 0.0, seeded(seed))
+        rows = (loss - first) / (second - first) * batch_size  # so many rows are the second window
+        whole = abs(rows - round(rows)) < 1e-4
+        mixed = batch_size == 1 or 0 < round(rows) < batch_size
+        sentence = f"The loss of a batch of {batch_size} rows is {loss:.6f}, which is not the mean over so many windows."
+        checks.true(whole and 0 <= round(rows) <= batch_size and mixed, sentence)
+
+
+@pytest.mark.part("training")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_training_reports_every_loss")
+def test_training_can_be_repeated(student, seed):
+    """The same seed leads to the same losses again, and the model ends in training mode."""
+    V, T = 11, 5
+    model = student.TransformerLanguageModel(V, 8, T, num_heads=2)
+    model.eval()
+    text, before = torch.randint(V, (997,)), {n: p.detach().clone() for n, p in model.named_parameters()}
+    losses = student.train(model, text, 3, 2, 1e-2, seeded(seed))
+    checks.true(model.training, "After train(...) the model is in eval mode.")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(before[name])
+    checks.close(student.train(model, text, 3, 2, 1e-2, seeded(seed)), losses, "the losses with the same seed", atol=1e-5)
+
+
+# Part 5: writing
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_model_hears_the_last_words(student):
+    """Each time, the model hears the whole text, or its last block_size words when it is longer."""
+    fake = Successor(vocab_size=31, block_size=5)
+    written = student.generate(fake, torch.tensor([[2, 3, 4], [20, 7, 8]]), 6)
+    checks.equal(fake.context_lengths, [3, 4, 5, 5, 5, 5], "the list of how many words the model heard")
+    for end, call in enumerate(fake.calls, start=3):
+        expected = written[:, max(0, end - 5) : end]
+        checks.equal(call.ids, expected, f"what the model heard after {end} words", axes=TABLE)
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_a_coin_of_eighty_twenty(student):
+    """Tossed 20,000 times side by side, a coin that says 80/20 shows heads about 16,000 times."""
+    counts = counted(student, Coin(vocab_size=5, heads=3, tails=1))
+    fair(counts[3], 0.8, "the share of heads")
+    fair(counts[1], 0.2, "the share of tails")
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_temperature_calms_and_excites(student):
+    """The 80/20 coin shows heads in 99.6 % at temperature 1/4, and in 66.7 % at temperature 2."""
+    for temperature, share in ((0.25, 0.8**4 / (0.8**4 + 0.2**4)), (2.0, 2 / 3)):
+        heads = counted(student, Coin(), temperature=temperature)[1]
+        fair(heads, share, f"the share of heads at temperature {temperature}")
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_only_the_likeliest_words_are_drawn(student):
+    """With top_k = 2 only the two likeliest words are drawn, in their own proportion; with 1 only the likeliest."""
+    die = Die([0.1, 0.45, 0.0, 0.15, 0.3])
+    two = counted(student, die, top_k=2)
+    checks.equal([two[i] for i in (0, 2, 3)], [0, 0, 0], "the counts of words that are not among the two likeliest")
+    fair(two[1], 0.6, "the share of the likeliest word with top_k = 2")
+    checks.equal(counted(student, die, rows=211, top_k=1)[1], 211, "the count of the likeliest word with top_k = 1")
+    everything = counted(student, die, top_k=9)
+    fair(everything[0], 0.1, "the share of the rarest word with top_k = 9")
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_writing_happens_in_eval_mode(student):
+    """The model writes in eval mode and is afterwards in the mode that it was in before."""
+    for training in (True, False):
+        fake = Coin().train(training)
+        student.generate(fake, torch.tensor([[0, 1]]), 3)
+        checks.equal(fake.modes, [False] * 3, "the list of whether the model was in training mode")
+        checks.equal(fake.training, training, "the mode of the model afterwards")
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_writing_keeps_no_gradients(student):
+    """While the model writes, no gradients are kept."""
+    fake = Coin()
+    student.generate(fake, torch.tensor([[0, 1]]), 3)
+    checks.equal(fake.grads, [False] * 3, "the list of whether gradients were kept")
+
+
+@pytest.mark.part("generation")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+def test_what_is_written_can_be_repeated(student, seed):
+    """The same seed writes the same text again, and the rows of a batch are drawn each for itself."""
+    even, start = Die([0.25] * 4), torch.zeros(3, 1, dtype=torch.long)
+    dice = seeded(seed)
+    text = student.generate(even, start, 41, generator=dice)
+    again = student.generate(even, start, 41, generator=seeded(seed))
+    checks.equal(again, text, "the text with the same seed", axes=TABLE)
+    longer = student.generate(even, start, 41, generator=dice)
+    checks.true(not torch.equal(longer, text), "One generator wrote the same text twice.")
+    rows = {tuple(row) for row in text.tolist()}
+    checks.true(len(rows) == 3, "Rows of one batch were written alike, word by word.")
