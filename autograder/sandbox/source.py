@@ -12,19 +12,11 @@ import linecache
 import re
 import types
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-DYNAMIC = {
-    "getattr",
-    "eval",
-    "exec",
-    "compile",
-    "__import__",
-    "vars",
-    "globals",
-    "import_module",
-    "attrgetter",
-}
+from autograder.sandbox.names import NameReader
+
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
@@ -61,7 +53,9 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
             continue
         content = cell.get("source", "")
         content = "".join(content) if isinstance(content, list) else str(content)
-        yield f"{filename} cell {number}", TransformerManager().transform_cell(content)
+        with suppress(SyntaxError):  # the cell itself will say so when it is compiled
+            content = TransformerManager().transform_cell(content)
+        yield f"{filename} cell {number}", content
 
 
 class NoShell:
@@ -90,80 +84,49 @@ def names_used(text: str, filename: str) -> dict[str, list]:
     `uses` lists [name, line]; aliases are followed, so `from torch import nn as n; n.LayerNorm` gives
     `torch.nn.LayerNorm`. `dynamic` lists [name, line] of look-ups that parsing cannot follow.
     """
-    uses: dict[str, int] = {}
-    dynamic: dict[str, int] = {}
-    reader = _NameReader(uses, dynamic)
-    for _, code in cells(text, filename):
-        try:
-            reader.visit(ast.parse(code))
-        except SyntaxError:
-            continue  # what cannot be parsed cannot run either
+    reader = NameReader()
+    parsed = (_parsed(code) for _, code in cells(text, filename))
+    reader.read([tree for tree in parsed if tree is not None])
     return {
-        "uses": [[n, line] for n, line in uses.items()],
-        "dynamic": [[n, line] for n, line in dynamic.items()],
+        "uses": [[n, line] for n, line in reader.uses.items()],
+        "dynamic": [[n, line] for n, line in reader.dynamic.items()],
     }
 
 
-class _NameReader(ast.NodeVisitor):
-    def __init__(self, uses: dict[str, int], dynamic: dict[str, int]) -> None:
-        self.uses, self.dynamic = uses, dynamic
-        self.aliases: dict[str, str] = {}
-
-    def visit_Import(self, node: ast.Import) -> None:
-        for name in node.names:
-            self.uses.setdefault(name.name, node.lineno)
-            self.aliases[name.asname or name.name.split(".")[0]] = (
-                name.name if name.asname else name.name.split(".")[0]
-            )
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for name in node.names:
-            full = f"{node.module or ''}.{name.name}"
-            self.uses.setdefault(full, node.lineno)
-            self.aliases[name.asname or name.name] = full
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
-        full = self.full_name(node.value)
-        for target in node.targets:
-            if full and isinstance(target, ast.Name):
-                self.aliases[target.id] = full
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        full = self.full_name(node)
-        if full:
-            self.uses.setdefault(full, node.lineno)
-        else:
-            self.visit(node.value)
-        if node.attr in DYNAMIC or node.attr == "__dict__":
-            self.dynamic.setdefault(node.attr, node.lineno)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if node.id in DYNAMIC:
-            self.dynamic.setdefault(node.id, node.lineno)
-
-    def full_name(self, node: ast.AST) -> str | None:
-        """`torch.nn.LayerNorm` for `nn.LayerNorm`, when `nn` was imported; None for other chains."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self.aliases:
-            return None
-        return ".".join([self.aliases[node.id], *reversed(parts)])
+def _parsed(code: str) -> ast.Module | None:
+    """None for what cannot be parsed, and so cannot run either."""
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError):  # ValueError: null bytes
+        return None
 
 
 def outline(text: str, filename: str) -> str:
     """A digest of the code alone: comments, layout, `check(...)` cells and documentation do not count."""
     pieces = []
     for _, code in cells(text, filename):
-        try:
-            tree = ast.parse(code)
-        except SyntaxError:
+        tree = _parsed(code)
+        if tree is None:
             pieces.append(code)
             continue
+        _drop_documentation(tree)
         pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
     return hashlib.sha256("\n".join(pieces).encode("utf-8", "replace")).hexdigest()
+
+
+def _drop_documentation(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _is_furniture(node: ast.stmt) -> bool:

@@ -1,0 +1,425 @@
+"""The dotted names that a text uses: `torch.nn.LayerNorm` for `nn.LayerNorm`, whatever `nn` was called.
+
+A name stands for what was last bound to it; where the text branches, for everything it may have been bound to. The
+body of a function is read after the text around it, since it runs later: a name from outside stands there for what
+it was at the definition and for all that it became afterwards. Nothing is executed.
+
+What it does not do: follow a module through a function's arguments, containers or look-ups by computed names; the
+latter are listed as `dynamic`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+
+DYNAMIC = {
+    "getattr",
+    "eval",
+    "exec",
+    "compile",
+    "__import__",
+    "vars",
+    "globals",
+    "import_module",
+    "attrgetter",
+}
+NOTHING: frozenset[str] = frozenset()  # bound, but to nothing that was imported
+ROUNDS = 10  # a loop is read until nothing new comes of it, but not for ever
+
+Names = dict[str, frozenset[str]]
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+class _Scope:
+    """The names of a module, a class or a function while its text is read."""
+
+    def __init__(
+        self, outside: Callable[[str], frozenset[str] | None], around_class: _Scope | None = None
+    ) -> None:
+        self.outside = outside
+        self.around_class = around_class  # what the methods of a class see instead of the class
+        self.now: Names = {}
+        self.history: list[tuple[str, frozenset[str]]] = []
+        self.declared: set[str] = set()  # global or nonlocal
+
+    def find(self, name: str) -> frozenset[str] | None:
+        """What the name may stand for; None when nothing was bound to it."""
+        return self.now[name] if name in self.now else self.outside(name)
+
+    def join(self, other: Names) -> None:
+        """After a branch: what a name stands for on either way."""
+        for name in {*self.now, *other}:
+            either = (names.get(name, self.outside(name)) or NOTHING for names in (self.now, other))
+            self.now[name] = NOTHING.union(*either)
+
+
+class NameReader:
+    """Reads one text, or the cells of a notebook one after another, and collects names with their lines."""
+
+    def __init__(self) -> None:
+        self.uses: dict[str, int] = {}
+        self.dynamic: dict[str, int] = {}
+        self.stars: set[str] = set()
+        self.attributes: Names = {}  # `self.f = functional` makes `.f` stand for it, on whatever object
+        self.declared: Names = {}  # bound by functions that say `global`
+        self.waiting: list[Callable[[], None]] = []
+
+    def read(self, trees: list[ast.Module]) -> None:
+        """Twice, because the first half of a text may use what the second half declares."""
+        for _ in range(2):
+            self.scope = _Scope(self.declared.get)
+            for tree in trees:
+                self.run(tree.body)
+            while self.waiting:
+                self.waiting.pop()()
+
+    # ------------------------------------------------------------------ statements
+
+    def run(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            read = getattr(self, f"read_{type(statement).__name__}", None)
+            if read is not None:
+                read(statement)
+            else:
+                self.look(statement)
+
+    def read_Import(self, node: ast.Import) -> None:
+        for name in node.names:
+            self.uses.setdefault(name.name, node.lineno)
+            root = name.name.split(".")[0]
+            self.bind(name.asname or root, frozenset([name.name if name.asname else root]))
+
+    def read_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        for name in node.names:
+            self.uses.setdefault(f"{module}.{name.name}", node.lineno)
+            if name.name == "*":
+                self.stars.add(module)
+            else:
+                self.bind(name.asname or name.name, frozenset([f"{module}.{name.name}"]))
+
+    def read_Assign(self, node: ast.Assign) -> None:
+        self.look(node.value)
+        for target in node.targets:
+            self.assign(target, node.value)
+
+    def read_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self.look(node.annotation)
+        if node.value is not None:
+            self.look(node.value)
+            self.assign(node.target, node.value)
+
+    def read_AugAssign(self, node: ast.AugAssign) -> None:
+        self.look(node.value)
+        self.look(node.target)
+        self.assign(node.target, None)
+
+    def read_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            self.assign(target, None)
+
+    def read_Global(self, node: ast.Global | ast.Nonlocal) -> None:
+        self.scope.declared.update(node.names)
+
+    read_Nonlocal = read_Global
+
+    def read_If(self, node: ast.If) -> None:
+        """An `elif` is an `if` in the `else`; a thousand of them are not a thousand levels."""
+        ends = []
+        while True:
+            self.look(node.test)
+            before = dict(self.scope.now)
+            self.run(node.body)
+            ends.append(self.scope.now)
+            self.scope.now = before
+            if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+                break
+            node = node.orelse[0]
+        self.run(node.orelse)
+        for end in ends:
+            self.scope.join(end)
+
+    def read_For(self, node: ast.For | ast.AsyncFor) -> None:
+        self.look(node.iter)
+        self.repeat(node.body, lambda: self.assign_each(node.target, node.iter))
+        self.run(node.orelse)
+
+    read_AsyncFor = read_For
+
+    def read_While(self, node: ast.While) -> None:
+        self.repeat(node.body, lambda: self.look(node.test))
+        self.run(node.orelse)
+
+    def repeat(self, body: list[ast.stmt], begin: Callable[[], None]) -> None:
+        for _ in range(ROUNDS):
+            before = dict(self.scope.now)
+            begin()
+            self.run(body)
+            self.scope.join(before)
+            if self.scope.now == before:
+                return
+
+    def read_With(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self.look(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, None)
+        self.run(node.body)
+
+    read_AsyncWith = read_With
+
+    def read_Try(self, node: ast.Try) -> None:
+        """A handler begins after any of the statements that it watches."""
+        before, position = dict(self.scope.now), len(self.scope.history)
+        self.run([*node.body, *node.orelse])
+        end = self.scope.now
+        for handler in node.handlers:
+            self.scope.now = dict(before)
+            self.scope.join(_all_of(self.scope.history[position:]))
+            if handler.type is not None:
+                self.look(handler.type)
+            if handler.name is not None:
+                self.bind(handler.name, NOTHING)
+            self.run(handler.body)
+            end, self.scope.now = self.scope.now, end
+            self.scope.join(end)
+            end = self.scope.now
+        self.scope.now = end
+        if node.finalbody:
+            self.scope.join(before)
+            self.run(node.finalbody)
+
+    read_TryStar = read_Try
+
+    def read_Match(self, node: ast.Match) -> None:
+        self.look(node.subject)
+        before = dict(self.scope.now)
+        ends = []
+        for case in node.cases:
+            self.scope.now = dict(before)
+            for name in _captured(case.pattern):
+                self.bind(name, self.meant(node.subject))
+            if case.guard is not None:
+                self.look(case.guard)
+            self.run(case.body)
+            ends.append(self.scope.now)
+        self.scope.now = before
+        for end in ends:
+            self.scope.join(end)
+
+    def read_ClassDef(self, node: ast.ClassDef) -> None:
+        for part in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
+            self.look(part)
+        outer = self.scope
+        self.scope = _Scope(outer.find, outer)
+        self.run(node.body)
+        self.scope = outer
+        self.bind(node.name, NOTHING)
+
+    def read_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for part in node.decorator_list:
+            self.look(part)
+        if node.returns is not None:
+            self.look(node.returns)
+        self.bind(node.name, NOTHING)
+        self.later(node.args, lambda: self.run(node.body))
+
+    read_AsyncFunctionDef = read_FunctionDef
+
+    def later(self, arguments: ast.arguments, read_body: Callable[[], None]) -> None:
+        """Read a function's body when all around it has been read."""
+        parameters = {name: self.meant(default) for name, default in _parameters(arguments)}
+        for part in ast.iter_child_nodes(arguments):
+            self.look(part)
+        around = self.scope
+        while around.around_class is not None:
+            around = around.around_class
+        known, position = dict(around.now), len(around.history)
+
+        def read() -> None:
+            for name, full in _all_of(around.history[position:]).items():
+                known[name] = known.get(name, NOTHING) | full
+            self.scope = _Scope(lambda name: known[name] if name in known else around.outside(name))
+            self.scope.now.update(parameters)
+            read_body()
+
+        self.waiting.append(read)
+
+    # ------------------------------------------------------------------ bindings
+
+    def bind(self, name: str, full: frozenset[str]) -> None:
+        if name in self.scope.declared:
+            full = self.declared[name] = self.declared.get(name, NOTHING) | full
+        full = full or NOTHING
+        self.scope.now[name] = full
+        self.scope.history.append((name, full))
+
+    def assign(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, self.meant(value))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+            pairwise = len(values) == len(target.elts) and not any(isinstance(v, ast.Starred) for v in values)
+            for position, part in enumerate(target.elts):
+                self.assign(part, values[position] if pairwise else None)
+        elif isinstance(target, ast.Starred):
+            self.assign(target.value, None)
+        else:
+            self.look(target)
+            if isinstance(target, ast.Attribute) and self.meant(value):
+                self.attributes[target.attr] = self.attributes.get(target.attr, NOTHING) | self.meant(value)
+
+    def assign_each(self, target: ast.expr, values: ast.expr) -> None:
+        """The target of a loop, for each of the values that are written out."""
+        written = values.elts if isinstance(values, (ast.Tuple, ast.List, ast.Set)) else []
+        before = dict(self.scope.now)
+        self.assign(target, None)
+        for value in written:
+            end, self.scope.now = self.scope.now, dict(before)
+            self.assign(target, value)
+            self.scope.join(end)
+
+    # ------------------------------------------------------------------ expressions
+
+    def look(self, node: ast.AST) -> None:
+        """Collect the names in an expression, without recursion: an expression may be thousands of terms long."""
+        waiting = [node]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, (ast.Attribute, ast.Name)):
+                waiting.extend(self.look_at_chain(part))
+                continue
+            if isinstance(part, ast.Lambda):
+                self.later(part.args, lambda body=part.body: self.look(body))  # type: ignore[misc]
+                continue
+            if isinstance(part, _COMPREHENSIONS):
+                self.look_into(part)
+                continue
+            if isinstance(part, ast.NamedExpr):
+                self.bind(part.target.id, self.meant(part.value))
+            elif isinstance(part, (ast.Call, ast.Subscript)):
+                self.note(self.meant(part), part.lineno)
+            waiting.extend(ast.iter_child_nodes(part))
+
+    def look_at_chain(self, node: ast.Attribute | ast.Name) -> list[ast.expr]:
+        """`a.b.c` is one use; returns what is left to look at when the chain begins with something else."""
+        root, parts = _chain(node)
+        for part in parts:
+            if part in DYNAMIC or part == "__dict__":
+                self.dynamic.setdefault(part, node.lineno)
+        if not isinstance(root, ast.Name):
+            self.note(self.meant(node), node.lineno)
+            return [root]
+        if root.id in DYNAMIC:
+            self.dynamic.setdefault(root.id, node.lineno)
+        if parts or self.scope.find(root.id) is None:
+            self.note(self.meant(node), node.lineno)
+        return []
+
+    def look_into(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+        before = dict(self.scope.now)
+        for generator in node.generators:
+            self.look(generator.iter)
+            self.assign_each(generator.target, generator.iter)
+            for test in generator.ifs:
+                self.look(test)
+        for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
+            self.look(part)
+        inside = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        for name in inside:
+            self.scope.now.pop(name, None)
+            if name in before:
+                self.scope.now[name] = before[name]
+
+    def note(self, names: Iterable[str], line: int) -> None:
+        for name in names:
+            self.uses.setdefault(name, line)
+
+    def meant(self, node: ast.expr | None) -> frozenset[str]:
+        """The dotted names that an expression may stand for."""
+        if isinstance(node, (ast.Attribute, ast.Name)):
+            return self.meant_by_chain(node)
+        if isinstance(node, ast.NamedExpr):
+            return self.meant(node.value)
+        if isinstance(node, ast.IfExp):
+            return self.meant(node.body) | self.meant(node.orelse)
+        if isinstance(node, ast.BoolOp):
+            return NOTHING.union(*map(self.meant, node.values))
+        if isinstance(node, ast.Call):
+            return self.meant_by_call(node)
+        if isinstance(node, ast.Subscript):
+            return self.meant_by_look_up(node)
+        return NOTHING
+
+    def meant_by_chain(self, node: ast.Attribute | ast.Name) -> frozenset[str]:
+        root, parts = _chain(node)
+        if isinstance(root, ast.Name):
+            found = self.scope.find(root.id)
+            if found is None:
+                found = frozenset(f"{star}.{root.id}" for star in self.stars)
+        else:
+            found = self.meant(root)
+        full = {".".join([name, *parts]) for name in found}
+        for position, part in enumerate(parts if not found else [], start=1):
+            full |= {".".join([name, *parts[position:]]) for name in self.attributes.get(part, NOTHING)}
+        return frozenset(full)
+
+    def meant_by_call(self, node: ast.Call) -> frozenset[str]:
+        """`getattr(nn, "LayerNorm")`, `import_module("torch.nn")` and the like, when the names are written out."""
+        _, parts = _chain(node.func)
+        called = parts[-1] if parts else getattr(node.func, "id", "")
+        texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+        if called == "getattr" and len(node.args) > 1 and texts and isinstance(texts[0], str):
+            return frozenset(f"{name}.{texts[0]}" for name in self.meant(node.args[0]))
+        if called in ("import_module", "__import__") and texts and isinstance(texts[0], str):
+            return frozenset([texts[0] if called == "import_module" else texts[0].split(".")[0]])
+        if called == "vars" and len(node.args) == 1:
+            return frozenset(f"{name}.__dict__" for name in self.meant(node.args[0]))
+        return NOTHING
+
+    def meant_by_look_up(self, node: ast.Subscript) -> frozenset[str]:
+        """`nn.__dict__["LayerNorm"]` and `sys.modules["torch.nn"]`."""
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if not isinstance(key, str):
+            return NOTHING
+        tables = self.meant(node.value)
+        found = {f"{name.removesuffix('.__dict__')}.{key}" for name in tables if name.endswith(".__dict__")}
+        return frozenset(found | ({key} if "sys.modules" in tables else set()))
+
+
+def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
+    """Where an attribute chain begins, and the attributes in order."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return node, parts[::-1]
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
+    """Each parameter with its default, if it has one."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    for parameter, default in zip(positional, defaults):
+        yield parameter.arg, default
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
+        yield parameter.arg, default
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            yield rest.arg, None
+
+
+def _captured(pattern: ast.pattern) -> Iterator[str]:
+    for part in ast.walk(pattern):
+        name = getattr(part, "name", None) or getattr(part, "rest", None)
+        if isinstance(name, str):
+            yield name
+
+
+def _all_of(history: list[tuple[str, frozenset[str]]]) -> Names:
+    found: Names = {}
+    for name, full in history:
+        found[name] = found.get(name, NOTHING) | full
+    return found

@@ -1,0 +1,281 @@
+"""What a submission's text uses, and when two texts are the same: found by reading, never by running."""
+
+from __future__ import annotations
+
+import ast
+import json
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.authoring.build import to_notebook
+from autograder.course import Limits, load_course
+from autograder.sandbox import source
+from autograder.sandbox.launcher import Sandbox
+from autograder.student.connection import WorkerConnection
+from autograder.student.errors import StudentError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def used(text, filename="net.py"):
+    return {name for name, _ in source.names_used(text, filename)["uses"]}
+
+
+def notebook(*cells):
+    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+
+
+NORM = "torch.nn.LayerNorm"
+FOUND = [
+    "import torch\ntorch.nn.LayerNorm(3)",
+    "import torch as t\nx = t.nn.LayerNorm",
+    "import torch.nn\ntorch.nn.LayerNorm(3)",
+    "import torch.nn as nn\nnn.LayerNorm(3)",
+    "from torch import nn\nnn.LayerNorm(3)",
+    "from torch import nn as n\nn.LayerNorm(3)",
+    "from torch.nn import LayerNorm",
+    "from torch.nn import LayerNorm as L\nL(3)",
+    "from torch.nn import *\nLayerNorm(3)",
+    "def f():\n    return LayerNorm(3)\nfrom torch.nn import *",
+    "from torch import nn\na = nn\nb = a.LayerNorm",
+    "from torch import nn\na = b = nn\nb.LayerNorm",
+    "from torch import nn\na, (b, c) = 1, (2, nn)\nc.LayerNorm",
+    "from torch import nn\na: object = nn\na.LayerNorm",
+    "from torch import nn\nprint((a := nn).LayerNorm)",
+    "from torch import nn\n(a := nn)\na.LayerNorm",
+    "from torch import nn\na = None or nn\na.LayerNorm",
+    "from torch import nn\na = nn if 1 else 2\na.LayerNorm",
+    "from torch import nn\nclass A(nn.LayerNorm): pass",
+    "from torch import nn\nclass A:\n    n = nn\n    x = n.LayerNorm(3)",
+    "from torch import nn\nclass A:\n    def f(self):\n        return nn.LayerNorm(3)",
+    "class A:\n  def f(self):\n    from torch import nn\n    def g():\n      return nn.LayerNorm",
+    "def f():\n    return nn.LayerNorm\nfrom torch import nn",
+    "def f():\n    return nn.LayerNorm\nif 1:\n    from torch import nn\nelse:\n    nn = 3",
+    "from torch import nn\nf = lambda x: nn.LayerNorm(x)",
+    "from torch import nn\nf = lambda n=nn: n.LayerNorm",
+    "from torch import nn\ndef f(x, *, n=nn): return n.LayerNorm",
+    "from torch import nn\n[n.LayerNorm for n in (nn,)]",
+    "from torch import nn\n[nn.LayerNorm(i) for i in range(3)]",
+    "from torch import nn\nfor n in [1, nn]:\n    n.LayerNorm",
+    "from torch import nn\nx = nn.LayerNorm(3).weight.shape",
+    "from torch import nn\nf(g(h, key=[{1: nn.LayerNorm}]))",
+    "from torch import nn\nif 0:\n    nn = 3\nnn.LayerNorm",
+    "from torch import nn\nwhile 0:\n    nn = 3\nnn.LayerNorm",
+    "n = None\nfor i in range(2):\n    if i:\n        n.LayerNorm\n    import torch.nn as n",
+    "from torch import nn\ntry:\n    nn = 1 / 0\nexcept ZeroDivisionError:\n    nn.LayerNorm",
+    "try:\n    import torch.nn as n\n    1 / 0\n    n = 3\nexcept ZeroDivisionError:\n    n.LayerNorm",
+    "from torch import nn\nwith open(f) as g:\n    nn.LayerNorm",
+    "from torch import nn\nmatch nn:\n    case n:\n        n.LayerNorm",
+    "def f():\n    global n\n    from torch import nn as n\ndef g():\n    return n.LayerNorm",
+    "import torch\nclass A:\n  def __init__(self):\n    self.n = torch.nn\n  def f(self):\n    self.n.LayerNorm(3)",
+    "from torch import nn\ngetattr(nn, 'LayerNorm')(3)",
+    "from torch import nn\nnn.__dict__['LayerNorm'](3)",
+    "from torch import nn\nvars(nn)['LayerNorm'](3)",
+    "import sys\nsys.modules['torch.nn'].LayerNorm(3)",
+    "import importlib\nimportlib.import_module('torch.nn').LayerNorm(3)",
+    "from importlib import import_module\nn = import_module('torch.nn')\nn.LayerNorm(3)",
+    "__import__('torch.nn').nn.LayerNorm(3)",
+    "from torch import nn\nasync def f():\n    async with g as h:\n        async for i in j:\n            nn.LayerNorm",
+    "from torch import nn\nif 1: pass\n" + "elif 2: pass\n" * 600 + "else: nn.LayerNorm",
+    "from torch import nn\nx = " + "1 + " * 900 + "nn.LayerNorm(3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FOUND, ids=range(len(FOUND)))
+def test_a_shortcut_is_found_under_any_name(text):
+    assert NORM in used(text)
+
+
+NOT_FOUND = [
+    "LayerNorm(3)",
+    "nn.LayerNorm(3)",
+    "import torch\n# torch.nn.LayerNorm(3)\n'torch.nn.LayerNorm'",
+    "from torch import nn\nnn = Own()\nnn.LayerNorm(3)",
+    "from torch import nn\nclass nn:\n    class LayerNorm: pass\nnn.LayerNorm(3)",
+    "from torch import nn\ndef nn(): pass\nnn.LayerNorm(3)",
+    "from torch import nn\nnn = Own()\ndef f():\n    return nn.LayerNorm(3)",
+    "from torch import nn\nimport mine as nn\nnn.LayerNorm(3)",
+    "from torch import nn\ndef f(nn):\n    return nn.LayerNorm(3)",
+    "from torch import nn\ndef f(x, *nn, **torch):\n    return nn.LayerNorm(torch.nn.LayerNorm)",
+    "from torch import nn\nf = lambda nn: nn.LayerNorm(3)",
+    "from torch import nn\n[nn.LayerNorm for nn in range(3)]",
+    "from torch import nn\nfor nn in range(3):\n    nn.LayerNorm",
+    "from torch import nn\nwith f() as nn:\n    nn.LayerNorm",
+    "from torch import nn\ntry:\n    pass\nexcept ValueError as nn:\n    nn.LayerNorm",
+    "from torch import nn\nnn, x = Own(), nn\nnn.LayerNorm",
+    "from torch import nn\ndel nn\nnn.LayerNorm",
+    "from torch import nn\nif 1:\n    nn = 3\nelse:\n    nn = 4\nnn.LayerNorm",
+    "from torch import nn\nclass A:\n    nn = Own()\n    x = nn.LayerNorm",
+    "def f():\n    from torch import nn\nnn.LayerNorm",
+    "class A:\n    from torch import nn\n    def f(self):\n        return nn.LayerNorm",
+    "from torch.nn import *\nclass LayerNorm: pass\nLayerNorm(3)",
+    "from torch.nn import *\ndef f(LayerNorm):\n    return LayerNorm(3)",
+    "from .torch import nn\nnn.LayerNorm",
+    "from . import torch\ntorch.nn.LayerNorm",
+    "import numpy as torch\ntorch.nn.LayerNorm",
+    "import torch\nself.LayerNorm(3)\nx.nn.LayerNorm",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NOT_FOUND, ids=range(len(NOT_FOUND)))
+def test_what_only_looks_like_a_shortcut_is_none(text):
+    assert NORM not in used(text)
+
+
+def test_a_name_counts_until_it_is_something_else():
+    text = "from torch.nn import functional as F\nF.relu(x)\nF = 512\nF.softmax\n"
+    assert "torch.nn.functional.relu" in used(text) and "torch.nn.functional.softmax" not in used(text)
+
+
+def test_lines():
+    found = dict(source.names_used("import torch\n\nx = torch.nn.GELU()\ntorch.nn.GELU\n", "net.py")["uses"])
+    assert found == {"torch": 1, "torch.nn.GELU": 3}
+
+
+def test_imports_are_uses():
+    assert used("import torch.nn.functional as F\nfrom numpy import linalg") == {
+        "torch.nn.functional",
+        "numpy.linalg",
+    }
+    assert "torch.nn.*" in used("from torch.nn import *")
+
+
+def test_computed_look_ups_are_listed():
+    text = "import operator\ngetattr(nn, name)\noperator.attrgetter(x)\nnn.__dict__\neval('1')"
+    assert dict(source.names_used(text, "net.py")["dynamic"]) == {
+        "getattr": 2,
+        "attrgetter": 3,
+        "__dict__": 4,
+        "eval": 5,
+    }
+
+
+@pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
+def test_what_cannot_be_parsed_uses_nothing(text):
+    assert source.names_used(text, "net.py") == {"uses": [], "dynamic": []}
+    assert len(source.outline(text, "net.py")) == 64
+
+
+def test_notebooks_with_magics():
+    text = notebook(
+        "%matplotlib inline\n!ls\nfrom torch import nn",
+        "def (",
+        "%%time\nnn.GELU()",
+        ["x = nn.\\\n", "ReLU()"],
+        "nn.Linear?",
+    )
+    assert {"torch.nn", "torch.nn.ReLU"} <= used(text, "net.ipynb")
+    assert list(dict(source.cells(text, "net.ipynb"))) == [f"net.ipynb cell {n}" for n in range(1, 6)]
+
+
+def test_names_go_from_cell_to_cell():
+    assert NORM in used(notebook("from torch import nn", "nn.LayerNorm(3)"), "net.ipynb")
+    assert NORM not in used(notebook("from torch import nn", "nn = 3", "nn.LayerNorm"), "net.ipynb")
+
+
+@pytest.mark.parametrize("text", ["", "3", "[]", "{}", '{"cells": 3}', "nonsense"])
+def test_what_is_no_notebook(text):
+    with pytest.raises(ValueError):
+        source.names_used(text, "net.ipynb")
+
+
+def test_odd_cells_are_passed_over():
+    cells = [
+        3,
+        None,
+        {},
+        {"cell_type": "markdown", "source": "import a"},
+        {"cell_type": "code"},
+        {"cell_type": "code", "source": 3},
+    ]
+    assert used(
+        json.dumps({"cells": [*cells, {"cell_type": "code", "source": ["import ", "b"]}]}), "net.ipynb"
+    ) == {"b"}
+
+
+# ---------------------------------------------------------------------- outlines
+
+course = load_course(ROOT)
+written = [a for a in course.assignments if course.solution_file(a).is_file()]
+
+
+@pytest.mark.parametrize("assignment", written, ids=lambda a: a.name)
+def test_a_notebook_has_the_outline_of_its_text(assignment):
+    for text in (course.solution_file(assignment).read_text(), course.stub_file(assignment).read_text()):
+        outline = source.outline(text, f"{assignment.stem}.py")
+        assert (
+            source.outline(nbformat.writes(to_notebook(assignment, text)), f"{assignment.stem}.ipynb")
+            == outline
+        )
+        assert source.outline(text + "\nextra = 1\n", f"{assignment.stem}.py") != outline
+
+
+def test_comments_layout_and_documentation_do_not_count():
+    a = '"""About."""\n# a\ndef f(x):\n    """Docs."""\n    return (x +\n        1)\n'
+    b = "def f(x): return x+1 # b"
+    assert (
+        source.outline(a, "a.py")
+        == source.outline(b, "a.py")
+        != source.outline("def f(x): return x+2", "a.py")
+    )
+    assert source.outline("x = 'text'", "a.py") != source.outline("x = 'Text'", "a.py")
+    assert source.outline("check('part')\npicture('part')\n" + b, "a.py") == source.outline(b, "a.py")
+
+
+# ---------------------------------------------------------------------- hostile texts
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox("best") as box:
+        yield box
+
+
+HOSTILE = {
+    "parentheses": "(" * 100_000 + ")" * 100_000,
+    "brackets": "x = " + "[" * 90 + "1" + "]" * 90,
+    "names": "\n".join(f"n{i} = n{i + 1}.a" for i in range(100_000)),
+    "one long chain": "import torch\ntorch" + ".a" * 100_000,
+    "attributes": "\n".join(f"self.a{i} = torch" for i in range(20_000)),
+    "minus signs": "x = " + "-" * 100_000 + "1",
+    "sum": "x = " + "1+" * 100_000 + "1",
+    "lambdas": "x = " + "lambda: " * 5000 + "1",
+    "calls": "x = f" + "()" * 20_000,
+    "loops": "".join(" " * i + "for a in b:\n" for i in range(19)) + " " * 19 + "a = c; c = b; b = d",
+    "functions": "import torch\n" + "\n".join(f"def f{i}(): return g{i}.x" for i in range(5000)),
+    "imports": "\n".join(f"import a{i} as b{i}" for i in range(50_000)),
+    "elifs": "if a: pass\n" + "elif b: c = d\n" * 20_000,
+    "powers": "x = 9" + "**9" * 20_000,
+    "a long line": "x = '" + "a" * 3_000_000 + "'",
+    "null bytes": "\x00" * 1000,
+}
+
+
+@pytest.mark.parametrize(
+    "kind, filename",
+    [*((kind, "net.py") for kind in HOSTILE), ("parentheses", "net.ipynb"), ("imports", "net.ipynb")],
+)
+def test_hostile_texts_are_read_in_a_worker_and_end_there(sandbox, kind, filename):
+    text = HOSTILE[kind] if filename == "net.py" else notebook(HOSTILE[kind])
+    started = time.monotonic()
+    for operation in ("names_used", "outline"):
+        reader = WorkerConnection(sandbox.spawn(Limits()), 1.5)
+        try:
+            answer = reader.request(operation, text=text, filename=filename)
+            assert isinstance(answer, dict if operation == "names_used" else str)
+        except StudentError:
+            pass  # the worker may give up, or be given up
+        finally:
+            reader.close()
+    assert time.monotonic() - started < 15
+
+
+def test_solutions_are_read_quickly():
+    text = course.solution_file(written[-1]).read_text()
+    ast.parse(text)
+    started = time.perf_counter()
+    source.names_used(text, "net.py")
+    assert time.perf_counter() - started < 2
