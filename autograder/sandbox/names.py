@@ -59,8 +59,9 @@ class NameReader:
     """Reads one text, or the cells of a notebook one after another, and collects names with their lines."""
 
     def __init__(self) -> None:
-        self.uses: dict[str, int] = {}
-        self.dynamic: dict[str, int] = {}
+        self.uses: dict[str, tuple[int, int]] = {}  # the first place of each: cell and line
+        self.dynamic: dict[str, tuple[int, int]] = {}
+        self.cell = 0
         self.stars: set[str] = set()
         self.attributes: Names = {}  # `self.f = functional` makes `.f` stand for it, on whatever object
         self.declared: Names = {}  # bound by functions that say `global`
@@ -70,7 +71,7 @@ class NameReader:
         """Twice, because the first half of a text may use what the second half declares."""
         for _ in range(2):
             self.scope = _Scope(self.declared.get)
-            for tree in trees:
+            for self.cell, tree in enumerate(trees):
                 self.run(tree.body)
             while self.waiting:
                 self.waiting.pop()()
@@ -87,14 +88,14 @@ class NameReader:
 
     def read_Import(self, node: ast.Import) -> None:
         for name in node.names:
-            self.uses.setdefault(name.name, node.lineno)
+            self.note([name.name], node.lineno)
             root = name.name.split(".")[0]
             self.bind(name.asname or root, frozenset([name.name if name.asname else root]))
 
     def read_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
         for name in node.names:
-            self.uses.setdefault(f"{module}.{name.name}", node.lineno)
+            self.note([f"{module}.{name.name}"], node.lineno)
             if name.name == "*":
                 self.stars.add(module)
             else:
@@ -236,9 +237,10 @@ class NameReader:
         around = self.scope
         while around.around_class is not None:
             around = around.around_class
-        known, position = dict(around.now), len(around.history)
+        known, position, cell = dict(around.now), len(around.history), self.cell
 
         def read() -> None:
+            self.cell = cell
             for name, full in _all_of(around.history[position:]).items():
                 known[name] = known.get(name, NOTHING) | full
             self.scope = _Scope(lambda name: known[name] if name in known else around.outside(name))
@@ -308,12 +310,12 @@ class NameReader:
         root, parts = _chain(node)
         for part in parts:
             if part in DYNAMIC or part == "__dict__":
-                self.dynamic.setdefault(part, node.lineno)
+                _keep_first(self.dynamic, part, (self.cell, node.lineno))
         if not isinstance(root, ast.Name):
             self.note(self.meant(node), node.lineno)
             return [root]
         if root.id in DYNAMIC:
-            self.dynamic.setdefault(root.id, node.lineno)
+            _keep_first(self.dynamic, root.id, (self.cell, node.lineno))
         if parts or self.scope.find(root.id) is None:
             self.note(self.meant(node), node.lineno)
         return []
@@ -335,7 +337,7 @@ class NameReader:
 
     def note(self, names: Iterable[str], line: int) -> None:
         for name in names:
-            self.uses.setdefault(name, line)
+            _keep_first(self.uses, name, (self.cell, line))
 
     def meant(self, node: ast.expr | None) -> frozenset[str]:
         """The dotted names that an expression may stand for."""
@@ -387,6 +389,10 @@ class NameReader:
         tables = self.meant(node.value)
         found = {f"{name.removesuffix('.__dict__')}.{key}" for name in tables if name.endswith(".__dict__")}
         return frozenset(found | ({key} if "sys.modules" in tables else set()))
+
+
+def _keep_first(places: dict[str, tuple[int, int]], name: str, place: tuple[int, int]) -> None:
+    places[name] = min(place, places.get(name, place))
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:

@@ -88,8 +88,8 @@ def names_used(text: str, filename: str) -> dict[str, list]:
     parsed = (_parsed(code) for _, code in cells(text, filename))
     reader.read([tree for tree in parsed if tree is not None])
     return {
-        "uses": [[n, line] for n, line in reader.uses.items()],
-        "dynamic": [[n, line] for n, line in reader.dynamic.items()],
+        kind: [[name, line] for (_, line), name in sorted((place, name) for name, place in places.items())]
+        for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
     }
 
 
