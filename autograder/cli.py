@@ -340,6 +340,9 @@ def audit(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds right answers must stand.")] = 20,
     mutants: Annotated[bool, typer.Option(help="Try automatic mutants of the solutions, too.")] = True,
+    only: Annotated[
+        str | None, typer.Option(help="Try only one kind: stub, solution, mistake, alternative or mutant.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
     output: Annotated[
@@ -349,15 +352,18 @@ def audit(
     as_json: JsonOption = False,
 ) -> int:
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
-    from autograder.authoring.audit import audit_course
+    from autograder.authoring.audit import KINDS, audit_course
     from autograder.console import auditing, show_audit
     from autograder.pool import Plan
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))
     plan = Plan(course, secrets.randbits(31), "unsafe" if unsafe else "best", jobs, chosen)
+    if only is not None and only not in KINDS:
+        raise UsageProblem(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
+    kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
     with auditing(quiet=as_json) as tell:
-        audits = audit_course(plan, seeds, mutants, tell)
+        audits = audit_course(plan, seeds, kinds, tell)
     record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
         output.write_text(record + "\n", "utf-8")

@@ -181,4 +181,6 @@ def show_audit(audits: Sequence[Audit]) -> None:
 
 def _share(value: Any) -> str:
     text, good = value
+    if text == "0/0":
+        return "[dim]–[/]"
     return f"[green]{text}[/]" if good else f"[red]{text}[/]"

@@ -7,10 +7,10 @@ changes of the solution) run in the grader's own process, since they are ours an
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from autograder.authoring.mistakes import load_alternatives, load_mistakes
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
@@ -18,7 +18,8 @@ from autograder.course import Assignment, Course, CourseError
 from autograder.pool import Plan, graders, this_grader
 from autograder.records import Grade, SourceFile, Submission
 
-Kind = Literal["stub", "solution", "released", "mistake", "alternative", "mutant"]
+Kind = Literal["stub", "solution", "mistake", "alternative", "mutant"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 MUTANT_SECONDS = 5.0
 MUTANT_SEEDS = 3
 
@@ -106,18 +107,18 @@ class Audit:
         return (f"{text} + {len(recorded)}" if recorded else text), len(recorded) == len(survivors)
 
 
-def audit_course(plan: Plan, seeds: int, with_mutants: bool, tell: Callable[[int, int], None]) -> list[Audit]:
-    """Try everything that is known about the plan's assignments; `tell(done, total)` is called as it goes on.
+def audit_course(
+    plan: Plan, seeds: int, kinds: Sequence[str], tell: Callable[[int, int], None]
+) -> list[Audit]:
+    """Try what is known about the plan's assignments, of these kinds; `tell(done, total)` is called as it goes on.
 
     Raises CourseError for a course that cannot be graded at all, InfrastructureError when the machine fails.
     """
     assignments = plan.course.select(plan.names)
     chosen = random.Random(plan.run_seed)
     run_seeds = tuple(chosen.randrange(2**31) for _ in range(seeds))
-    cases = [case for a in assignments for case in _cases(plan.course, a, run_seeds, with_mutants)]
-    audits = {
-        a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, with_mutants)) for a in assignments
-    }
+    cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, run_seeds)]
+    audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, kinds)) for a in assignments}
     for done, finding in enumerate(_try_all(plan, cases), start=1):
         audits[finding.case.assignment].findings.append(finding)
         tell(done, len(cases))
@@ -126,28 +127,50 @@ def audit_course(plan: Plan, seeds: int, with_mutants: bool, tell: Callable[[int
     return list(audits.values())
 
 
-def _cases(
-    course: Course, assignment: Assignment, seeds: tuple[int, ...], with_mutants: bool
-) -> Iterable[Case]:
-    name = assignment.name
-    solution = course.solution_file(assignment).read_text("utf-8")
+Seeds = tuple[int, ...]
+
+
+def _stubs(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     stub = course.stub_file(assignment)
     if not stub.is_file():
         raise CourseError(f"There is no {stub.relative_to(course.root)}. Run `autograder build` first.")
-    yield Case("stub", name, stub.name, stub.read_text("utf-8"), seeds[:1])
+    yield Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds[:1])
+
+
+def _solutions(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
+    solution = course.solution_file(assignment).read_text("utf-8")
     for seed in seeds:
-        yield Case("solution", name, f"with seed {seed}", solution, (seed,))
+        yield Case("solution", assignment.name, f"with seed {seed}", solution, (seed,))
+
+
+def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for label, text in load_alternatives(course, assignment):
-        yield Case("alternative", name, label, text, seeds)
+        yield Case("alternative", assignment.name, label, text, seeds)
+
+
+def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mistake in load_mistakes(course, assignment):
-        yield Case("mistake", name, mistake.id, mistake.source, seeds[:1], mistake.hint)
-    if with_mutants:
-        for mutant in mutants(solution):
-            yield Case("mutant", name, mutant.id, mutant.source, seeds[:MUTANT_SEEDS], mutant.description)
+        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds[:1], mistake.hint)
 
 
-def _equivalents(course: Course, assignment: Assignment, with_mutants: bool) -> dict[str, str]:
-    if not with_mutants:
+def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
+    for mutant in mutants(course.solution_file(assignment).read_text("utf-8")):
+        yield Case(
+            "mutant", assignment.name, mutant.id, mutant.source, seeds[:MUTANT_SEEDS], mutant.description
+        )
+
+
+_CASES: dict[str, Callable[[Course, Assignment, Seeds], Iterable[Case]]] = {
+    "stub": _stubs,
+    "solution": _solutions,
+    "mistake": _mistakes,
+    "alternative": _alternatives,
+    "mutant": _mutants,
+}
+
+
+def _equivalents(course: Course, assignment: Assignment, kinds: Sequence[str]) -> dict[str, str]:
+    if "mutant" not in kinds:
         return {}
     return load_equivalent_mutants(course, assignment)
 

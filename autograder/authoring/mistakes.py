@@ -48,7 +48,7 @@ class _Edit(_Record):
 class _Entry(_Record):
     id: str = Field(
         pattern=r"^[a-z][a-z0-9_]*$",
-        description="small letters, digits and underscores, such as `mask_one_late`",
+        description="small letters, digits and underscores, such as `forgets_the_last_one`",
     )
     title: Text | None = None
     hint: Text

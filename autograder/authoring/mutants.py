@@ -165,7 +165,7 @@ def _short_hash(text: str) -> str:
 
 
 def _description(node: ast.AST, new: ast.AST, place: _Place) -> str:
-    """`` `C * C` becomes `C / C` in `output = C * C + C` ``"""
+    """`` `a * b` becomes `a / b` in `area = a * b` ``"""
     before = _shown(node)
     if isinstance(new, ast.Pass):
         return f"`{before}` is deleted"

@@ -308,11 +308,10 @@ class PreNormBlock(TransformerEncoderBlock):
 # %%
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     """Given: row p is the sinusoidal encoding of position p.  -> (max_len, d_model)"""
-    positions = torch.arange(max_len, dtype=torch.float64).unsqueeze(1)           # (max_len, 1)
-    columns = torch.arange(0, d_model, 2, dtype=torch.float64)
-    angles = positions * torch.exp(-math.log(10000.0) * columns / d_model)        # (max_len, C / 2)
-    table = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
-    return table[:, :d_model].float()                                             # (max_len, d_model)
+    speeds = 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)         # (C / 2,)
+    angles = torch.outer(torch.arange(max_len).double(), speeds)                  # (max_len, C / 2)
+    hands = torch.view_as_real(torch.polar(torch.ones_like(angles), angles))      # (max_len, C / 2, 2)
+    return hands.flip(-1).flatten(1)[:, :d_model].float()                         # (max_len, d_model)
 
 
 class TransformerEncoder(nn.Module):
