@@ -104,7 +104,7 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
 
 
 def _defines(file: SourceFile, name: str) -> bool:
-    return name.isidentifier() and re.search(rf"\b(?:class|def)\s+{name}\b", file.text) is not None
+    return name.isidentifier() and re.search(rf"(?:\b|\\n)(?:class|def)\s+{name}\b", file.text) is not None
 
 
 def _without_details(sentence: str) -> str:

@@ -279,6 +279,21 @@ def test_students_cannot_write_inputs_of_hidden_tests_into_their_feedback(grade,
     assert leaked == []
 
 
+def test_hidden_tests_quote_the_students_own_lines(grade, grader, solution):
+    """In a .py and in a notebook, with the names of the student's own exceptions."""
+    own = "class TooDouble(ValueError): pass\nimport math"
+    text = solution.replace("import math", own, 1).replace(
+        IN_ATTENTION, f"if q.dtype == torch.float64: raise TooDouble('é')\n    {IN_ATTENTION}"
+    )
+    hidden = {test.name for test in grader.tests[NAME] if test.hidden}
+    for file in (SourceFile("masked_heads.py", text), two("", ["x = 1", text])[1]):
+        told = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
+        where = "line 1" if file.name.endswith(".py") else "of cell 2"
+        assert told and all("Your code raised a TooDouble (line" in message for message in told[:3])
+        assert all(where in message for message in told)
+        assert "if q.dtype == torch.float64: raise TooDouble('é')" in told[0]
+
+
 # ------------------------------------------------------------------ a second look at failures
 
 
