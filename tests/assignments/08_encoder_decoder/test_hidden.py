@@ -1,0 +1,317 @@
+"""Encoder and decoder against PyTorch's own layers, the reference and make-believe models."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import checks
+from autograder.fakes import Reverser
+
+no_ready_made_decoder = pytest.mark.forbids(
+    "torch.nn.TransformerDecoderLayer",
+    "torch.nn.TransformerDecoder",
+    "torch.nn.Transformer",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+B, T, S, C, H, FF, V = 3, 5, 7, 20, 4, 13, 17
+PAD, BOS, EOS = 0, 1, 2
+LENGTHS = [S, 4, 2]
+
+
+def numbers(*shape):
+    return torch.randn(*shape, dtype=torch.float64)
+
+
+def filled(module):
+    """The module in float64 and eval mode, with fresh numbers in every parameter."""
+    module.double()
+    module.eval()
+    return checks.randomize(module)
+
+
+def tail(lengths, width):
+    """True where a row is over: (B, width)."""
+    return torch.arange(width) >= torch.tensor(lengths).unsqueeze(1)
+
+
+def torch_attention(weights):
+    """PyTorch's own attention with the weights of a CrossAttention."""
+    layer = nn.MultiheadAttention(C, weights["n_heads"], batch_first=True).double()
+    inner = ("query", "key", "value")
+    layer.load_state_dict(
+        {
+            "in_proj_weight": torch.cat([weights[f"{name}.weight"] for name in inner]),
+            "in_proj_bias": torch.cat([weights[f"{name}.bias"] for name in inner]),
+            "out_proj.weight": weights["proj.weight"],
+            "out_proj.bias": weights["proj.bias"],
+        }
+    )
+    return layer
+
+
+def weights_of(module):
+    return {name: parameter.detach().clone() for name, parameter in module.named_parameters()}
+
+
+def torch_block(block):
+    """PyTorch's own decoder layer with the weights of a DecoderBlock."""
+    weights = weights_of(block)
+    own = {name: value for name, value in weights.items() if name.startswith(("self_attention", "norm"))}
+    own = {name.replace("self_attention", "self_attn"): value for name, value in own.items()}
+    for name in ("weight", "bias"):
+        own[f"linear1.{name}"], own[f"linear2.{name}"] = weights[f"ff.0.{name}"], weights[f"ff.2.{name}"]
+    cross = {name.removeprefix("cross_attention."): value for name, value in weights.items()}
+    for name, value in torch_attention({**cross, "n_heads": H}).state_dict().items():
+        own[f"multihead_attn.{name}"] = value
+    layer = nn.TransformerDecoderLayer(C, H, FF, dropout=0.0, batch_first=True).double()
+    layer.load_state_dict(own)
+    return layer
+
+
+def compare(actual, expected, y, memory, what):
+    """Outputs and the gradients of both inputs under one random direction."""
+    checks.close(actual(y, memory).detach(), expected(y, memory).detach(), what)
+    checks.gradients_close(actual, expected, y, memory, what=f"the gradient ({what})")
+
+
+# ------------------------------------------------------------------ cross-attention
+
+
+@no_ready_made_decoder
+@pytest.mark.part("cross")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_cross_attention_owns_four_layers")
+def test_cross_attention_equals_pytorch(student):
+    """With the same weights, CrossAttention and PyTorch's attention agree, for several lengths and heads."""
+    for heads, length in ((H, S), (1, S), (H, T)):
+        cross = filled(student.CrossAttention(C, heads))
+        layer = torch_attention({**weights_of(cross), "n_heads": heads})
+        y, memory = numbers(B, T, C), numbers(B, length, C)
+        what = f"CrossAttention with {heads} heads, T = {T} and S = {length}"
+        compare(cross, lambda y, memory, layer=layer: layer(y, memory, memory)[0], y, memory, what)
+
+
+@no_ready_made_decoder
+@pytest.mark.part("cross")
+@pytest.mark.points(0.5)
+def test_everybody_may_look_anywhere(student):
+    """Each written word hears every memory word, in whatever order they lie, and no other written word."""
+    y, memory = numbers(B, T, C), numbers(B, T, C)
+    cross = filled(student.CrossAttention(C, H))
+    heard = cross(y, memory)
+    checks.shape(heard, (B, T, C), "CrossAttention of equally many written and read words")
+    checks.close(cross(y, memory.flip(1)), heard, "CrossAttention with the memory in reverse order")
+    alone = torch.cat([cross(y[:, t : t + 1], memory) for t in range(T)], dim=1)
+    checks.close(alone, heard, "CrossAttention, asked by one written word at a time,")
+    for s in range(T):
+        other = memory.clone()
+        other[:, s] += 1
+        deaf = (cross(y, other) - heard).abs().amax(dim=(0, 2)) == 0                 # (T,)
+        checks.true(not deaf.any(), f"No change of memory word {s} reaches written word {deaf.int().argmax()}.")
+
+
+@no_ready_made_decoder
+@pytest.mark.part("cross")
+@pytest.mark.points(1)
+def test_nobody_hears_padding_in_the_memory(student):
+    """What stands in padded memory slots is never heard, and a padded memory counts like a shorter one."""
+    y = numbers(B, T, C)
+    cross = filled(student.CrossAttention(C, H))
+    memory, padding = numbers(B, S, C), tail(LENGTHS, S)
+    first = cross(y, memory, padding)
+    checks.finite(first, "CrossAttention with padding")
+    other = torch.where(padding.unsqueeze(-1), numbers(B, S, C), memory)
+    checks.close(cross(y, other, padding), first, "CrossAttention after the padding was replaced")
+    for row, length in enumerate(LENGTHS):
+        alone = cross(y[row : row + 1], memory[row : row + 1, :length])
+        what = f"row {row} with a padded memory, compared with the same memory without padding,"
+        checks.close(first[row : row + 1], alone, what)
+
+
+@no_ready_made_decoder
+@pytest.mark.part("cross")
+@pytest.mark.points(0.5)
+def test_heads_that_do_not_divide_the_width_are_refused(student):
+    """A d_model that n_heads does not divide is a ValueError that says so."""
+    checks.shape(student.CrossAttention(C, 5)(torch.zeros(1, 2, C), torch.zeros(1, 3, C)), (1, 2, C))
+    checks.raises(ValueError, student.CrossAttention, C, 3, naming=("d_model", C, "n_heads", 3))
+    checks.raises(ValueError, student.CrossAttention, 7, 4, naming=("d_model", 7, "n_heads", 4))
+
+
+# ------------------------------------------------------------------ the decoder block
+
+
+@no_ready_made_decoder
+@pytest.mark.part("block")
+@pytest.mark.points(1)
+def test_block_wiring(student):
+    """The block's own parts, wired in post-norm order, give its output, and no input is changed."""
+    y, memory, padding = numbers(B, T, C), numbers(B, S, C), tail(LENGTHS, S)
+    block = filled(student.DecoderBlock(C, H, FF))
+    checks.input_untouched(block, y, memory, padding, what="the decoder block")
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    for mask, words in ((None, ""), (padding, " with padding in the memory")):
+        actual = block(y, memory) if mask is None else block(y, memory, memory_padding_mask=mask)
+        a = block.norm1(y + block.self_attention(y, y, y, attn_mask=future, need_weights=False)[0])
+        b = block.norm2(a + block.cross_attention(a, memory, mask))
+        expected = block.norm3(b + block.ff(b))
+        checks.close(actual, expected, f"the block{words}, compared with its own parts in order,")
+
+
+@no_ready_made_decoder
+@pytest.mark.part("block")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_block_owns_its_parts")
+def test_block_equals_pytorch(student):
+    """With the same weights, the block and PyTorch's decoder layer agree, gradients included."""
+    block = filled(student.DecoderBlock(C, H, FF))
+    layer = torch_block(block)
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    for length, padding in ((S, None), (T, None), (S, tail(LENGTHS, S))):
+        y, memory = numbers(B, T, C), numbers(B, length, C)
+
+        def theirs(y, memory, padding=padding):
+            return layer(y, memory, tgt_mask=future, memory_key_padding_mask=padding)
+
+        words = "" if padding is None else ", with padding in the memory"
+        what = f"the block with T = {T}, S = {length}{words}"
+        compare(lambda y, memory, padding=padding: block(y, memory, padding), theirs, y, memory, what)
+
+
+@no_ready_made_decoder
+@pytest.mark.part("block")
+@pytest.mark.points(1)
+def test_block_dropout(student):
+    """Dropout acts on the three answers in training, never on the shortcuts and never in eval."""
+    y, memory = numbers(B, T, C), numbers(B, S, C)
+    block = filled(student.DecoderBlock(C, H, FF, dropout=1.0))
+    road = block.norm3(block.norm2(block.norm1(y)))
+    checks.deterministic_in_eval(block, y, memory)
+    missing = (block(y, memory) - road).abs().max().item()
+    checks.true(missing > 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout is never off.")
+    block.train()
+    checks.close(block(y, memory), road, "in training with dropout=1.0 the block")
+
+
+# ------------------------------------------------------------------ the translator
+
+
+@no_ready_made_decoder
+@pytest.mark.part("translator")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_translator_owns_its_parts")
+def test_translator_numbers(student, reference):
+    """Reading gives the right memory, writing the right logits, through all layers, with their gradients."""
+    sizes = dict(n_layers=2, d_ff=FF, max_len=11)
+    model = filled(reference.Translator(V, C, H, **sizes))
+    translator = student.Translator(V, C, H, **sizes)
+    translator.double()
+    translator.eval()
+    checks.copy_parameters(model, translator)
+    src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
+    memory = model.encode(src).detach()
+    checks.close(translator.encode(src), memory, "the memory")
+    checks.close(translator.decode(y, memory), model.decode(y, memory), "the logits")
+    checks.close(translator(src, y), model(src, y), "the translator's output")
+    checks.parameter_gradients_close(translator, model, src, y)
+
+
+@no_ready_made_decoder
+@pytest.mark.part("translator")
+@pytest.mark.points(1)
+def test_translator_hears_neither_padding_nor_the_future(student):
+    """Neither padding in the source nor words that are written later change the logits; early words do."""
+    translator = filled(student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11))
+    src, y, padding = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T)), tail(LENGTHS, S)
+    memory = translator.encode(src, padding)
+    checks.padding_invariant(lambda src, mask: translator.encode(src, mask), src, LENGTHS, what="the memory")
+    with_padding = translator.decode(y, memory, padding)
+    other = torch.where(padding.unsqueeze(-1), numbers(B, S, C), memory)
+    what = "the logits after the memory's padding was replaced"
+    checks.close(translator.decode(y, other, padding), with_padding, what)
+    checks.prefix_invariant(lambda y: translator.decode(y, memory, padding), y, what="the logits")
+    changed = y.clone()
+    changed[:, 0] = (y[:, 0] + 1) % V
+    moved = (translator.decode(changed, memory, padding) - with_padding).abs().amax(dim=(0, 2))    # (T,)
+    checks.true((moved > 1e-9).all(), "The first written word has no influence on what comes later.")
+
+
+@no_ready_made_decoder
+@pytest.mark.part("translator")
+@pytest.mark.points(1)
+def test_translator_dropout(student):
+    """The decoder's blocks get the translator's dropout: nothing is random in eval, or with dropout=0."""
+    src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
+    lively = filled(student.Translator(V, C, H, 2, FF, 11, dropout=0.5))
+    checks.deterministic_in_eval(lively, src, y, what="the logits")
+    memory = lively.encode(src)
+    lively.train()
+    alike = torch.equal(lively.decode(y, memory), lively.decode(y, memory))
+    checks.true(not alike, "With dropout=0.5 nothing is dropped in the decoder while training.")
+    calm = filled(student.Translator(V, C, H, 2, FF, 11))
+    expected = calm.decode(y, memory)
+    calm.train()
+    checks.close(calm.decode(y, memory), expected, "in training with dropout=0 the logits")
+
+
+# ------------------------------------------------------------------ greedy decoding
+
+
+def decode(student, model, rows, max_len, pad_id=PAD):
+    """greedy_decode of these rows, filled up with PAD."""
+    src = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id)
+    return student.greedy_decode(model, src, BOS, EOS, pad_id, max_len)
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(1)
+def test_each_row_ends_on_its_own(student):
+    """Rows of different lengths: each gets all of its words, its own EOS, then PAD, in no more columns."""
+    written = decode(student, Reverser(V), [[9, 4], [5, 6, 7, 8], [3]], max_len=9)
+    expected = torch.tensor([[4, 9, 2, 0, 0], [8, 7, 6, 5, 2], [3, 2, 0, 0, 0]])
+    checks.equal(written, expected, "three sentences of 2, 4 and 1 words said backwards")
+    model = Reverser(V, pad_id=16)
+    written = decode(student, model, [[5, 6, 7, 5], [9, 0]], max_len=7, pad_id=16)
+    expected = torch.tensor([[5, 7, 6, 5, 2], [0, 9, 2, 16, 16]])
+    checks.equal(written, expected, "two sentences said backwards with pad_id = 16")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(1)
+def test_max_len_is_the_limit(student):
+    """No row gets more than max_len words, whether it is done or not; max_len below 1 is a ValueError."""
+    rows = [[9, 4], [5, 6, 7, 8]]
+    expected = torch.tensor([[4, 9, 2, 0, 0], [8, 7, 6, 5, 2]])
+    for limit in (1, 3, 5, 6):
+        written = decode(student, Reverser(V), rows, max_len=limit)
+        checks.equal(written, expected[:, :limit], f"two sentences said backwards with max_len = {limit}")
+    src = torch.tensor([[9, 4]])
+    checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, 0, naming="max_len")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(1)
+def test_reading_happens_once(student):
+    """The source is read once, with its padding masked, and every step of writing uses that memory."""
+    model = Reverser(V)
+    written = decode(student, model, [[9, 4, 9], [5, 6, 7, 8, 6]], max_len=8)
+    times = model.encoder_calls
+    checks.true(times == 1, f"The encoder ran {times} times for one batch; once is enough.")
+    expected = torch.tensor([[9, 4, 9, 2, 0, 0], [6, 8, 7, 6, 5, 2]])
+    checks.equal(written, expected, "two sentences said backwards")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(1)
+def test_decoding_is_an_exam(student):
+    """The model decodes in eval mode and without gradients, and comes back in the mode it came in."""
+    for training in (True, False):
+        model = Reverser(V)
+        model.train(training)
+        decode(student, model, [[9, 4], [5, 6, 7]], max_len=6)
+        checks.true(bool(model.modes), "The model was never asked.")
+        checks.true(not any(model.modes), "The model was asked while it was in training mode.")
+        checks.true(not any(model.grads), "The model was asked while gradients were kept.")
+        came, went = ("training" if mode else "eval" for mode in (training, model.training))
+        checks.true(came == went, f"The model came in {came} mode and went away in {went} mode.")
