@@ -20,7 +20,6 @@
 # (`d_model`), `V` words in the vocabulary. Attention itself is given here, as `nn.MultiheadAttention`.
 
 # %%
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
