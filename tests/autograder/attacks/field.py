@@ -24,6 +24,7 @@ from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADS, TINY = "03_masked_heads", "01_adding"
+KERNEL_KEYS = ("16962", "16963")  # 0x4242 and 0x4243: memory, queues and semaphores that attacks try to leave
 LEFT_BEHIND = "left_behind"  # how attacks call the files that they try to leave
 PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/")
 LIMITS = dict(
@@ -131,6 +132,9 @@ class Field:
         """Files of a hostile student beside those of an honest one, found and graded as a class is."""
         from autograder.submissions import find_submissions
 
+        signpost = folder.parent / "course"  # attackers know where the course is
+        signpost.unlink(missing_ok=True)
+        signpost.symlink_to(self.root)
         theirs, ours = folder / "mallory" / attack.course, folder / "ada" / attack.course
         for each in (theirs, ours):
             each.mkdir(parents=True)
@@ -151,7 +155,7 @@ class Field:
     def left_behind(self) -> list[str]:
         """Files that should not be there, wherever an attack may have written."""
         places = [*map(Path, PLACES), Path.home(), self.root, ROOT]
-        found = [str(file) for place in places for file in _named(place, LEFT_BEHIND)]
+        found = [str(file) for place in places for file in _named(place, LEFT_BEHIND)] + _kernel_objects()
         return found + sorted(set(_contents(self.folder).items()) ^ set(self.before.items()))
 
     def _plant(self, root: Path) -> list[Path]:
@@ -227,6 +231,12 @@ def _hurried(course: Course) -> Course:
 def _contents(folder: Path) -> dict[str, str]:
     files = (f for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
     return {str(f): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+def _kernel_objects() -> list[str]:
+    tables = [table for table in Path("/proc/sysvipc").glob("*") if table.is_file()]
+    lines = [f"{line} of {table.name}" for table in tables for line in table.read_text().split("\n") if line]
+    return [line for line in lines if line.split()[0] in KERNEL_KEYS]
 
 
 def _named(place: Path, beginning: str) -> list[Path]:

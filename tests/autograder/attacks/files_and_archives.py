@@ -7,12 +7,19 @@ import io
 import os
 import socket
 import tarfile
+import warnings
 import zipfile
 from pathlib import Path
 
 from tests.autograder.attacks.field import LEFT_BEHIND, Attack
 
 RIGHT = "def add(a, b):\n    return a + b\n"
+
+
+def solution_near(folder: Path) -> Path:
+    solution = (folder.parents[2] / "course" / "solutions" / "01_adding" / "adding.py").resolve()
+    assert solution.is_file(), "the attack has to know its way"
+    return solution
 
 
 def write_zip(path: Path, entries: list[tuple[str, str | bytes]], method: int = zipfile.ZIP_DEFLATED) -> None:
@@ -48,7 +55,7 @@ def zip_with_a_link(folder: Path, wrong: str) -> None:
     link = zipfile.ZipInfo("adding.py")
     link.external_attr = 0o120777 << 16
     with zipfile.ZipFile(folder / "adding.zip", "w") as archive:
-        archive.writestr(link, str(folder.parents[2] / "solutions" / "01_adding" / "adding.py"))
+        archive.writestr(link, str(solution_near(folder)))
 
 
 def zip_bomb(folder: Path, wrong: str) -> None:
@@ -73,7 +80,9 @@ def zip_with_a_lie(folder: Path, wrong: str) -> None:
 
 
 def zip_twice_the_same(folder: Path, wrong: str) -> None:
-    write_zip(folder / "adding.zip", [("adding.py", wrong), ("adding.py", RIGHT), ("ADDING.py", RIGHT)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        write_zip(folder / "adding.zip", [("adding.py", wrong), ("adding.py", RIGHT), ("ADDING.py", RIGHT)])
 
 
 def zip_by_lzma(folder: Path, wrong: str) -> None:
@@ -142,8 +151,7 @@ def tar_through_a_link(folder: Path, wrong: str) -> None:
 
 
 def tar_link_to_the_solution(folder: Path, wrong: str) -> None:
-    solution = folder.parents[2] / "course" / "solutions" / "01_adding" / "adding.py"
-    tar_of(folder, (member("adding.py", tarfile.SYMTYPE, str(solution)), b""))
+    tar_of(folder, (member("adding.py", tarfile.SYMTYPE, str(solution_near(folder))), b""))
 
 
 def tar_bomb(folder: Path, wrong: str) -> None:
@@ -162,12 +170,13 @@ def tar_with_another_name(folder: Path, wrong: str) -> None:
 
 
 def link_to_the_solution(folder: Path, wrong: str) -> None:
-    for up in range(1, 5):
-        solution = folder.parents[up] / "course" / "solutions" / "01_adding" / "adding.py"
-        if solution.exists():
-            (folder / "adding.py").symlink_to(solution)
-            return
-    (folder / "adding.py").symlink_to("/etc/passwd")
+    (folder / "adding.py").symlink_to(solution_near(folder))
+
+
+def links_all_the_way(folder: Path, wrong: str) -> None:
+    """A student's folder that is the solutions' folder."""
+    folder.rmdir()
+    folder.symlink_to(solution_near(folder).parent)
 
 
 def folder_that_is_a_link(folder: Path, wrong: str) -> None:
@@ -277,6 +286,9 @@ ATTACKS = [
         "tar_with_another_name", "a tar whose extended header renames its file", make=tar_with_another_name
     ),
     Attack("link_to_the_solution", "a file that is a link to the solution", make=link_to_the_solution),
+    Attack(
+        "link_to_the_solutions", "a folder that is a link to the solutions' folder", make=links_all_the_way
+    ),
     Attack("link_to_a_folder", "a folder that is a link to another", make=folder_that_is_a_link),
     Attack("pipe", "a pipe that nobody writes to", make=hanging_pipe),
     Attack("socket", "a socket where a file should be", make=listening_socket),
