@@ -49,7 +49,13 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
         file.unlink(missing_ok=True)  # an older picture would show older code
         unfinished = isinstance(error, NotImplementedError)
         return Drawing(part, title, problem=str(error) if unfinished else f"{type(error).__name__}: {error}")
-    return Drawing(part, title, str(file), " ".join((draw.__doc__ or title).split()))
+    return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
+
+
+def _from_here(file: Path) -> str:
+    """The path as a person in this folder would type it."""
+    path, here = file.resolve(), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:

@@ -36,18 +36,29 @@ class Hint:
 
 
 def next_hint(work: Work, report: Report, start_over: bool = False) -> Hint | None:
-    """The next step about the first failing test, or the last one again; None when nothing fails."""
-    finding = report.next
-    if finding is None:
+    """The next step about what stops the file or the first failing test; None when all is well."""
+    title, key, steps = _about(work, report)
+    if not steps:
         return None
-    steps = steps_for(finding, Text(read(work.file), report.file))
     memory = work.folder / FOLDER / FILE_NAME
     shown = {} if start_over else _remembered(memory)
-    key = _key(finding)
     number = min(shown.get(key, 0) + 1, len(steps))
     again = shown.get(key, 0) >= len(steps)
     _remember(memory, {**shown, key: number})
-    return Hint(finding.result.title, steps[number - 1], number, len(steps), again)
+    return Hint(title, steps[number - 1], number, len(steps), again)
+
+
+def _about(work: Work, report: Report) -> tuple[str, str, list[Step]]:
+    """What there is to help with, the key under which it is remembered, and all steps; none when all is well."""
+    if report.problem:
+        steps = [Step("What Python says", report.problem), Step("Where to look", report.stopped_at)]
+        return "Your file stops before its end.", _key(report.file, report.problem), steps
+    finding = report.next
+    if finding is None:
+        return "", "", []
+    result = finding.result
+    key = _key(result.name, f"{result.message}{result.hint}")
+    return f"“{result.title}”", key, steps_for(finding, Text(read(work.file), report.file))
 
 
 def steps_for(finding: Finding, text: Text) -> list[Step]:
@@ -65,7 +76,7 @@ def steps_for(finding: Finding, text: Text) -> list[Step]:
 
 def _looks_at(finding: Finding) -> str:
     message = (finding.result.message or "").split("\n")[0]
-    return "\n".join(filter(None, (finding.details, f"It found: {message}")))
+    return "\n".join(filter(None, (finding.details, f"What it found: {message}")))
 
 
 def _where(place: Place, text: Text) -> str:
@@ -80,10 +91,9 @@ def _passage(place: Place, heading: str, leads: list[str]) -> str:
     return f"“{heading}” ({place}){about}"
 
 
-def _key(finding: Finding) -> str:
+def _key(name: str, words: str) -> str:
     """Another sentence about the same test is another failure, and begins with its own first step."""
-    words = f"{finding.result.message}{finding.result.hint}"
-    return f"{finding.result.name} {hashlib.sha256(words.encode()).hexdigest()[:8]}"
+    return f"{name} {hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
 
 def _remembered(memory: Path) -> dict[str, int]:

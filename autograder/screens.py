@@ -32,8 +32,8 @@ FULL, EMPTY = "█", "░"
 def check_screen(report: Report, drawings: Sequence[Drawing] = ()) -> RenderableType:
     """One line a test, one red sentence a cause, what helps, pictures, the points so far, and what to do next."""
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
-    lines += _stopped(report)
-    told: set[str] = set()
+    lines += _about_the_file(report)
+    told = {report.problem}
     for part, findings in report.by_part().items():
         lines += [Text(), _part_line(report.title(part), findings)]
         for finding in findings:
@@ -59,18 +59,24 @@ def _closing(report: Report, drawn: bool) -> RenderableType:
             ),
             *_note(report),
         )
-    finding = report.next
-    lines: list[RenderableType] = [Text(f"{_share(score, total)} points of the visible tests so far.")]
-    if finding is not None:
-        lines.append(_next(finding))
+    lines: list[RenderableType] = [
+        Text(f"{_share(score, total)} points of the visible tests so far."),
+        _next(report),
+    ]
     lines.append(_commands((f"autograder hint {name}", "helps, one step at a time")))
     return Group(*lines, *_note(report))
 
 
-def _next(finding: Finding) -> Text:
+def _next(report: Report) -> Text:
+    """What to do now."""
+    finding = report.next
+    if report.problem or finding is None:
+        place = f" ({report.stopped_at})" if report.stopped_at else ""
+        return Text(f"Next: mend what stops your file{place}.")
+    place = f" ({finding.place})" if finding.place else ""
     if finding.unwritten and finding.place:
-        return Text(f"Next: write `{finding.place.function}` ({finding.place}).")
-    return Text(f"Next: “{finding.result.title}”")
+        return Text(f"Next: write `{finding.place.function}`{place}.")
+    return Text(f"Next: “{finding.result.title}”{place}")
 
 
 def _note(report: Report) -> Iterator[RenderableType]:
@@ -78,7 +84,11 @@ def _note(report: Report) -> Iterator[RenderableType]:
         yield Text(report.note, "dim")
 
 
-def _stopped(report: Report) -> Iterator[RenderableType]:
+def _about_the_file(report: Report) -> Iterator[RenderableType]:
+    if report.problem:
+        yield Text(report.problem, "red")
+    if report.stopped_at:
+        yield _indented(Text(f"→ {report.stopped_at}", "dim"))
     if report.printed.strip():
         yield from _printed("Your file printed:", report.printed, 0)
 
@@ -133,7 +143,7 @@ def hint_screen(hint: Hint, command: str) -> RenderableType:
     first, *rest = hint.step.text.split("\n")
     body = Group(Text(first), *(Text(line) for line in rest))
     lines: list[RenderableType] = [
-        Text(f"“{hint.title}”", "bold"),
+        Text(hint.title, "bold"),
         Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan"),
         _indented(body),
     ]
@@ -219,11 +229,11 @@ def watch_screen(
 
 def _standing_of(report: Report) -> Iterator[RenderableType]:
     yield Text(f"{report.assignment} · {report.file}", "bold")
-    yield from _stopped(report)
+    yield from _about_the_file(report)
     for part, findings in report.by_part().items():
         yield _part_line(report.title(part), findings)
     yield Text()
-    told: set[str] = set()
+    told = {report.problem}
     for finding in report.findings:
         if not finding.passed and not finding.waits:
             yield from _finding(finding, told)
@@ -237,8 +247,8 @@ def _standing_of(report: Report) -> Iterator[RenderableType]:
     if report.all_passed:
         yield Text(f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green")
         yield _commands((f"autograder pack {report.assignment}", "makes the file"))
-    elif report.next is not None:
-        yield _next(report.next)
+    else:
+        yield _next(report)
 
 
 # ---------------------------------------------------------------------- pack
@@ -306,7 +316,7 @@ def _share(score: float, total: float) -> str:
 def _hanging(mark: Text, text: Text) -> RenderableType:
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=1)
-    table.add_column()
+    table.add_column(overflow="fold")
     table.add_row(mark, text)
     return Padding(table, (0, 0, 0, 1))
 

@@ -58,13 +58,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """How a student's file stands. `problem` says what stopped the file itself."""
+    """How a student's file stands. `problem` says what stopped the file itself, `stopped_at` where."""
 
     file: str
     assignment: str
     findings: tuple[Finding, ...]
     parts: Mapping[str, str]
     problem: str = ""
+    stopped_at: str = ""
     note: str = ""
     printed: str = ""
 
@@ -74,7 +75,7 @@ class Report:
 
     @property
     def all_passed(self) -> bool:
-        return all(finding.passed for finding in self.findings)
+        return not self.problem and all(finding.passed for finding in self.findings)
 
     @property
     def score(self) -> float:
@@ -107,7 +108,10 @@ class Report:
         for found in record["findings"]:
             place = Place(**found["place"]) if found["place"] else None
             findings.append(Finding(**{**found, "result": TestResult(**found["result"]), "place": place}))
-        kept = {name: record[name] for name in ("file", "assignment", "parts", "problem", "note", "printed")}
+        kept = {
+            name: record[name]
+            for name in ("file", "assignment", "parts", "problem", "stopped_at", "note", "printed")
+        }
         return cls(findings=tuple(findings), **kept)
 
 
@@ -135,6 +139,7 @@ def check_work(work: Work) -> Report:
         findings=tuple(examined),
         parts=parsed.part_titles(),
         problem=problem,
+        stopped_at=str(place or ""),
         note=_note(work),
         printed=clean(printed.getvalue(), PRINTED),
     )
@@ -178,7 +183,8 @@ class _Examination:
         if error is None:
             return Finding(skeleton, details)
         failure = explain(error, full=True, own=self._own)
-        result = _without_points(skeleton, failure.outcome, failure.message)
+        message = failure.message.replace(" in the submission.", " in your file.")
+        result = _without_points(skeleton, failure.outcome, message)
         missing = isinstance(error, MissingName)
         place = None if missing else place_of_frame(describe_error(error, self._own))
         return Finding(result, details, place, printed=clean(printed.getvalue(), PRINTED))
@@ -259,7 +265,8 @@ def place_of_frame(told: RemoteException) -> Place | None:
         return None
     frame = told.frames[-1]
     name, _, cell = frame.file.partition(" cell ")
-    return Place(name, frame.line, int(cell) if cell else None, frame.function)
+    function = "" if frame.function.startswith("<") else frame.function
+    return Place(name, frame.line, int(cell) if cell else None, function)
 
 
 def _stopped(errors: tuple[dict, ...]) -> tuple[str, Place | None]:

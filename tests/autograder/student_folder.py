@@ -1,0 +1,61 @@
+"""What a student of the tiny course has on their disk, and terminal sessions kept as text."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from autograder.authoring import build as building
+from autograder.course import load_course
+from tests.autograder.tiny_course import SOLUTION, write_tiny_course
+
+GOLDENS = Path(__file__).parent / "goldens"
+PICTURES = '''\
+from matplotlib.figure import Figure
+
+
+def a_row_of_sums(student):
+    """The sums climb like a staircase."""
+    figure = Figure(figsize=(2, 2))
+    figure.subplots().plot([student.add(n, 1) for n in range(3)])
+    return figure
+
+
+def pushes(student):
+    """The total only grows."""
+    figure = Figure(figsize=(2, 2))
+    total = student.Total()
+    figure.subplots().plot([total.push(n) for n in range(3)])
+    return figure
+
+
+PICTURES = {"add": [a_row_of_sums], "total": [pushes]}
+'''
+
+RIGHT = re.sub(r" *### (BEGIN|END) SOLUTION\n", "", SOLUTION)
+SUBTRACTS = RIGHT.replace("a + b", "a - b")
+FORGETS = RIGHT.replace("self.value = self.value + number", "self.value = number")
+
+
+def release(folder: Path) -> Path:
+    """Builds the tiny course in `folder`; returns what students receive of it."""
+    course = load_course(write_tiny_course(folder))
+    (course.root / "tests/assignments/01_adding/pictures.py").write_text(PICTURES)
+    building.build(course)
+    return course.root / "assignments"
+
+
+def copy_of(released: Path, folder: Path) -> Path:
+    """A student's own folder of the assignment 01_adding, inside `folder/assignments`."""
+    return Path(shutil.copytree(released, folder / "assignments")) / "01_adding"
+
+
+def same_as_golden(name: str, screen: str) -> None:
+    """Compare with the kept session; `AUTOGRADER_GOLDENS=write` keeps this one instead."""
+    golden = GOLDENS / f"{name}.txt"
+    screen = "\n".join(line.rstrip() for line in screen.splitlines()).strip() + "\n"
+    if os.environ.get("AUTOGRADER_GOLDENS") == "write":
+        golden.write_text(screen, "utf-8")
+    assert screen == golden.read_text("utf-8"), f"{name} looks different; see {golden}"

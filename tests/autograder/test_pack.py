@@ -1,0 +1,107 @@
+"""The archive to hand in is one that the grader reads."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder import cli
+from autograder.course import load_course
+from autograder.pack import pack
+from autograder.records import Refused
+from autograder.submissions import find_submissions
+from autograder.work import find_work
+from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, release, same_as_golden
+from tests.autograder.tiny_course import write_tiny_course
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release(tmp_path_factory.mktemp("course"))
+
+
+@pytest.fixture
+def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = copy_of(released, tmp_path)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "adding.py").write_text(text, "utf-8")
+
+
+def test_the_grader_reads_what_was_packed(folder: Path, tmp_path: Path) -> None:
+    write(folder, RIGHT)
+    packed = pack(find_work("."), tmp_path)
+    course = load_course(write_tiny_course(tmp_path / "instructor"))
+    handed_in = tmp_path / "class" / "ada" / packed.archive.name
+    handed_in.parent.mkdir(parents=True)
+    packed.archive.rename(handed_in)
+    (submission,) = find_submissions(handed_in.parent.parent, course)
+    assert (submission.student, submission.assignment, submission.problem) == ("ada", "01_adding", None)
+    assert [(file.name, file.text) for file in submission.files] == [("adding.py", RIGHT)]
+
+
+def test_packing_looks_as_it_should_and_never_overwrites(folder: Path) -> None:
+    screens = []
+    for text in (SUBTRACTS, SUBTRACTS, RIGHT):
+        write(folder, text)
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(cli.app, ["pack"])
+        assert result.exit_code == 0
+        screens.append(result.output)
+    same_as_golden("pack", "\n$\n".join(screens))
+    archives = sorted(folder.glob("*.zip"))
+    assert [archive.name for archive in archives] == ["01_adding-2.zip", "01_adding.zip"]
+    for archive, text in zip(archives, (RIGHT, SUBTRACTS)):
+        with zipfile.ZipFile(archive) as opened:
+            assert {name: opened.read(name).decode() for name in opened.namelist()} == {
+                "01_adding/adding.py": text
+            }
+
+
+def test_a_second_archive_is_still_read(folder: Path, tmp_path: Path) -> None:
+    course = load_course(write_tiny_course(tmp_path / "instructor"))
+    for text in (SUBTRACTS, RIGHT):
+        write(folder, text)
+        packed = pack(find_work("."), folder)
+    assert packed.archive.name == "01_adding-2.zip"
+    (submission,) = find_submissions(packed.archive, course)
+    assert (submission.assignment, submission.problem) == ("01_adding", None)
+
+
+def test_a_copied_file_and_a_renamed_folder_get_their_right_names(folder: Path, tmp_path: Path) -> None:
+    (folder / "adding.py").rename(folder / "adding (1).py")
+    folder = folder.rename(folder.with_name("homework"))
+    packed = pack(find_work(folder / "adding (1).py"), tmp_path)
+    assert (packed.archive.name, packed.file.name) == ("01_adding.zip", "adding.py")
+
+
+def test_a_notebook_is_packed_as_one(folder: Path) -> None:
+    packed = pack(find_work("adding.ipynb"), folder)
+    assert packed.file.name == "adding.ipynb"
+
+
+def test_what_the_grader_would_refuse_is_not_left_behind(folder: Path) -> None:
+    write(folder, "#" * (5 << 20))
+    with pytest.raises(Refused, match="The grader would not take this: .*adding.py"):
+        pack(find_work("adding.py"), folder)
+    assert list(folder.glob("*.zip")) == []
+
+
+def test_without_a_name_there_is_a_sentence(folder: Path) -> None:
+    (folder / "hints.json").unlink()
+    folder = folder.rename(folder.with_name("homework"))
+    with pytest.raises(Refused, match="homework should be called like the assignment"):
+        pack(find_work(folder), folder)
+    folder = folder.rename(folder.with_name("x_adding"))
+    with pytest.raises(Refused, match="x_adding should be called like the assignment, for example 03_adding"):
+        pack(find_work(folder), folder)
+
+
+def test_no_folder_is_a_sentence(folder: Path) -> None:
+    result = CliRunner().invoke(cli.app, ["pack", "--output", "nowhere"])
+    assert result.exit_code == 2 and "There is no folder nowhere." in result.output

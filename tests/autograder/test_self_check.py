@@ -1,0 +1,363 @@
+"""A student's own check: sentences, places, hints, pictures and progress, as the student sees them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+from typer.testing import CliRunner
+
+from autograder import apart, cli
+from autograder.apart import GivenUp, Unfinished, run_apart
+from autograder.hints import next_hint
+from autograder.records import Refused
+from autograder.self_check import Report, check_target
+from autograder.work import Text, find_work, find_works
+from tests.autograder.student_folder import (
+    FORGETS,
+    RIGHT,
+    SUBTRACTS,
+    copy_of,
+    release,
+    same_as_golden,
+)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release(tmp_path_factory.mktemp("course"))
+
+
+@pytest.fixture
+def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A student's folder of the assignment, and the student is in it."""
+    folder = copy_of(released, tmp_path)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(cli.app, list(arguments))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def write(folder: Path, text: str) -> None:
+    (folder / "adding.py").write_text(text, "utf-8")
+
+
+def test_modules_are_reloaded(folder: Path) -> None:
+    """Two checks in one process see two files, of the student and of the tests."""
+    write(folder, RIGHT)
+    assert check_target(folder).all_passed
+    write(folder, SUBTRACTS)
+    tests = folder / "test_adding.py"
+    tests.write_text(tests.read_text().replace("5,", "-1,"))
+    assert check_target(folder).all_passed
+
+
+# -- screens ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("check_stub", None, 1),
+        ("check_right", RIGHT, 0),
+        ("check_mistake", SUBTRACTS, 1),
+        ("check_wrong", RIGHT.replace("a + b", "[a, b]"), 1),
+        ("check_error", RIGHT.replace("a + b", "print('a is', a) or a + c"), 1),
+        ("check_syntax_error", RIGHT.replace("return together", "return together)"), 1),
+        ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 1),
+        ("check_unfinished", RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"), 1),
+        ("check_empty", "", 1),
+    ],
+)
+def test_check_looks_as_it_should(folder: Path, name: str, text: str | None, code: int) -> None:
+    if text is not None:
+        write(folder, text)
+    found, screen = run("check")
+    same_as_golden(name, screen)
+    assert found == code
+
+
+def test_check_of_a_notebook(folder: Path) -> None:
+    """Its magics and its own check cells do nothing; a place is a cell and a line."""
+    notebook = nbformat.read(folder / "adding.ipynb", as_version=4)
+    for cell in notebook.cells:
+        cell.source = cell.source.replace(
+            'raise NotImplementedError("add is not written yet.")', "return a - b"
+        )
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%matplotlib inline\n!ls\nprint('hello')"))
+    nbformat.write(notebook, folder / "adding.ipynb")
+    before = sys.modules.get("autograder.notebook")
+    code, screen = run("check")
+    assert sys.modules.get("autograder.notebook") is before
+    same_as_golden("check_notebook", screen)
+    assert code == 1
+
+
+def test_check_with_pictures(folder: Path) -> None:
+    write(
+        folder,
+        SUBTRACTS.replace(
+            "if number < 0", "raise NotImplementedError('Total.push is not written yet.')\n        if 1"
+        ),
+    )
+    (folder / "pictures").mkdir()
+    (folder / "pictures" / "total_pushes.png").write_text("an older picture")
+    _, screen = run("check", "--picture")
+    same_as_golden("check_pictures", screen)
+    drawn = (folder / "pictures" / "add_a_row_of_sums.png").read_bytes()
+    assert drawn.startswith(b"\x89PNG") and not (folder / "pictures" / "total_pushes.png").exists()
+
+
+def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = folder.parent / "02_more"
+    other.mkdir()
+    for file in ("adding.py", "test_adding.py"):
+        (other / file.replace("adding", "more")).write_text((folder / file).read_text())
+    (other / "more.py").write_text("while True:\n    pass\n")
+    write(folder, FORGETS)
+    monkeypatch.setattr("autograder.progress.SECONDS", 4.0)
+    monkeypatch.chdir(folder.parent.parent)
+    code, screen = run("check")
+    same_as_golden("check_course", screen)
+    assert code == 1
+    assert run("progress") == (0, screen)
+    monkeypatch.chdir(folder)
+    assert run("progress") == (0, screen), "in an assignment's folder, too, it is about the course"
+
+
+def test_hints_come_one_at_a_time_and_never_hold_code(folder: Path) -> None:
+    write(folder, SUBTRACTS)
+    screens = []
+    for options in ([], [], [], [], [], ["--again"]):
+        code, screen = run("hint", "01_adding", *options)
+        assert code == 0
+        screens.append(screen)
+    same_as_golden("hint", "\n$\n".join(screens))
+    assert screens[0] == screens[-1]
+    assert not any(
+        line.strip() in screen for screen in screens for line in RIGHT.splitlines() if "together =" in line
+    )
+    assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["hints.json"]
+
+
+def test_another_failure_of_the_same_test_begins_with_its_first_hint(folder: Path) -> None:
+    write(folder, SUBTRACTS)
+    for number in (1, 2):
+        found = next_hint(find_work(folder), check_target(folder))
+        assert found is not None and found.number == number
+    write(folder, RIGHT.replace("a + b", "a * b"))
+    found = next_hint(find_work(folder), check_target(folder))
+    assert found is not None and found.number == 1
+
+
+def test_a_damaged_memory_of_hints_begins_again(folder: Path) -> None:
+    (folder / ".autograder").mkdir()
+    (folder / ".autograder" / "hints.json").write_text("[oh no")
+    assert "Hint 1 of" in run("hint")[1]
+
+
+def test_what_stops_the_file_is_hinted_at_first(folder: Path) -> None:
+    write(folder, RIGHT + "\n1 / 0\n")
+    assert "What Python says" in run("hint")[1] and "division by zero" in run("hint", "--again")[1]
+    assert "adding.py:45" in run("hint")[1]
+
+
+def test_right_answers_need_no_hint(folder: Path) -> None:
+    write(folder, RIGHT)
+    assert run("hint") == (0, "Every visible test passes: no hint is needed.\n")
+
+
+# -- finding the work -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "target", [".", "01_adding", "adding", "01", "adding.py", "adding.ipynb", "../01_adding"]
+)
+def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
+    work = find_work(target)
+    assert (work.name, work.stem, work.title) == ("01_adding", "adding", "Adding")
+    assert work.file.suffix == (".ipynb" if target.endswith("ipynb") else ".py")
+
+
+def test_work_is_found_from_above_and_with_a_copied_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, RIGHT)
+    (folder / "adding.py").rename(folder / "adding (1).py")
+    assert check_target("adding (1).py").all_passed
+    monkeypatch.chdir(folder.parent.parent)
+    assert find_work("01_adding").folder.samefile(folder)
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("nothing.py", "There is no file, folder or assignment 'nothing.py' here."),
+        ("hints.json", "hints.json is neither a .py file nor a notebook."),
+        ("test_adding.py", "test_adding.py holds the tests. Name your own file, adding.py."),
+        ("/", "There is no assignment in /."),
+    ],
+)
+def test_what_cannot_be_checked_is_a_sentence(folder: Path, target: str, sentence: str) -> None:
+    code, screen = run("check", target)
+    assert code == 2 and sentence in " ".join(screen.split())
+
+
+def test_a_misspelt_assignment_is_recognised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("02_more", "03_most"):
+        copy_of(folder.parent, folder.parent.parent / name)
+        (folder.parent.parent / name / "assignments" / "01_adding").rename(folder.parent / name)
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(Refused, match="02_mroe.*02_more"):
+        find_work("02_mroe")
+    with pytest.raises(Refused, match="several assignments here: 01_adding, 02_more, 03_most"):
+        find_work(".")
+    assert len(find_works(".")) == 3
+
+
+def test_unreadable_files_are_sentences(folder: Path) -> None:
+    (folder / "adding.py").write_bytes(b"caf\xe9")
+    assert run("check")[0] == 2
+    assert "adding.py is not UTF-8 text (byte 4)" in run("check")[1]
+    (folder / "adding.py").unlink()
+    (folder / "adding.ipynb").write_text("{")
+    assert "adding.ipynb is not a notebook that can be read" in run("check")[1]
+
+
+def test_the_file_that_is_further_counts(folder: Path) -> None:
+    text = (folder / "adding.ipynb").read_text()
+    (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh", 1))
+    assert find_work(".").file.name == "adding.ipynb"
+    write(folder, RIGHT)
+    assert find_work(".").file.name == "adding.py"
+    (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh"))
+    assert check_target(".").note == "adding.ipynb is complete, too. To check that one, name it."
+    late = time.time() + 60
+    os.utime(folder / "adding.ipynb", (late, late))
+    assert find_work(".").file.name == "adding.ipynb"
+
+
+def test_parts_of_a_file_that_cannot_be_parsed_are_left_out() -> None:
+    text = Text("# %% [markdown]\n# ## One\n# **Try** it\n# %%\ndef f(:\n", "x.py")
+    assert text.functions() == {} and text.section("f") is None
+    assert Text("no JSON", "x.ipynb").cells == []
+
+
+# -- the machinery ----------------------------------------------------------------------------------
+
+
+def test_reports_survive_the_way_to_another_process(folder: Path) -> None:
+    write(folder, SUBTRACTS)
+    report = check_target(folder)
+    assert Report.from_record(json.loads(json.dumps(report.as_record()))) == report
+
+
+def test_json_for_machines(folder: Path) -> None:
+    write(folder, SUBTRACTS)
+    code, screen = run("check", "--json")
+    record = json.loads(screen)
+    assert code == 1 and (record["score"], record["max_score"]) == (2.0, 3.0)
+    assert record["findings"][0]["result"]["mistake"] == "subtracts"
+
+
+def test_what_ends_its_process_is_a_sentence() -> None:
+    assert run_apart(lambda: {"a": 1}, 5) == {"a": 1}
+    with pytest.raises(Unfinished, match="exit code 3"):
+        run_apart(lambda: os._exit(3), 5)
+    with pytest.raises(Unfinished, match="more than 0.2 seconds"):
+        run_apart(lambda: time.sleep(60), 0.2)
+    with pytest.raises(GivenUp):
+        run_apart(lambda: time.sleep(60), 5, lambda: True)
+    with pytest.raises(Unfinished, match="ZeroDivisionError"):
+        run_apart(lambda: 1 / 0, 5)
+
+
+def refuse() -> None:
+    raise Refused("no")
+
+
+def test_refusals_come_through() -> None:
+    with pytest.raises(Refused, match="^no$"):
+        run_apart(refuse, 5)
+
+
+def test_a_loop_ends_with_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("autograder.self_check.SECONDS", 0.5)
+    write(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
+    looping = check_target(folder).findings[0]
+    assert (looping.result.outcome, looping.result.score) == ("timeout", 0)
+    write(folder, "while True:\n    pass\n")
+    sentence = r"Your file takes longer than 0\.5 seconds before any test begins in line [12]\."
+    assert re.fullmatch(sentence, check_target(folder).problem)
+
+
+def test_everything_works_where_nothing_can_be_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: no fork, no alarm clock."""
+    import signal
+
+    for module, names in ((os, ["fork"]), (signal, ["setitimer", "SIGALRM", "SIGKILL"])):
+        for name in names:
+            monkeypatch.delattr(module, name)
+    assert not apart.can_fork()
+    write(folder, SUBTRACTS)
+    assert run("check")[0] == 1
+    assert run("progress")[0] == 0
+    assert run("hint")[0] == 0
+    assert run("pack")[0] == 0
+
+
+UNIX_ONLY = """
+import sys
+class Nobody:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Nobody())
+for name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
+    sys.modules.pop(name, None)
+from autograder import cli
+sys.argv = ["autograder", *sys.argv[1:]]
+cli.main()
+"""
+
+
+def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
+    write(folder, RIGHT)
+    for command in ("check", "hint", "progress", "pack"):
+        done = subprocess.run(
+            [sys.executable, "-c", UNIX_ONLY, command], capture_output=True, text=True, cwd=folder
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_check_imports_nothing_needless(folder: Path) -> None:
+    """Half of the waiting would be for libraries that a check does not use."""
+    write(folder, SUBTRACTS)
+    code = (
+        "import sys; from autograder.self_check import check_target; check_target('.'); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
+    )
+    needless = {
+        "matplotlib",
+        "IPython",
+        "jupytext",
+        "nbformat",
+        "transformers",
+        "jinja2",
+        "hypothesis",
+        "pandas",
+    }
+    assert needless & set(done.stdout.split()) == set()

@@ -1,0 +1,248 @@
+"""Watching a file: in this process, behind a pseudo-terminal, and in a real terminal (tmux)."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from autograder.watch import Watch
+from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, release, same_as_golden
+
+COMMAND = "from autograder.cli import main; main()"
+PATIENCE = 60.0  # seconds for a busy machine; a quiet one needs one or two
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return release(tmp_path_factory.mktemp("course"))
+
+
+@pytest.fixture
+def folder(released: Path, tmp_path: Path) -> Path:
+    return copy_of(released, tmp_path)
+
+
+def write(folder: Path, text: str) -> None:
+    """Save as editors do: a new file in the old one's place."""
+    fresh = folder / "adding.py.new"
+    fresh.write_text(text, "utf-8")
+    fresh.replace(folder / "adding.py")
+
+
+class Session:
+    """A watch whose keys and clock are ours; `screen` is what was printed since the last look."""
+
+    def __init__(self, target: Path, seconds: float = 20.0) -> None:
+        self.keys: list[str] = []
+        self.output = io.StringIO()
+        console = Console(file=self.output, width=80, color_system=None, force_terminal=False)
+        self.watch = Watch(target, console, self._key, lambda: "10:31:07", seconds)
+
+    def _key(self, seconds: float) -> str:
+        return self.keys.pop(0) if self.keys else ""
+
+    def step(self, key: str = "") -> str:
+        if key:
+            self.keys.append(key)
+        self.goes_on = self.watch.step()
+        text = self.output.getvalue()
+        self.output.seek(0)
+        self.output.truncate()
+        return text
+
+
+def test_a_session_looks_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    session = Session(folder)
+    screens = ["first look", session.step()]
+    write(folder, SUBTRACTS)
+    screens += ["saved with a mistake", session.step()]
+    for key in "hhp":
+        screens += [f"key {key}", session.step(key)]
+    write(folder, RIGHT)
+    screens += ["saved, right", session.step(), "key h", session.step("h")]
+    same_as_golden("watch", "\n$ ".join(["", *screens]))
+    assert session.step() == "", "nothing was saved, nothing is said"
+    assert session.goes_on
+    session.step("q")
+    assert not session.goes_on
+
+
+def test_a_loop_and_a_crash_do_not_end_the_watch(folder: Path) -> None:
+    session = Session(folder, seconds=1.0)
+    write(folder, "while True:\n    pass\n")
+    assert "ran for more than 1 seconds and was stopped" in session.step()
+    write(folder, "import os\nos._exit(9)\n")
+    assert "Your code ended the process that ran it (exit code 9)." in session.step()
+    write(folder, "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
+    assert "(signal 15)" in session.step()
+    (folder / "adding.py").write_bytes(b"\xff")
+    assert "adding.py is not UTF-8 text" in session.step()
+    session.watch._seconds = 20.0
+    write(folder, RIGHT)
+    assert "Well done!" in session.step()
+
+
+def test_saving_during_a_check_begins_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(folder)
+    write(folder, "while True:\n    pass\n")
+    stamps = []
+
+    def saved_meanwhile() -> bool:
+        stamps.append(1)
+        if len(stamps) == 3:
+            write(folder, RIGHT)
+        return original()
+
+    original = session.watch._changed
+    monkeypatch.setattr(session.watch, "_changed", saved_meanwhile)
+    assert session.step() == "Checking …\n"
+    assert "Well done!" in session.step()
+
+
+def test_a_file_that_is_gone_for_a_moment_is_waited_for(folder: Path) -> None:
+    session = Session(folder)
+    session.step()
+    (folder / "adding.py").rename(folder / "elsewhere")
+    assert session.step() == ""
+    (folder / "elsewhere").rename(folder / "adding.py")
+    session.step()
+    write(folder, RIGHT)
+    assert "Well done!" in session.step()
+
+
+def test_the_tests_are_watched_too(folder: Path) -> None:
+    write(folder, SUBTRACTS)
+    session = Session(folder)
+    assert "1 of 2 tests pass" in session.step()
+    tests = folder / "test_adding.py"
+    tests.write_text(tests.read_text().replace("5,", "-1,"))
+    assert "Well done!" in session.step()
+
+
+def test_it_works_where_nothing_can_be_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    write(folder, SUBTRACTS)
+    session = Session(folder)
+    assert "Do two heaps become smaller" in session.step()
+    write(folder, RIGHT)
+    assert "Well done!" in session.step()
+    assert "a_row_of_sums.png" in session.step("p")
+
+
+def test_a_verdict_comes_in_well_under_a_second(folder: Path) -> None:
+    """Measured in processor time of the child, since other work may share this machine."""
+    session = Session(folder)
+    session.step()
+    costs = []
+    for text in (RIGHT, SUBTRACTS, RIGHT):
+        write(folder, text)
+        before = os.times()
+        session.step()
+        after = os.times()
+        costs.append(sum(after[:4]) - sum(before[:4]))
+    assert min(costs) < 0.5, costs
+
+
+# -- terminals --------------------------------------------------------------------------------------
+
+
+def wait_for(look: Callable[[], str], wanted: str) -> str:
+    """What is on the screen once `wanted` is."""
+    deadline = time.monotonic() + PATIENCE
+    while wanted not in (screen := look()):
+        assert time.monotonic() < deadline, f"{wanted!r} never came:\n{screen}"
+        time.sleep(0.05)
+    return screen
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals.")
+def test_a_pseudo_terminal(folder: Path) -> None:
+    import pty
+    import termios
+
+    leader, follower = pty.openpty()
+    before = termios.tcgetattr(follower)
+    child = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "watch"],
+        cwd=folder, stdin=follower, stdout=follower, stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "40"},
+    )  # fmt: skip
+    seen = ""
+
+    def look() -> str:
+        nonlocal seen
+        while select.select([leader], [], [], 0)[0]:
+            seen += os.read(leader, 1 << 16).decode("utf-8", "replace")
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
+
+    def after(action: Callable[[], object], wanted: str) -> None:
+        nonlocal seen
+        seen = ""
+        action()
+        wait_for(look, wanted)
+
+    try:
+        wait_for(look, "q quit")
+        after(lambda: write(folder, SUBTRACTS), "Do two heaps become smaller")
+        after(lambda: os.write(leader, b"h"), "Hint 1 of 4")
+        after(lambda: os.write(leader, b"H"), "Hint 2 of 4")
+        after(lambda: write(folder, RIGHT), "Well done!")
+        os.write(leader, b"q")
+        assert child.wait(PATIENCE) == 0
+        assert termios.tcgetattr(follower) == before, "the terminal is left as it was found"
+    finally:
+        child.kill()
+        child.wait()
+        os.close(leader)
+        os.close(follower)
+
+
+@pytest.fixture
+def tmux(folder: Path) -> Iterator[Callable[..., str]]:
+    if shutil.which("tmux") is None:
+        pytest.skip("There is no tmux here; the pseudo-terminal above stands for it.")
+    server = f"autograder-{os.getpid()}"
+
+    def call(*arguments: str) -> str:
+        done = subprocess.run(["tmux", "-L", server, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    command = f"cd '{folder}' && '{sys.executable}' -c '{COMMAND}' watch; echo left with $?; read line"
+    call("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", command)
+    try:
+        yield call
+    finally:
+        subprocess.run(["tmux", "-L", server, "kill-server"], capture_output=True, check=False)
+
+
+def test_a_real_terminal(folder: Path, tmux: Callable[..., str]) -> None:
+    """Eighty by twenty-four: everything that matters fits on the screen."""
+
+    def look() -> str:
+        return tmux("capture-pane", "-p")
+
+    wait_for(look, "Next: write `add`")
+    write(folder, SUBTRACTS)
+    screen = wait_for(look, "Do two heaps become smaller")
+    assert screen.startswith("01_adding · adding.py"), "the screen was cleared"
+    assert "Part 1 · Two numbers" in screen and "q quit" in screen
+    tmux("send-keys", "h")
+    wait_for(look, "Hint 1 of 4")
+    tmux("send-keys", "p")
+    assert "The sums climb like a staircase." in wait_for(look, "add_a_row_of_sums.png")
+    write(folder, RIGHT)
+    wait_for(look, "Well done!")
+    tmux("send-keys", "q")
+    wait_for(look, "left with 0")
