@@ -7,9 +7,11 @@ the tests itself.
 from __future__ import annotations
 
 import ast
-import html
 import importlib.util
+import io
 import linecache
+import os
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -17,9 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder import verdict
 from autograder.records import TestResult
 
-_MARKS = {"passed": "✓", "skipped": "·"}
+_EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
+_seen: dict[str, Verdict] = {}  # the latest verdict of each part in this session
+
+
+class NotGradedHere(Exception):
+    """nbgrader executes this notebook by itself, in a kernel that nothing protects; no score may come of that."""
 
 
 @dataclass(frozen=True)
@@ -29,28 +37,43 @@ class Verdict:
     part: str
     results: tuple[TestResult, ...] = ()
     problem: str = ""
+    progress: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.results) and all(result.outcome == "passed" for result in self.results)
 
     def __repr__(self) -> str:
-        if self.problem:
-            return self.problem
-        return "\n".join([*map(_line, self.results), self._summary()])
+        return verdict.as_text(self._heading(), self.results, foot=self.progress)
 
     def _repr_html_(self) -> str:
-        if self.problem:
-            return f"<p>{html.escape(self.problem)}</p>"
-        rows = "".join(map(_row, self.results))
-        return f'<div role="status"><ul style="list-style:none;padding-left:0">{rows}</ul><p>{self._summary()}</p></div>'
+        return verdict.as_html(self._heading(), self.results, foot=self.progress)
 
-    def _summary(self) -> str:
+    def _heading(self) -> str:
+        if self.problem:
+            return self.problem
         score = sum(result.score for result in self.results)
         total = sum(result.max_score for result in self.results)
-        if all(result.outcome == "passed" for result in self.results):
+        if self.passed:
             return f"All visible tests of this part pass: {score:g} of {total:g} points."
         return f"{score:g} of {total:g} visible points of this part so far."
 
 
-def check(part: str) -> Verdict:
-    """Run the visible tests of one part against what this notebook has defined."""
+def check(part: str) -> Any:
+    """Run the visible tests of one part against what this notebook has defined.
+
+    Raises NotGradedHere when nbgrader would take the answer for a score.
+    """
+    execution = os.environ.get(_EXECUTION)
+    if execution == "autograde":
+        raise NotGradedHere(
+            "Grade with this course's nbgrader_config.py, or with `autograder grade`: they use the sandbox."
+        )
+    shown = _verdict(part)
+    return _for_validation(shown) if execution == "validate" else shown
+
+
+def _verdict(part: str) -> Verdict:
     test_file = _test_file(part)
     if test_file is None:
         here = Path.cwd()
@@ -64,7 +87,31 @@ def check(part: str) -> Verdict:
     space = _notebook_space()
     scene = Scene(LocalStudent(_module(space)), None, uses_in(_living_text(space), "notebook.py"))
     results = check_student(scene, test_file, lambda step: step.f_globals is space, part)
-    return Verdict(part, results)
+    _seen[part] = Verdict(part, results)
+    return Verdict(part, results, progress=_progress(test_file))
+
+
+def _for_validation(shown: Verdict) -> float | None:
+    """What `nbgrader validate` understands: a score below the maximum when something fails."""
+    from IPython.display import display
+
+    display(shown)
+    return None if shown.passed else 0.0
+
+
+def _progress(test_file: Path) -> str:
+    """All parts of the assignment, as far as this session has checked them; nothing when there is only one."""
+    parts = list(dict.fromkeys(re.findall(r'part\("(\w+)"\)', test_file.read_text("utf-8"))))
+    if len(parts) < 2:
+        return ""
+    return "Parts: " + " · ".join(f"{part.replace('_', ' ')} {_state(part)}" for part in parts)
+
+
+def _state(part: str) -> str:
+    seen = _seen.get(part)
+    if seen is None:
+        return "–"
+    return "✓" if seen.passed else f"{sum(r.outcome == 'passed' for r in seen.results)}/{len(seen.results)}"
 
 
 def picture(part: str) -> Any:
@@ -76,13 +123,24 @@ def picture(part: str) -> Any:
     student = LocalStudent(_module(_notebook_space()))
     for draw in _pictures(part):
         try:
-            display(draw(student))
+            display(_image(draw(student), _caption(draw)))
         except Exception as error:  # the student's unfinished code
             unfinished = isinstance(error, NotImplementedError)
             reason = str(error) if unfinished else f"{type(error).__name__}: {error}"
             print(f"The picture “{draw.__name__.replace('_', ' ')}” cannot be drawn yet: {reason}")
         else:
             print(_caption(draw))
+
+
+def _image(figure: Any, caption: str) -> Any:
+    """A figure as an image with its text for those who cannot see it; anything else as it is."""
+    if not hasattr(figure, "savefig"):
+        return figure
+    from IPython.display import Image
+
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
+    return Image(data=file.getvalue(), alt=caption)
 
 
 def _pictures(part: str) -> list[Callable[[Any], Any]]:
@@ -143,16 +201,3 @@ def _cell_of(value: Any) -> str | None:
     if isinstance(value, types.FunctionType) and value.__module__ == "__main__":
         return value.__code__.co_filename
     return None
-
-
-def _line(result: TestResult) -> str:
-    mark = _MARKS.get(result.outcome, "✗")
-    message = "" if result.outcome == "skipped" or not result.message else f"\n    {result.message}"
-    return f"{mark} {result.title}{message}"
-
-
-def _row(result: TestResult) -> str:
-    mark = _MARKS.get(result.outcome, "✗")
-    message = "" if result.outcome == "skipped" or not result.message else html.escape(result.message)
-    told = f'<br><span style="white-space:pre-wrap">{message}</span>' if message else ""
-    return f"<li>{mark} {html.escape(result.title)}{told}</li>"

@@ -46,8 +46,8 @@ class GradedExporter(NotebookExporter):
 
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
-        self.converter: Any = kwargs.get("parent")
-        self.folder = self.converter.coursedir
+        converter: Any = kwargs.get("parent")
+        self.converter, self.folder = converter, converter.coursedir
         self.course, self.assignment = open_course(self.converter)
         self.release = _release(self.converter, self.course, self.assignment)
         self._check_gradebook()

@@ -1,0 +1,125 @@
+"""What students receive, in a real kernel: runs from top to bottom, answers in sentences, never with a traceback."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from autograder.authoring.build import to_notebook
+from autograder.authoring.mistakes import Mistake, load_mistakes
+from autograder.course import load_course
+from tests.autograder.nbgrader.classroom import (
+    ROOT,
+    Classroom,
+    edited,
+    real_classroom,
+    test_cells,
+    tiny_classroom,
+)
+
+COURSE = load_course(ROOT)
+NAME, MISTAKE = "03_masked_heads", "mask_one_late"
+READY = [assignment for assignment in COURSE.assignments if COURSE.notebook_file(assignment).is_file()]
+
+
+def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
+    """The notebooks after all their cells were run, one after another in one kernel that forgets in between."""
+    cells = []
+    for notebook, folder in work:
+        forget = f"%reset -f\nimport os\nos.chdir({str(folder)!r})\nimport autograder.notebook as n\nn._seen.clear()"
+        cells += [nbformat.v4.new_code_cell(forget), *notebook.cells]
+    together = nbformat.v4.new_notebook(cells=cells)
+    done = NotebookClient(together, timeout=120, allow_errors=True, kernel_name="python3").execute().cells
+    for notebook, _ in work:
+        assert not [output for output in done.pop(0).outputs if output.output_type == "error"]
+        notebook.cells = [done.pop(0) for _ in notebook.cells]
+    return [notebook for notebook, _ in work]
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
+    """Every assignment's notebook as released; one that is right, and one with a known mistake."""
+    room = real_classroom(tmp_path_factory.mktemp("room"), NAME)
+    here = room.course.release_folder(room.assignment)
+    work = {
+        "right": (room.solution(), here),
+        MISTAKE: (to_notebook(room.assignment, mistake_of(room).source), here),
+    }
+    for assignment in READY:
+        folder = tmp_path_factory.mktemp(assignment.name)
+        shutil.copytree(COURSE.release_folder(assignment), folder, dirs_exist_ok=True)
+        work[assignment.name] = nbformat.read(COURSE.notebook_file(assignment), as_version=4), folder
+    return dict(zip(work, run_all(list(work.values())), strict=True))
+
+
+def mistake_of(room: Classroom) -> Mistake:
+    return next(m for m in load_mistakes(room.course, room.assignment) if m.id == MISTAKE)
+
+
+def outputs(notebook: NotebookNode) -> list[NotebookNode]:
+    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
+
+
+def said(notebook: NotebookNode) -> str:
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook)
+    )
+
+
+@pytest.mark.parametrize("name", [assignment.name for assignment in READY])
+def test_stub_runs_from_top_to_bottom(executed, name):
+    notebook = executed[name]
+    assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
+    assert "Traceback" not in said(notebook)
+    for cell in test_cells(notebook):
+        (verdict,) = cell.outputs
+        assert "not written yet" in verdict.data["text/html"]
+        assert re.search(r"0 of [\d.]+ visible points", verdict.data["text/plain"])
+
+
+def test_solution_passes_and_draws(executed):
+    notebook = executed["right"]
+    assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
+    for cell in test_cells(notebook):
+        assert "All visible tests of this part pass" in cell.outputs[0].data["text/plain"]
+    assert "Parts: mask ✓ · attention ✓ · head ✓" in said(notebook)
+    assert sum("image/png" in output.get("data", {}) for output in outputs(notebook)) >= 3
+
+
+def test_known_mistake_has_its_question(executed, tmp_path):
+    assert mistake_of(real_classroom(tmp_path, NAME)).hint in said(executed[MISTAKE])
+
+
+def test_nbgrader_validate_tells_finished_from_unfinished(tmp_path):
+    room = tiny_classroom(tmp_path)
+    for name, notebook in {"stub": room.stub(), "right": room.solution()}.items():
+        place = room.course.release_folder(room.assignment) / f"{name}.ipynb"
+        nbformat.write(notebook, place)
+    folder = f"assignments/{room.name}"
+    assert "FAILED ON 2 CELL(S)" in room.nbgrader("validate", f"{folder}/stub.ipynb")
+    assert "Success!" in room.nbgrader("validate", f"{folder}/right.ipynb")
+
+
+def test_without_our_settings_nothing_is_a_full_score(tmp_path):
+    """nbgrader's own kernel would take a verdict for full marks; the cell refuses instead."""
+    room = tiny_classroom(tmp_path)
+    room.nbgrader("generate_assignment", room.name)
+    own = "['nbgrader.preprocessors.Execute', 'nbgrader.preprocessors.SaveAutoGrades']"
+    config = tmp_path / "nbgrader_config.py"
+    config.write_text(
+        config.read_text()
+        + "from nbconvert.exporters import NotebookExporter\n"
+        + f"c.Autograde.exporter_class = NotebookExporter\nc.Autograde.autograde_preprocessors = {own}\n"
+    )
+    room.hand_in("ada", edited(room.stub(), lambda notebook: None))
+    room.nbgrader("autograde", room.name)
+    assert room.gradebook_scores() == {"ada": {"add": 0.0, "total": 0.0}}

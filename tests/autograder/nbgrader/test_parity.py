@@ -1,0 +1,58 @@
+"""`nbgrader autograde` and `autograder grade` give the same score for every part of every submission.
+
+A made-up class of 30 and a sample of the known mistakes and other right answers of one assignment, graded twice from
+nothing. All mistakes and all other right answers of all assignments take some minutes:
+
+    AUTOGRADER_PARITY=all python -m pytest tests/autograder/nbgrader/test_parity.py
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+
+from autograder.authoring.build import to_notebook
+from autograder.authoring.demo import write_demo
+from autograder.authoring.mistakes import load_alternatives, load_mistakes
+from autograder.course import load_course
+from tests.autograder.nbgrader.classroom import ROOT, Classroom, real_classroom
+
+ALL = os.environ.get("AUTOGRADER_PARITY") == "all"
+NAMES = [assignment.name for assignment in load_course(ROOT).assignments] if ALL else ["03_masked_heads"]
+EVERY = 1 if ALL else 5
+
+
+def hand_in_known_answers(room: Classroom) -> int:
+    """Every mistake (or each fifth) as a notebook, every other right answer as a `.py`."""
+    mistakes = load_mistakes(room.course, room.assignment)[::EVERY]
+    alternatives = load_alternatives(room.course, room.assignment)[::EVERY]
+    for mistake in mistakes:
+        room.hand_in(f"mistake-{mistake.id}", to_notebook(room.assignment, mistake.source))
+    for name, text in alternatives:
+        room.hand_in(f"right-{Path(name).stem}", text, f"{room.stem}.py")
+    return len(mistakes) + len(alternatives)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_ways_give_the_same_scores(tmp_path: Path, name: str) -> None:
+    room = real_classroom(tmp_path, name)
+    write_demo(room.course, tmp_path / "demo", students=30, seed=7, assignments=[name])
+    shutil.copytree(tmp_path / "demo", tmp_path / "submitted")
+    known = hand_in_known_answers(room)
+    room.nbgrader("generate_assignment", name)
+    room.nbgrader("autograde", name)
+    room.autograder("grade", "submitted", "--assignment", name, "--output", "second")
+    ours, theirs = room.journal_scores("second"), room.gradebook_scores()
+    assert theirs == ours
+    assert len(ours) >= known + 25
+    assert len({tuple(parts.values()) for parts in ours.values()}) > 5
+    for student, parts in ours.items():
+        if student.startswith("right-"):
+            assert sum(parts.values()) == room.assignment.points
+        if student.startswith("mistake-"):
+            assert sum(parts.values()) < room.assignment.points
