@@ -15,7 +15,7 @@ import socket
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from torch import nn
 from autograder.sandbox import source
 from autograder.student import wire
 from autograder.student.errors import MIRRORED
+from autograder.student.inventory import Inventory
 from autograder.student.tree import mapped
 
 _REHEARSAL = """
@@ -108,6 +109,16 @@ class TestCallable(nn.Module):
 
     def _call(self, path: list[str], args: tuple, kwargs: dict) -> Any:
         return self._server.link.call_back(self._number, path, args, kwargs)
+
+
+class State:
+    """What a call might change in a module: values, which parameters want gradients, modes of training."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        inventory = Inventory(module)
+        self.values = {name: t.detach().clone() for name, t in inventory.tensors.items()}
+        self.flags, self.modes = inventory.flags(), inventory.modes()
 
 
 class Server:
@@ -197,7 +208,7 @@ class Server:
         generators: list[torch.Generator] = []
         args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
         before = [tensor.detach().clone() for tensor in tensors]
-        watched = [(number, self.objects[number], self.state(self.objects[number])) for number in modules]
+        watched = [(number, State(self.objects[number])) for number in modules]
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
         outputs = _tensors(result)
@@ -205,7 +216,7 @@ class Server:
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
             sources = [tensors[i] for i in wanted]
-            sources += [p for _, module, _ in watched for p in _parameters(module)]
+            sources += [p for _, state in watched for p in Inventory(state.module).parameters.values()]
             self.graphs[self.calls] = (outputs, sources)
             if len(self.graphs) > MAX_GRAPHS:
                 self.graphs.pop(next(iter(self.graphs)))
@@ -216,9 +227,7 @@ class Server:
             "mutated": [
                 [i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)
             ],
-            "modules": [
-                [number, change] for number, module, old in watched if (change := self.change(module, old))
-            ],
+            "modules": [[number, change] for number, state in watched if (change := self.change(state))],
             "generators": generators,
         }
 
@@ -238,7 +247,7 @@ class Server:
         )
         return [next(found) if source.requires_grad else None for source in sources]
 
-    def prepare(self, value: Any, tensors: list, generators: list, wanted: set[int]) -> Any:
+    def prepare(self, value: Any, tensors: list, generators: list, wanted: Collection[int]) -> Any:
         """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
 
         def own(leaf: Any) -> Any:
@@ -271,28 +280,23 @@ class Server:
 
     # ------------------------------------------------------------------ state of modules
 
-    def state(self, module: nn.Module) -> tuple[dict, dict, dict]:
-        """What a call might change: tensors by name, which of them want gradients, and modes of training."""
-        now = _named_tensors(module)
-        return {name: t.detach().clone() for name, t in now.items()}, _flags(now), _modes(module)
-
-    def change(self, module: nn.Module, old: tuple[dict, dict, dict]) -> Any:
+    def change(self, old: State) -> Any:
         """What a call did change, or None: new values, or a whole description where names came or went."""
-        tensors, flags, modes = old
-        now = _named_tensors(module)
-        if now.keys() != tensors.keys():
-            return {"description": self.describe(module)}
-        values = {name: t.detach() for name, t in now.items() if _changed(t, tensors[name])}
-        new_flags, new_modes = _flags(now), _modes(module)
-        if not values and (new_flags, new_modes) == (flags, modes):
+        now = Inventory(old.module)
+        tensors, flags, modes = now.tensors, now.flags(), now.modes()
+        if tensors.keys() != old.values.keys() or flags.keys() != old.flags.keys():
+            return {"description": self.describe(old.module)}
+        values = {name: t.detach() for name, t in tensors.items() if _changed(t, old.values[name])}
+        if not values and (flags, modes) == (old.flags, old.modes):
             return None
-        changed_flags = {name: flag for name, flag in new_flags.items() if flag != flags[name]}
-        return {"values": values, "flags": changed_flags, "modes": new_modes if new_modes != modes else {}}
+        changed_flags = {name: flag for name, flag in flags.items() if flag != old.flags[name]}
+        return {"values": values, "flags": changed_flags, "modes": modes if modes != old.modes else {}}
 
     def apply_sync(self, sync: list) -> None:
         for handle, values, requires_grad, modes in sync:
             module = self.objects[handle.number]
-            own = _named_tensors(module)
+            inventory = Inventory(module)
+            own = inventory.tensors
             for name, value in values.items():
                 _assign(own[name], value)
             for name, flag in requires_grad.items():
@@ -300,7 +304,7 @@ class Server:
             if len(set(modes.values())) == 1 and "" in modes:
                 module.train(modes[""])
             elif modes:
-                for name, sub in _own_parts(module):
+                for name, sub in inventory.own:
                     sub.training = modes[name]
 
     # ------------------------------------------------------------------ describing objects
@@ -330,20 +334,20 @@ class Server:
             known = first.setdefault(id(tensor), name)
             return tensor.detach() if known == name else known  # tied: the name says enough
 
-        parts = _own_parts(value)
+        inventory = Inventory(value)
         return {
             "kind": "module",
             "type": type(value).__name__,
-            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in _held(parts, "_parameters")],
-            "buffers": [[n, once(n, b), persistent] for n, b, persistent in _held(parts, "_buffers")],
+            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in inventory.all("_parameters")],
+            "buffers": [[n, once(n, b), persistent] for n, b, persistent in inventory.all("_buffers")],
             "modules": [
                 [name, type(sub).__name__, _torch_base(sub), bool(sub.training), known]
-                for name, sub, known in _parts(value)
+                for name, sub, known in inventory.parts
             ],
         }
 
     def describe_error(self, error: BaseException) -> dict:
-        frames = [
+        frames: list[list[Any]] = [
             [
                 step.f_code.co_filename,
                 line,
@@ -437,62 +441,6 @@ def _flush() -> None:
             stream.flush()
         except (OSError, ValueError, AttributeError):
             continue  # the student closed it, or its file is full
-
-
-def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
-    """(name, module, first name of the same module) of a module and all inside it, in PyTorch's order.
-
-    Read from PyTorch's own books: the student may have overridden `parameters`, `state_dict` and the like.
-    """
-    first: dict[int, str] = {}
-    found, waiting = [], [("", module)]
-    while waiting:
-        name, part = waiting.pop()
-        known = first.setdefault(id(part), name)
-        found.append((name, part, known))
-        if known == name:
-            inside = [(f"{name}.{key}" if name else key, sub) for key, sub in _book(part, "_modules")]
-            waiting.extend(reversed(inside))
-    return found
-
-
-def _own_parts(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    """Each module once, by its first name."""
-    return [(name, part) for name, part, known in _parts(module) if known == name]
-
-
-def _held(parts: list, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
-    """(name, tensor, whether state_dict keeps it) of the parameters or buffers in these parts."""
-    for name, part in parts:
-        passing = vars(part).get("_non_persistent_buffers_set", ())
-        for key, tensor in _book(part, book):
-            yield f"{name}.{key}" if name else key, tensor, key not in passing
-
-
-def _book(part: nn.Module, book: str) -> list:
-    return [(key, value) for key, value in vars(part).get(book, {}).items() if value is not None]
-
-
-def _named_tensors(module: nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name, each once."""
-    parts = _own_parts(module)
-    first: dict[int, tuple[str, torch.Tensor]] = {}
-    for book in ("_parameters", "_buffers"):
-        for name, tensor, _ in _held(parts, book):
-            first.setdefault(id(tensor), (name, tensor))
-    return dict(first.values())
-
-
-def _parameters(module: nn.Module) -> list[torch.Tensor]:
-    return list({id(p): p for _, p, _ in _held(_own_parts(module), "_parameters")}.values())
-
-
-def _flags(tensors: dict[str, torch.Tensor]) -> dict[str, bool]:
-    return {name: tensor.requires_grad and tensor.is_leaf for name, tensor in tensors.items()}
-
-
-def _modes(module: nn.Module) -> dict[str, bool]:
-    return {name: bool(part.training) for name, part in _own_parts(module)}
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

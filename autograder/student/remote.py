@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from autograder.student.connection import Connection, malformed
 from autograder.student.errors import MissingName, RemoteException, StudentError, StudentRaised
+from autograder.student.inventory import Inventory
 from autograder.student.tree import leaves, mapped
 from autograder.student.wire import CallableHandle, Handle, Opaque
 
@@ -183,7 +184,7 @@ class Mirror(nn.Module):
         return self.kind
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        options = {}
+        options: dict[str, Any] = {}
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
         if dtype is not None:
             options["dtype"] = dtype
@@ -230,9 +231,9 @@ class RemoteModule(Mirror):
             self._place_buffers(description["buffers"], places)
             _count_entries(self, {})
         self._sent.clear()
-        self._sent.update({name: tensor.detach().clone() for name, tensor in self._named_tensors().items()})
-        self._sent_flags.clear()
-        self._sent_flags.update({name: p.requires_grad for name, p in self.named_parameters()})
+        inventory = Inventory(self)
+        self._sent.update({name: tensor.detach().clone() for name, tensor in inventory.tensors.items()})
+        self.__dict__.update(_sent_flags=inventory.flags(), _modes=inventory.modes())
 
     def _place_modules(self, modules: list) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
@@ -254,7 +255,6 @@ class RemoteModule(Mirror):
                 part.__dict__.update(kind=str(kind), base=str(base))
                 place._modules[leaf] = places[name] = part
             places[name].training = bool(training)
-        self.__dict__["_modes"] = {name: part.training for name, part in self.named_modules()}
         return places
 
     def _place_parameters(
@@ -282,16 +282,12 @@ class RemoteModule(Mirror):
             if not persistent:
                 place._non_persistent_buffers_set.add(leaf)
 
-    def _named_tensors(self) -> dict[str, Tensor]:
-        return {**dict(self.named_parameters()), **dict(self.named_buffers())}
-
     def changes(self) -> list:
         """What this side changed since both were the same, in the form that the worker applies."""
-        values = {n: t.detach() for n, t in self._named_tensors().items() if not _same(t, self._sent[n])}
-        flags = {
-            n: p.requires_grad for n, p in self.named_parameters() if p.requires_grad != self._sent_flags[n]
-        }
-        modes = {name: part.training for name, part in self.named_modules()}
+        inventory = Inventory(self)
+        values = {n: t.detach() for n, t in inventory.tensors.items() if not _same(t, self._sent[n])}
+        flags = {n: flag for n, flag in inventory.flags().items() if flag != self._sent_flags[n]}
+        modes = inventory.modes()
         changed_modes = modes if modes != self._modes else {}
         if not (values or flags or changed_modes):
             return []
@@ -311,14 +307,15 @@ class RemoteModule(Mirror):
         if "description" in change:
             self.describe(Handle(self._handle.number, change["description"]))
             return
-        tensors = self._named_tensors()
+        inventory = Inventory(self)
+        tensors = inventory.tensors
         for name, value in change["values"].items():
             _renew(tensors[name], _tensor(value))
             self._sent[name] = value.clone()
         for name, flag in change["flags"].items():
             self._sent_flags[name] = bool(flag)
             tensors[name].requires_grad_(bool(flag))
-        parts = dict(self.named_modules())
+        parts = dict(inventory.own)
         for name, mode in change["modes"].items():
             parts[name].training = self._modes[name] = bool(mode)
 
@@ -371,7 +368,7 @@ def call(connection: Connection, target: list, args: tuple, kwargs: dict, module
     )
     with malformed("the result of a call"):
         _bring_home(reply, inputs, generators, participants)
-        parameters = [p for module in participants.values() for p in module.parameters()]
+        parameters = [p for m in participants.values() for p in Inventory(m).parameters.values()]
         result = _differentiable(connection, reply, [inputs[i] for i in wanted] + parameters)
     return adopt(connection, result)
 
@@ -477,11 +474,11 @@ def _kind(tensor: Tensor) -> tuple:
     return tensor.shape, tensor.dtype, tensor.device
 
 
-def _count_entries(part: Mirror, counted: dict[Mirror, int]) -> int:
+def _count_entries(part: nn.Module, counted: dict[nn.Module, int]) -> int:
     """How many names a state_dict would have. Raises ValueError for too many, or for a module inside itself."""
     if part not in counted:
         counted[part] = MAX_ENTRIES  # while it is being counted
-        inside = sum(_count_entries(sub, counted) for sub in part._modules.values())
+        inside = sum([_count_entries(sub, counted) for sub in part._modules.values() if sub is not None])
         counted[part] = 1 + len(part._parameters) + len(part._buffers) + inside
     if counted[part] >= MAX_ENTRIES:
         raise ValueError("it has too many names, or holds itself")
