@@ -35,8 +35,7 @@ def draw_all(work: Work, parts: Iterable[str] = ()) -> list[Drawing]:
     wanted = list(parts) or list(pictures)
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(run_text(read(work.file), label_of(work.file)).module)
-        folder = work.folder / FOLDER
-        folder.mkdir(exist_ok=True)
+        folder = _made(work.folder / FOLDER)
         return [_draw(part, draw, student, folder) for part in wanted for draw in pictures.get(part, [])]
 
 
@@ -50,6 +49,14 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
         unfinished = isinstance(error, NotImplementedError)
         return Drawing(part, title, problem=str(error) if unfinished else f"{type(error).__name__}: {error}")
     return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Refused(f"The folder {folder} cannot be made: {error.strerror}.") from None
+    return folder
 
 
 def _from_here(file: Path) -> str:

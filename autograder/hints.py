@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.records import Refused
 from autograder.self_check import Finding, Report
 from autograder.work import Place, Text, Work, read
 
@@ -105,5 +106,8 @@ def _remembered(memory: Path) -> dict[str, int]:
 
 
 def _remember(memory: Path, shown: dict[str, int]) -> None:
-    memory.parent.mkdir(exist_ok=True)
-    memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    try:
+        memory.parent.mkdir(exist_ok=True)
+        memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise Refused(f"{memory}, which remembers the hints, cannot be written: {error.strerror}.") from None

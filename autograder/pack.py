@@ -39,7 +39,10 @@ def pack(work: Work, folder: Path) -> Packed:
     free, newest = _free_name(folder / f"{assignment.name}.zip")
     if newest is not None and newest.read_bytes() == data:
         return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)
-    free.write_bytes(data)
+    try:
+        free.write_bytes(data)
+    except OSError as error:
+        raise Refused(f"{free} cannot be written: {error.strerror}.") from None
     try:
         file = _as_the_grader_reads(free, assignment, name)
     except Refused:

@@ -22,6 +22,7 @@ from autograder.self_check import Finding, Report
 BAR = 12
 INDENT = 4
 PRINTED_LINES = 8
+IN_FULL = 3  # failures that a watch shows in full
 _IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # said again in the line that leads there
 FULL, EMPTY = "█", "░"
 
@@ -234,9 +235,11 @@ def _standing_of(report: Report) -> Iterator[RenderableType]:
         yield _part_line(report.title(part), findings)
     yield Text()
     told = {report.problem}
-    for finding in report.findings:
-        if not finding.passed and not finding.waits:
-            yield from _finding(finding, told)
+    failing = [finding for finding in report.findings if not finding.passed and not finding.waits]
+    for finding in failing[:IN_FULL]:
+        yield from _finding(finding, told)
+    if failing[IN_FULL:]:
+        yield Text(f" ✗ {len(failing) - IN_FULL} more do not pass yet", "dim")
     passed = sum(finding.passed for finding in report.findings)
     waiting = sum(finding.waits for finding in report.findings)
     yield Text(

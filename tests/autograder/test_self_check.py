@@ -173,6 +173,21 @@ def test_what_stops_the_file_is_hinted_at_first(folder: Path) -> None:
     assert "adding.py:45" in run("hint")[1]
 
 
+@pytest.mark.parametrize(
+    ("command", "in_the_way", "sentence"),
+    [
+        (["hint"], ".autograder", "which remembers the hints, cannot be written"),
+        (["check", "--picture"], "pictures", "pictures cannot be made"),
+    ],
+)
+def test_what_cannot_be_written_is_a_sentence(
+    folder: Path, command: list[str], in_the_way: str, sentence: str
+) -> None:
+    (folder / in_the_way).write_text("a file where a folder should be")
+    code, screen = run(*command)
+    assert code == 2 and sentence in " ".join(screen.split())
+
+
 def test_right_answers_need_no_hint(folder: Path) -> None:
     write(folder, RIGHT)
     assert run("hint") == (0, "Every visible test passes: no hint is needed.\n")
@@ -361,3 +376,17 @@ def test_check_imports_nothing_needless(folder: Path) -> None:
         "pandas",
     }
     assert needless & set(done.stdout.split()) == set()
+
+
+def test_a_check_costs_little_more_than_loading_torch(folder: Path) -> None:
+    """In processor time, which a busy machine does not change much."""
+
+    def cost(code: str) -> float:
+        before = os.times()
+        subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=True)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    write(folder, RIGHT)
+    check = "import sys; sys.argv[1:] = ['check']\nfrom autograder.cli import main; main()"
+    assert min(cost(check) for _ in range(2)) < min(cost("import torch") for _ in range(2)) + 1.2

@@ -131,6 +131,15 @@ def test_the_tests_are_watched_too(folder: Path) -> None:
     assert "Well done!" in session.step()
 
 
+def test_only_the_first_failures_are_shown_in_full(folder: Path) -> None:
+    tests = folder / "test_adding.py"
+    text = tests.read_text()
+    more = text[text.index("@pytest.mark.part") : text.index('@pytest.mark.part("total")')]
+    tests.write_text(text + "".join("\n\n" + more.replace("test_two", f"test_{n}_two") for n in range(3)))
+    write(folder, "")
+    assert "✗ 2 more do not pass yet" in Session(folder).step()
+
+
 def test_it_works_where_nothing_can_be_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     write(folder, SUBTRACTS)
