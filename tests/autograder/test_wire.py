@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import random
@@ -525,22 +526,26 @@ def big_headers():
 
 @pytest.mark.parametrize("header", list(big_headers()))
 def test_a_header_costs_no_more_than_its_size_allows(header):
-    started = time.perf_counter()
-    peak = peak_of(lambda: fuzz_wire.outcome(header, b""))
-    assert peak < 90 * wire.MAX_HEADER
-    assert time.perf_counter() - started < 10
+    def read():
+        with contextlib.suppress(WireError):
+            wire.loads(bytearray(header), bytearray())
+
+    assert peak_of(read) < 90 * wire.MAX_HEADER
+    started = time.process_time()  # of this process alone: the machine may be busy
+    read()
+    assert time.process_time() - started < 3
 
 
 def test_dict_keys_that_collide():
     ones = [
         {"!tuple": [-1 - (n >> bit & 1) for bit in range(12)]} for n in range(3000)
     ]  # hash(-1) == hash(-2)
-    started = time.perf_counter()
+    started = time.process_time()
     assert (
         len(wire.loads(bytearray(json.dumps({"!dict": [[k, 0] for k in ones]}).encode()), bytearray()))
         == 3000
     )
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_decoding_frees_what_it_took():
