@@ -23,6 +23,7 @@ from autograder.checks.sentences import (
     without_inputs,
 )
 from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
+from autograder.student.inputs import bringing_changes_home
 
 Function = Callable[..., Any]
 
@@ -30,7 +31,8 @@ Function = Callable[..., Any]
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
     """Calls function(*inputs); afterwards the tensors among the inputs hold what they held before."""
     before = [value.detach().clone() if isinstance(value, Tensor) else None for value in inputs]
-    function(*inputs)
+    with bringing_changes_home():
+        function(*inputs)
     for i, (now, then) in enumerate(zip(inputs, before, strict=True)):
         if then is None:
             continue

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from autograder.student.connection import Connection, malformed
 from autograder.student.errors import MissingName, RemoteException, StudentError, StudentRaised
+from autograder.student.inputs import changes_come_home
 from autograder.student.inventory import Inventory
 from autograder.student.tree import leaves, mapped
 from autograder.student.wire import CallableHandle, Handle, Opaque
@@ -412,19 +413,24 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
 
 
 def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
-    """Make here what the call changed there: its inputs, its modules, the state of generators."""
+    """Make here what the call changed there: its modules, the state of generators, and, if asked for, its inputs."""
+    if changes_come_home():
+        _change_inputs(reply["mutated"], inputs)
+    for number, change in reply["modules"]:
+        participants[number].take_over(change)
+    for generator, advanced in zip(generators, reply["generators"]):
+        generator.set_state(advanced.get_state())
+
+
+def _change_inputs(changes: list, inputs: list[Tensor]) -> None:
     with torch.no_grad():
-        for index, value in reply["mutated"]:
+        for index, value in changes:
             if type(index) is not int or not 0 <= index < len(inputs):
                 raise IndexError("there is no such input")
             if inputs[index].shape == _tensor(value).shape:
                 inputs[index].copy_(value)
             else:
                 inputs[index].data = value
-    for number, change in reply["modules"]:
-        participants[number].take_over(change)
-    for generator, advanced in zip(generators, reply["generators"]):
-        generator.set_state(advanced.get_state())
 
 
 def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:

@@ -15,6 +15,7 @@ from autograder.course import Limits
 from autograder.sandbox.launcher import Sandbox
 from autograder.student.connection import LoopbackConnection, WorkerConnection
 from autograder.student.errors import MissingName, StudentCrashed, StudentError, StudentRaised
+from autograder.student.inputs import bringing_changes_home
 from autograder.student.remote import RemoteStudent
 
 NET = Path(__file__).with_name("net.py")
@@ -218,10 +219,17 @@ def test_functions(student):
     assert repr(student.returns_generator()) == "<generator object>"
 
 
-def test_changed_inputs_are_changed_here_too(student):
+def test_changed_inputs_are_changed_here_too_when_a_check_asks_for_it(student):
+    x = torch.zeros(2)
+    with bringing_changes_home():
+        student.in_place(x)
+    assert torch.equal(x, torch.ones(2))
+
+
+def test_an_answer_cannot_change_the_question_for_the_reference(student):
     x = torch.zeros(2)
     student.in_place(x)
-    assert torch.equal(x, torch.ones(2))
+    assert torch.equal(x, torch.zeros(2))
 
 
 def test_exceptions_keep_their_type_and_line(student):
