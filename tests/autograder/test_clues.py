@@ -20,6 +20,7 @@ from autograder.clues import (
     GRIDS,
     Clue,
     SteadyServer,
+    _Reading,
     choose,
     fingerprints,
     lock,
@@ -107,6 +108,24 @@ def test_hints_cannot_be_read_in_the_file(assignment: Assignment) -> None:
     for line in hidden.splitlines():
         if line.startswith("def test_"):
             assert line.removeprefix("def ").partition("(")[0] not in text
+
+
+def test_another_computer_rounds_a_little_differently(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number of every answer is off by about a millionth, and every mistake is still told."""
+    random, read = np.random.default_rng(0), _Reading._read_floats
+
+    def read_elsewhere(reading: _Reading, flat: np.ndarray) -> None:
+        off = random.standard_normal((2, len(flat))) * 1e-6
+        read(reading, flat * (1 + off[0]) + off[1] * (flat != 0))
+
+    monkeypatch.setattr(_Reading, "_read_floats", read_elsewhere)
+    assignment = COURSE.assignment("03_masked_heads")
+    for mistake in load_mistakes(COURSE, assignment):
+        report = check_copy(assignment, mistake.source, tmp_path / assignment.name)
+        failed = [result for result in report.results if result.outcome == "failed"]
+        assert not failed or any(result.hint for result in failed), mistake.id
 
 
 # -- building ---------------------------------------------------------------------------------------
