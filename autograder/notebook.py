@@ -23,7 +23,9 @@ from autograder import verdict
 from autograder.records import TestResult
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
+_UNWRITTEN = " is not written yet."
 _seen: dict[str, Verdict] = {}  # the latest verdict of each part in this session
+_waiting: list[str] = []  # what was found unwritten by cells that use it
 
 
 class NotGradedHere(Exception):
@@ -57,6 +59,41 @@ class Verdict:
         if self.passed:
             return f"All visible tests of this part pass: {score:g} of {total:g} points."
         return f"{score:g} of {total:g} visible points of this part so far."
+
+
+def _tell(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
+    """In place of a traceback, when a cell uses what is not written yet, or what such a cell would have made."""
+    from IPython.display import display
+
+    if str(error).endswith(_UNWRITTEN):
+        _waiting.append(str(error).removesuffix(_UNWRITTEN))
+        display(Sentence(f"This cell waits: `{_waiting[-1]}`{_UNWRITTEN}"))
+    elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
+        display(
+            Sentence(f"This cell waits for `{error.name}`, which comes from a cell above that waits, too.")
+        )
+    else:
+        shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
+
+
+def _tell_kindly() -> None:
+    """In a notebook, unfinished work is a sentence."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:
+        shell.set_custom_exc((NotImplementedError, NameError), _tell)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence, as text and as HTML."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return verdict.as_html(self.text)
 
 
 def check(part: str) -> Any:
@@ -127,7 +164,9 @@ def picture(part: str) -> Any:
         except Exception as error:  # the student's unfinished code
             unfinished = isinstance(error, NotImplementedError)
             reason = str(error) if unfinished else f"{type(error).__name__}: {error}"
-            print(f"The picture “{draw.__name__.replace('_', ' ')}” cannot be drawn yet: {reason}")
+            display(
+                Sentence(f"The picture “{draw.__name__.replace('_', ' ')}” cannot be drawn yet: {reason}")
+            )
         else:
             print(_caption(draw))
 
@@ -201,3 +240,6 @@ def _cell_of(value: Any) -> str | None:
     if isinstance(value, types.FunctionType) and value.__module__ == "__main__":
         return value.__code__.co_filename
     return None
+
+
+_tell_kindly()

@@ -33,6 +33,7 @@ from autograder.course import Assignment, Course, CourseError
 SETUP = "from autograder.notebook import check, picture"
 
 _CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
+_DEMONSTRATION = 'if __name__ == "__main__":'
 _SECRET_LENGTH = 12
 _IMPORT_SECONDS = 120
 _IMPORT_STUBS = """
@@ -164,13 +165,18 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
         "code": nbformat.v4.new_code_cell,
         "raw": nbformat.v4.new_raw_cell,
     }[cell.cell_type]
-    tags = cell.metadata.get("tags")
+    tags = [*cell.metadata.get("tags", []), *_may_fail(cell)]
     written = new(cell.source, metadata={"tags": tags} if tags else {})
     function = _first_gap(cell.source) if cell.cell_type == "code" else None
     if function:
         written.metadata["deletable"] = False
         _add_nbgrader(written, f"write-{function}", grade=False)
     return written
+
+
+def _may_fail(cell: NotebookNode) -> list[str]:
+    """The tag that lets a notebook go on after a demonstration of what may not be written yet."""
+    return ["raises-exception"] if cell.cell_type == "code" and _DEMONSTRATION in cell.source else []
 
 
 def _first_gap(source: str) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
 
 import nbformat
+import nbformat.corpus.words
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
@@ -37,6 +38,8 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
     for notebook, folder in work:
         forget = f"%reset -f\nimport os\nos.chdir({str(folder)!r})\nimport autograder.notebook as n\nn._seen.clear()"
         cells += [nbformat.v4.new_code_cell(forget), *notebook.cells]
+    for cell in cells:
+        cell["id"] = nbformat.corpus.words.generate_corpus_id()
     together = nbformat.v4.new_notebook(cells=cells)
     done = NotebookClient(together, timeout=120, allow_errors=True, kernel_name="python3").execute().cells
     for notebook, _ in work:
