@@ -414,23 +414,28 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
 
 def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
     """Make here what the call changed there: its modules, the state of generators, and, if asked for, its inputs."""
+    changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
     if changes_come_home():
-        _change_inputs(reply["mutated"], inputs)
+        _change(changed)
     for number, change in reply["modules"]:
         participants[number].take_over(change)
     for generator, advanced in zip(generators, reply["generators"]):
         generator.set_state(advanced.get_state())
 
 
-def _change_inputs(changes: list, inputs: list[Tensor]) -> None:
+def _entry(inputs: list[Tensor], index: Any) -> Tensor:
+    if type(index) is not int or not 0 <= index < len(inputs):
+        raise IndexError("there is no such input")
+    return inputs[index]
+
+
+def _change(changed: list[tuple[Tensor, Tensor]]) -> None:
     with torch.no_grad():
-        for index, value in changes:
-            if type(index) is not int or not 0 <= index < len(inputs):
-                raise IndexError("there is no such input")
-            if inputs[index].shape == _tensor(value).shape:
-                inputs[index].copy_(value)
+        for tensor, value in changed:
+            if tensor.shape == value.shape:
+                tensor.copy_(value)
             else:
-                inputs[index].data = value
+                tensor.data = value
 
 
 def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:
