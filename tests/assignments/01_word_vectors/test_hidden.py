@@ -1,0 +1,297 @@
+"""Word vectors: the tests that only graders see."""
+
+import random
+
+import pytest
+import torch
+
+from autograder import checks
+
+not_ready_made = pytest.mark.forbids(
+    "torch.nn.functional.one_hot",
+    "torch.nn.functional.embedding",
+    "torch.nn.functional.embedding_bag",
+    "torch.nn.Embedding",
+    "torch.nn.EmbeddingBag",
+)
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ .,!?\n\u00e4\u00e9\u4f60"
+
+
+def some_text(length):
+    return "".join(random.choice(LETTERS) for _ in range(length))
+
+
+def some_ids(length, vocab_size=23):
+    return [random.randrange(vocab_size) for _ in range(length)]
+
+
+def two_tables(V=11, C=5):
+    """Two random tables of the same shape: (V, C)."""
+    return torch.randn(2, V, C, dtype=torch.float64).unbind()
+
+
+def rows_of_many_lengths(V, C):
+    """A random table whose rows are of quite different lengths: (V, C)."""
+    return torch.randn(V, C, dtype=torch.float64) * (1 + 5 * torch.rand(V, 1, dtype=torch.float64))
+
+
+def some_examples(P, V=11):
+    """Contexts and their centre, with one to five contexts each and at least two different numbers of them."""
+    lengths = [1, 4] + [random.randint(1, 5) for _ in range(P - 2)]
+    return [(some_ids(length, V), random.randrange(V)) for length in lengths]
+
+
+def same_pairs(student, reference, ids, window):
+    expected = reference.skip_gram_pairs(ids, window)
+    checks.equal(student.skip_gram_pairs(list(ids), window), expected, f"skip_gram_pairs({ids}, {window})")
+
+
+def same_examples(student, reference, ids, window):
+    expected = reference.cbow_examples(ids, window)
+    checks.equal(student.cbow_examples(list(ids), window), expected, f"cbow_examples({ids}, {window})")
+
+
+def a_question_whose_nearest_word_is(name):
+    """Rows a, b, c, the answer and another word. Of all rows, the named one points most nearly to b - a + c."""
+    e = torch.linalg.qr(torch.randn(5, 5, dtype=torch.float64)).Q  # five directions at right angles
+    a, b, c = {
+        "a": (e[0], e[0] + e[1], e[0] - e[1]),
+        "b": (e[1], e[0], e[1] + 0.1 * e[2]),
+        "c": (e[1], e[1] + 0.1 * e[2], e[0]),
+    }[name]
+    goal = b - a + c
+    return torch.stack([a, b, c, goal + 0.3 * e[3], e[4] - 0.2 * goal])  # (5, C)
+
+
+# Part 1: text becomes numbers
+
+
+@pytest.mark.part("tokens")
+@pytest.mark.points(0.5)
+def test_any_text_is_numbered_in_sorted_order(student, reference):
+    """Capitals, spaces, line ends and foreign letters get the ids of their sorted order, too."""
+    text = some_text(60) + " \n\u00e9A"
+    tokenizer, expected = student.CharTokenizer(text), reference.CharTokenizer(text)
+    checks.equal(tokenizer.vocab_size, expected.vocab_size, "vocab_size")
+    for piece in (text, text[7:20], ""):
+        ids = expected.encode(piece)
+        checks.equal(tokenizer.encode(piece), ids, f"encode({piece!r})")
+        checks.equal(tokenizer.decode(ids), piece, f"decode({ids})")
+
+
+@pytest.mark.part("tokens")
+@pytest.mark.points(0.25)
+def test_id_that_nobody_has_is_refused(student):
+    """An id that is too large or negative is a ValueError that names it."""
+    tokenizer = student.CharTokenizer("hello world")  # 8 characters
+    for wrong in (31, 8, -1, -3):
+        checks.raises(ValueError, tokenizer.decode, [3, wrong, 2], naming=wrong)
+
+
+@pytest.mark.part("tokens")
+@pytest.mark.points(0.25)
+def test_any_unknown_character_is_refused(student):
+    """A capital letter or a question mark that was not in the text is unknown, wherever it stands."""
+    tokenizer = student.CharTokenizer("hello world")
+    for text, unknown in (("Hello", "H"), ("hello?", "?"), ("he\u00e9l", "\u00e9")):
+        checks.raises(ValueError, tokenizer.encode, text, naming=unknown)
+
+
+# Part 2: numbers become vectors
+
+
+@not_ready_made
+@pytest.mark.part("lookup")
+@pytest.mark.points(0.25)
+def test_one_hot_of_many_ids(student, reference):
+    """Any number of ids gives as many rows of ordinary (float32) numbers, repeated ids included."""
+    for T, V in ((1, 3), (7, 5), (13, 29)):
+        ids = torch.tensor(some_ids(T, V))
+        rows = student.one_hot(ids, V)
+        checks.close(rows, reference.one_hot(ids, V), f"one_hot({ids.tolist()}, {V})", axes=("row", "place"))
+        checks.dtype(rows, torch.float32, "one_hot")
+
+
+@not_ready_made
+@pytest.mark.part("lookup")
+@pytest.mark.points(0.5)
+def test_embed_takes_ids_of_any_shape(student, reference):
+    """A single id, a sentence, a batch of sentences: every id is replaced by its row."""
+    table = torch.randn(11, 5, dtype=torch.float64)
+    for shape in ((), (7,), (3, 7), (2, 3, 4)):
+        ids = torch.randint(11, shape)
+        checks.close(
+            student.embed(ids, table), reference.embed(ids, table), f"embed with ids of shape {shape}"
+        )
+
+
+@not_ready_made
+@pytest.mark.part("lookup")
+@pytest.mark.points(0.25)
+def test_embed_equals_the_product(student):
+    """Looking up is the same as multiplying one-hot rows with the table, and keeps the table's number type."""
+    ids = torch.tensor(some_ids(7, 13))
+    for dtype in (torch.float32, torch.float64):
+        table = torch.randn(13, 4, dtype=dtype)
+        product = checks.tensor(student.one_hot(ids, 13), "one_hot").to(dtype) @ table  # (T, C)
+        vectors = student.embed(ids, table)
+        checks.close(vectors, product, "embed", axes=("word", "number"))
+        checks.dtype(vectors, dtype, "embed")
+
+
+@not_ready_made
+@pytest.mark.part("lookup")
+@pytest.mark.points(0.25)
+def test_fetched_rows_can_be_learnt(student, reference):
+    """Gradients flow back into the rows that were fetched, and the table and the ids keep their values."""
+    ids = torch.tensor([[2, 0, 2], [6, 2, 1]])
+    table = torch.randn(7, 3, dtype=torch.float64)
+    checks.input_untouched(student.embed, ids, table)
+    checks.gradients_close(lambda t: student.embed(ids, t), lambda t: reference.embed(ids, t), table)
+
+
+# Part 3: the guessing game
+
+
+@pytest.mark.part("examples")
+@pytest.mark.points(0.5)
+def test_pairs_of_any_text(student, reference):
+    """For short and long texts and for any window, all pairs are there, in order."""
+    for length, window in ((11, 2), (13, 3), (3, 7), (1, 2)):
+        ids = random.sample(range(50), length)
+        same_pairs(student, reference, ids, window)
+
+
+@pytest.mark.part("examples")
+@pytest.mark.points(0.25)
+def test_same_word_at_another_place_is_a_context(student, reference):
+    """A word that occurs twice can be its own context and a context twice; only the centre's place is left out."""
+    ids = [3, 5, 3, 3, 8, 5, 3]
+    for window in (1, 2, 3):
+        same_pairs(student, reference, ids, window)
+        same_examples(student, reference, ids, window)
+
+
+@pytest.mark.part("examples")
+@pytest.mark.points(0.5)
+def test_examples_of_any_text(student, reference):
+    """For short and long texts and for any window, every place has its contexts, in order."""
+    for length, window in ((11, 2), (13, 3), (3, 7), (2, 1)):
+        ids = random.sample(range(50), length)
+        same_examples(student, reference, ids, window)
+
+
+@pytest.mark.part("examples")
+@pytest.mark.points(0.25)
+def test_both_forms_have_the_same_neighbours(student):
+    """Taken apart, the CBOW examples are the skip-gram pairs, and the text keeps its words."""
+    ids = some_ids(17)
+    text = list(ids)
+    pairs = student.skip_gram_pairs(ids, 3)
+    examples = student.cbow_examples(ids, 3)
+    for example in checks.unpack(examples, len(text), "cbow_examples(ids, 3)"):
+        checks.unpack(example, ("contexts", "centre"), "an example")
+    apart = [(centre, context) for contexts, centre in examples for context in contexts]
+    checks.equal(pairs, apart, "the list of pairs")
+    checks.equal(ids, text, "the text afterwards")
+
+
+# Part 4: how good is a guess?
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_skip_gram_loss_follows_the_formula(student, reference):
+    """For random tables and pairs the skip-gram loss is what the formula says."""
+    for V, C, P in ((11, 5, 7), (7, 3, 13)):
+        centre_table, context_table = two_tables(V, C)
+        pairs = torch.randint(V, (P, 2))
+        expected = reference.skip_gram_loss(centre_table, context_table, pairs)
+        checks.close(student.skip_gram_loss(centre_table, context_table, pairs), expected, "the loss")
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_cbow_loss_follows_the_formula(student, reference):
+    """For random tables and examples with different numbers of contexts the CBOW loss is what the formula says."""
+    for V, C, P in ((11, 5, 7), (7, 3, 13)):
+        context_table, centre_table = two_tables(V, C)
+        examples = some_examples(P, V)
+        expected = reference.cbow_loss(context_table, centre_table, examples)
+        checks.close(student.cbow_loss(context_table, centre_table, examples), expected, "the loss")
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.25)
+def test_both_tables_learn(student, reference):
+    """Both losses send the right gradients into both tables."""
+    pairs, examples = torch.randint(11, (7, 2)), some_examples(5)
+    for name, data in (("skip_gram_loss", pairs), ("cbow_loss", examples)):
+        mine, theirs = getattr(student, name), getattr(reference, name)
+        checks.gradients_close(mine, theirs, *two_tables(), data, what=f"the gradient of {name}")
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.25)
+def test_large_scores_stay_finite(student, reference):
+    """Scores of several hundred give a loss, not infinity and not NaN, and the tables keep their values."""
+    first, second = (30 * table.float() for table in two_tables())
+    pairs, examples = torch.randint(11, (7, 2)), some_examples(5)
+    for name, data in (("skip_gram_loss", pairs), ("cbow_loss", examples)):
+        loss = getattr(student, name)
+        checks.input_untouched(loss, first, second, data)
+        expected = getattr(reference, name)(first, second, data)
+        checks.close(loss(first, second, data), expected, f"{name} at large scores", rtol=1e-4)
+
+
+# Part 5: calculating with words
+
+
+@pytest.mark.part("neighbours")
+@pytest.mark.points(0.5)
+def test_nearest_of_random_vectors(student, reference):
+    """In a random table the k nearest rows come back, the most similar first, as Python's whole numbers."""
+    for V, C, k in ((23, 7, 5), (11, 3, 1), (7, 5, 6)):
+        table = rows_of_many_lengths(V, C)
+        word = random.randrange(V)
+        checks.input_untouched(student.nearest, word, table, k)
+        expected = reference.nearest(word, table, k)
+        checks.equal(student.nearest(word, table, k), expected, f"nearest({word}, table, {k})")
+
+
+@pytest.mark.part("neighbours")
+@pytest.mark.points(0.25)
+def test_word_is_not_its_own_neighbour(student):
+    """A word is left out of its own list, and another word with the very same vector is not."""
+    table = torch.randn(7, 11, dtype=torch.float64)
+    table[2], table[5] = table[4], table[4]
+    for word in (2, 4, 5):
+        found = checks.unpack(student.nearest(word, table, 2), 2, f"nearest({word}, table, 2)")
+        checks.true(word not in found, f"Among the words nearest to word {word} is the word itself.")
+        twins = [other for other in (2, 4, 5) if other != word]
+        checks.true(
+            all(twin in found for twin in twins),
+            f"The two words nearest to word {word} should be those with the very same vector.",
+        )
+
+
+@pytest.mark.part("neighbours")
+@pytest.mark.points(0.5)
+def test_analogy_of_random_vectors(student, reference):
+    """In a random table the answer points most nearly where b - a + c points."""
+    for V, C in ((23, 7), (29, 5), (31, 3), (37, 5)):
+        table = rows_of_many_lengths(V, C)
+        a, b, c = random.sample(range(V), 3)
+        checks.input_untouched(student.analogy, a, b, c, table)
+        expected = reference.analogy(a, b, c, table)
+        checks.equal(student.analogy(a, b, c, table), expected, f"analogy({a}, {b}, {c}, table)")
+
+
+@pytest.mark.part("neighbours")
+@pytest.mark.points(0.25)
+def test_question_is_not_its_own_answer(student):
+    """None of the three words of the question is the answer, even when it lies nearest."""
+    for nearest_of_all in ("b", "c", "a"):
+        table = a_question_whose_nearest_word_is(nearest_of_all)
+        checks.equal(student.analogy(0, 1, 2, table), 3, "analogy(0, 1, 2, table)")
