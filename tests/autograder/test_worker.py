@@ -19,6 +19,7 @@ from autograder.sandbox.launcher import Sandbox
 from autograder.session import TestAlarm, alarm
 from autograder.student.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
 from autograder.student.errors import MissingName, StudentCrashed, StudentError, StudentRaised, StudentTimeout
+from autograder.student.inputs import bringing_changes_home
 from autograder.student.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 
 PRELUDE = '''
@@ -179,7 +180,7 @@ def test_a_worker_that_changes_nothing_is_believed(hostile, text):
 @pytest.mark.parametrize("changes", CALLS)
 def test_the_result_of_a_call(hostile, changes):
     student = hostile(f"change_call({changes})")
-    with pytest.raises(StudentCrashed):
+    with bringing_changes_home(), pytest.raises(StudentCrashed):
         use_net(student)
 
 
