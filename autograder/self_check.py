@@ -160,7 +160,7 @@ class _Examination:
 
     def __init__(self, test_file: Path, scene: Scene, module: ModuleType, own: Own, text: Text) -> None:
         self._test_file, self._scene, self._module, self._own = test_file, scene, module, own
-        self._places = text.functions()
+        self._text, self._places = text, text.functions()
 
     def findings(self, part: str | None = None) -> list[Finding]:
         with suite_of(self._test_file) as session:
@@ -187,6 +187,7 @@ class _Examination:
         result = _without_points(skeleton, failure.outcome, message)
         missing = isinstance(error, MissingName)
         place = None if missing else place_of_frame(describe_error(error, self._own))
+        place = self._text.named(place) if place else None
         return Finding(result, details, place, printed=clean(printed.getvalue(), PRINTED))
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:

@@ -11,7 +11,7 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.records import Refused
@@ -229,6 +229,16 @@ class Text:
             for name, node in _definitions(cell):
                 found[name] = self._place(cell, node.lineno, name)
         return found
+
+    def named(self, place: Place) -> Place:
+        """The place with the name of the function or method around it, whatever Python's traceback calls it."""
+        for cell in self.cells:
+            line = place.line - cell.first + 1
+            for name, node in _definitions(cell) if cell.number == place.cell else ():
+                inside = node.lineno <= line <= (node.end_lineno or node.lineno)
+                if inside and not isinstance(node, ast.ClassDef):
+                    return replace(place, function=name)
+        return place
 
     def todos(self, function: str) -> list[tuple[Place, str]]:
         """The `# TODO:` comments inside a function, with their lines."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -71,6 +72,18 @@ def test_a_second_archive_is_still_read(folder: Path, tmp_path: Path) -> None:
     assert packed.archive.name == "01_adding-2.zip"
     (submission,) = find_submissions(packed.archive, course)
     assert (submission.assignment, submission.problem) == ("01_adding", None)
+
+
+def test_the_whole_folder_can_be_handed_in_as_well(folder: Path, tmp_path: Path) -> None:
+    """What the commands leave beside a student's file does not confuse the grader."""
+    write(folder, RIGHT)
+    (folder / "adding.ipynb").unlink()
+    for command in (["check", "--picture"], ["hint"], ["pack"]):
+        assert CliRunner().invoke(cli.app, command).exit_code == 0
+    course = load_course(write_tiny_course(tmp_path / "instructor"))
+    shutil.copytree(folder, tmp_path / "class" / "ada" / "01_adding")
+    (submission,) = find_submissions(tmp_path / "class", course)
+    assert (submission.problem, [file.name for file in submission.files]) == (None, ["adding.py"])
 
 
 def test_a_copied_file_and_a_renamed_folder_get_their_right_names(folder: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from autograder.apart import GivenUp, Unfinished, run_apart
 from autograder.hints import next_hint
 from autograder.records import Refused
 from autograder.self_check import Report, check_target
-from autograder.work import Text, find_work, find_works
+from autograder.work import Place, Text, find_work, find_works
 from tests.autograder.student_folder import (
     FORGETS,
     RIGHT,
@@ -261,6 +261,14 @@ def test_the_file_that_is_further_counts(folder: Path) -> None:
     late = time.time() + 60
     os.utime(folder / "adding.ipynb", (late, late))
     assert find_work(".").file.name == "adding.ipynb"
+
+
+def test_a_place_is_named_by_the_text_around_it() -> None:
+    """Python 3.10 says `forward` for `Head.forward`, and every Python `<lambda>` for a lambda."""
+    text = Text("# %%\nclass Head:\n    def forward(self):\n        return (lambda: 1 / 0)()\n", "x.py")
+    assert text.named(Place("x.py", 4, None, "<lambda>")).function == "Head.forward"
+    assert text.named(Place("x.py", 2, None, "Head")).function == "Head"
+    assert text.named(Place("x.py", 9)) == Place("x.py", 9)
 
 
 def test_parts_of_a_file_that_cannot_be_parsed_are_left_out() -> None:
