@@ -14,6 +14,7 @@ from autograder.checks.sentences import (
     actor,
     cut,
     kind,
+    public_kind,
     show,
     without_inputs,
     without_literals,
@@ -50,7 +51,7 @@ def raises(
             raise
         refusal.judge(error)
     else:
-        raise refusal.failure(f"returned {show(result, 80)}", f"returned {kind(result)}")
+        raise refusal.failure(f"returned {show(result, 80)}", f"returned {public_kind(result)}")
 
 
 @dataclass(frozen=True)

@@ -171,6 +171,20 @@ def _join(shown: list[str], length: int) -> str:
     return ", ".join(shown) + (f", … ({length} in all)" if length > len(shown) else "")
 
 
+_KNOWN_TO_PYTHON = {"bytes", "filter", "frozenset", "function", "generator", "map", "range", "set", "zip"}
+_PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "a truth value"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (complex, "a complex number"),
+    (str, "a text"),
+    (list, "a list"),
+    (tuple, "a tuple"),
+    (dict, "a dict"),
+    (nn.Module, "a module"),
+)
+
+
 def kind(value: Any) -> str:
     """What kind of thing it is: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
     if value is None or isinstance(value, (bool, int, float, complex)):
@@ -191,6 +205,17 @@ def kind(value: Any) -> str:
     if isinstance(value, nn.Module):
         return f"a module ({cut(str(value._get_name()), 60)})"
     return _strange_kind(value)
+
+
+def public_kind(value: Any) -> str:
+    """As `kind`, without what a student's code could have written into the value: the inputs, for example."""
+    if value is None or isinstance(value, (Tensor, numpy.ndarray)):
+        return kind(value)
+    for known, word in _PUBLIC_KINDS:
+        if isinstance(value, known):
+            return word
+    strange = _strange_kind(value)
+    return strange if strange.split()[-1] in _KNOWN_TO_PYTHON else "something else"
 
 
 def is_plain(value: Tensor) -> bool:

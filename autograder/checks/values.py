@@ -20,6 +20,7 @@ from autograder.checks.sentences import (
     kind,
     number,
     place,
+    public_kind,
     returned,
     several,
     show,
@@ -311,7 +312,8 @@ def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] |
 
 def _wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
     end = f"; {wanted} was expected."
-    return CheckFailed(returned(what, kind(actual)) + end, returned(without_inputs(what), kind(actual)) + end)
+    hidden = returned(without_inputs(what), public_kind(actual)) + end
+    return CheckFailed(returned(what, kind(actual)) + end, hidden)
 
 
 def _same_plain(actual: Any, expected: Any) -> bool:
@@ -325,10 +327,10 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
     else:
         mine, theirs = show(actual), show(expected)
     if type(actual) is type(expected) or expected is None:
-        hidden = f"{returned(without_inputs(what), mine)}, which is not as expected."
+        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} not as expected."
     else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
-        hidden = f"{returned(without_inputs(what), mine)}; {_type_words(expected)} was expected."
+        hidden = f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 

@@ -212,7 +212,7 @@ GOLDEN = {
     "close_tuple": (
         lambda: checks.close((X, X), X),
         "The output is a tuple of 2; a tensor of shape (2, 3, 4) was expected.",
-        SAME,
+        "The output is a tuple; a tensor of shape (2, 3, 4) was expected.",
     ),
     "close_numpy": (
         lambda: checks.close(X.numpy(), X),
@@ -230,7 +230,7 @@ GOLDEN = {
             "The loss is the text 'sevensevensevensevensevensevensevensevensevensevensevenseven'…; a "
             "number was expected."
         ),
-        SAME,
+        "The loss is a text; a number was expected.",
     ),
     "close_nan": (
         lambda: checks.close(nan_row(X), X),
@@ -255,7 +255,7 @@ GOLDEN = {
     "close_bool": (
         lambda: checks.close(True, 1.0, "the loss"),
         "The loss is True; a number was expected.",
-        SAME,
+        "The loss is a truth value; a number was expected.",
     ),
     "close_items": (
         lambda: checks.close((X, X + 1), (X, X), "attention(q, k, v)"),
@@ -276,37 +276,37 @@ GOLDEN = {
     "equal_int": (
         lambda: checks.equal(109519104, 109482240, "the total of count_bert(config)"),
         "The total of count_bert(config) is 109519104; 109482240 was expected.",
-        "The total of count_bert(config) is 109519104, which is not as expected.",
+        "The total of count_bert(config) is not as expected.",
     ),
     "equal_call": (
         lambda: checks.equal(3, 4, "half(9)"),
         "half(9) returned 3; 4 was expected.",
-        "half(…) returned 3, which is not as expected.",
+        "The result of half(…) is not as expected.",
     ),
     "equal_bool": (
         lambda: checks.equal(1, True, "the answer"),
         "The answer is 1 (an int); True (a bool) was expected.",
-        "The answer is 1 (an int); a bool was expected.",
+        "The answer is a whole number; a bool was expected.",
     ),
     "equal_text": (
         lambda: checks.equal("abd", "abc", "decode([0, 1, 2])"),
         "decode([0, 1, 2]) returned 'abd'; 'abc' was expected.",
-        "decode(…) returned 'abd', which is not as expected.",
+        "The result of decode(…) is not as expected.",
     ),
     "equal_none": (
         lambda: checks.equal(3, None, "the loss"),
         "The loss is 3; None was expected.",
-        "The loss is 3, which is not as expected.",
+        "The loss is not as expected.",
     ),
     "equal_item": (
         lambda: checks.equal([(0, 1), (1, 2)], [(0, 1), (1, 0)], "skip_gram_pairs([5, 7], 1)"),
         "Item 1 of item 1 of skip_gram_pairs([5, 7], 1) is 2; 0 was expected.",
-        "Item 1 of item 1 of skip_gram_pairs(…) is 2, which is not as expected.",
+        "Item 1 of item 1 of skip_gram_pairs(…) is not as expected.",
     ),
     "equal_list_for_tuple": (
         lambda: checks.equal([[0, 1]], [(0, 1)], "the pairs"),
         "Item 0 of the pairs is a list of 2; a tuple was expected.",
-        SAME,
+        "Item 0 of the pairs is a list; a tuple was expected.",
     ),
     "equal_length": (
         lambda: checks.equal([1, 2], [1, 2, 3], "the ids"),
@@ -321,7 +321,7 @@ GOLDEN = {
     "equal_entry": (
         lambda: checks.equal({"total": 1}, {"total": 2}, "count_gpt2(config)"),
         "The entry total of count_gpt2(config) is 1; 2 was expected.",
-        "The entry total of count_gpt2(config) is 1, which is not as expected.",
+        "The entry total of count_gpt2(config) is not as expected.",
     ),
     "equal_mask": (
         lambda: checks.equal(torch.ones(2, 2).bool(), torch.ones(2, 2).tril().bool(), "the mask"),
@@ -343,11 +343,7 @@ GOLDEN = {
             "word word word word word word word word word word word word word word word word word word "
             "word word word word word '…; 'words' was expected."
         ),
-        (
-            "The text is 'word word word word word word word word word word word word word word word "
-            "word word word word word word word word word word word word word word word word word word "
-            "word word word word word '…, which is not as expected."
-        ),
+        "The text is not as expected.",
     ),
     "opaque": (
         lambda: checks.close(Opaque("generator"), X, "the output"),
@@ -357,7 +353,7 @@ GOLDEN = {
     "equal_huge": (
         lambda: checks.equal(10**5000, 1, "the total"),
         "The total is a whole number of about 5000 digits; 1 was expected.",
-        "The total is a whole number of about 5000 digits, which is not as expected.",
+        "The total is not as expected.",
     ),
     "shape": (
         lambda: checks.shape(X, (2, 4, 3), axes=("batch", "position", "feature")),
@@ -372,7 +368,7 @@ GOLDEN = {
     "shape_type": (
         lambda: checks.shape([1, 2], (2,), "the ids"),
         "The ids are a list of 2; a tensor was expected.",
-        SAME,
+        "The ids are a list; a tensor was expected.",
     ),
     "dtype": (
         lambda: checks.dtype(X, torch.float32, "the table"),
@@ -435,7 +431,7 @@ GOLDEN = {
     "raises_returned": (
         lambda: checks.raises(ValueError, half, 9, naming=("block_size", 9)),
         "half(9) returned 4, but a ValueError that names block_size or 9 was expected.",
-        "half(…) returned 4, but a ValueError that names block_size was expected.",
+        "half(…) returned a whole number, but a ValueError that names block_size was expected.",
     ),
     "raises_other": (
         lambda: checks.raises(ValueError, divide, 9, naming="block_size"),
