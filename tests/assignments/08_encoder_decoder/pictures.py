@@ -116,13 +116,13 @@ LETTERS, WORD_LENGTH = 8, 5
 
 
 def alignment_while_learning(student) -> Figure:
-    """How much the chance of each right letter falls when a source letter is covered. A grey nothing at
-    first; at the end the anti-diagonal, since the first letter to write is the last one read."""
+    """How much the chance of each right letter falls when a source letter is covered. Nothing at first;
+    at the end the anti-diagonal, since the first letter to write is the last one read."""
     torch.manual_seed(4)
     translator = student.Translator(3 + LETTERS, 32, 2, 1, 64, WORD_LENGTH + 1)
     start_afresh(translator)
     optimizer = torch.optim.Adam(translator.parameters(), lr=4e-3)
-    stops, maps = (0, 40, 80, 160), []
+    stops, maps = (0, 15, 30, 100), []
     for lesson in range(stops[-1] + 1):
         if lesson in stops:
             maps.append(thumb_test(translator))
@@ -231,7 +231,7 @@ def step_by_step(student) -> Figure:
         axes.set_title("asked with\n" + " ".join(asked), fontsize=9, loc="left")
     row[0].invert_yaxis()
     row[0].set_ylabel("next word")
-    said = " ".join(VOCABULARY[i] for i in written)
+    said = " ".join(VOCABULARY[i] for i in written).replace("' ", "'")
     figure.suptitle(f"“{' '.join(ENGLISH)}” → {said}", x=0.01, ha="left", fontsize=11)
     return figure
 

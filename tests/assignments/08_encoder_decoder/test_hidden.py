@@ -16,7 +16,7 @@ no_ready_made_decoder = pytest.mark.forbids(
 
 B, T, S, C, H, FF, V = 3, 5, 7, 20, 4, 13, 17
 PAD, BOS, EOS = 0, 1, 2
-LENGTHS = [S, 4, 2]
+LENGTHS = [4, S, 2]
 
 
 def numbers(*shape):
@@ -168,7 +168,7 @@ def test_block_equals_pytorch(student):
     block = filled(student.DecoderBlock(C, H, FF))
     layer = torch_block(block)
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
-    for length, padding in ((S, None), (T, None), (S, tail(LENGTHS, S))):
+    for length, padding in ((T, None), (T, tail([4, T, 2], T)), (S, None), (S, tail(LENGTHS, S))):
         y, memory = numbers(B, T, C), numbers(B, length, C)
 
         def theirs(y, memory, padding=padding):
@@ -226,8 +226,11 @@ def test_translator_hears_neither_padding_nor_the_future(student):
     src, y, padding = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T)), tail(LENGTHS, S)
     memory = translator.encode(src, padding)
     checks.padding_invariant(lambda src, mask: translator.encode(src, mask), src, LENGTHS, what="the memory")
-    with_padding = translator.decode(y, memory, padding)
     other = torch.where(padding.unsqueeze(-1), numbers(B, S, C), memory)
+    x, block = numbers(B, T, C), translator.decoder[0]
+    what = "the decoder's first block after the memory's padding was replaced"
+    checks.close(block(x, other, padding), block(x, memory, padding), what)
+    with_padding = translator.decode(y, memory, padding)
     what = "the logits after the memory's padding was replaced"
     checks.close(translator.decode(y, other, padding), with_padding, what)
     checks.prefix_invariant(lambda y: translator.decode(y, memory, padding), y, what="the logits")
@@ -302,16 +305,35 @@ def test_reading_happens_once(student):
     checks.equal(written, expected, "two sentences said backwards")
 
 
+class Nervous(Reverser):
+    """In training mode, where dropout makes models nervous, its last word comes to its mind all the time."""
+
+    def decode(self, y, memory, memory_padding_mask=None):
+        logits = super().decode(y, memory, memory_padding_mask)
+        logits[..., -1] += float(self.training)
+        return logits
+
+
 @pytest.mark.part("greedy")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_decoding_is_an_exam(student):
-    """The model decodes in eval mode and without gradients, and comes back in the mode it came in."""
+    """The model decodes in eval mode, and comes back in the mode it came in."""
+    expected = torch.tensor([[4, 9, 2, 0], [7, 6, 5, 2]])
     for training in (True, False):
-        model = Reverser(V)
+        model = Nervous(V)
         model.train(training)
-        decode(student, model, [[9, 4], [5, 6, 7]], max_len=6)
-        checks.true(bool(model.modes), "The model was never asked.")
-        checks.true(not any(model.modes), "The model was asked while it was in training mode.")
-        checks.true(not any(model.grads), "The model was asked while gradients were kept.")
+        written = decode(student, model, [[9, 4], [5, 6, 7]], max_len=6)
         came, went = ("training" if mode else "eval" for mode in (training, model.training))
+        checks.true(not any(model.modes), "The model was asked while it was in training mode.")
+        checks.equal(written, expected, f"what a model said that came in {came} mode")
         checks.true(came == went, f"The model came in {came} mode and went away in {went} mode.")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(0.5)
+def test_nobody_learns_from_decoding(student):
+    """The model reads and writes without gradients being kept."""
+    model = Reverser(V)
+    written = decode(student, model, [[9, 4], [5, 6, 7]], max_len=6)
+    checks.true(not any(model.grads), "The model was asked while gradients were kept.")
+    checks.equal(written, torch.tensor([[4, 9, 2, 0], [7, 6, 5, 2]]), "what the model said")
