@@ -28,6 +28,7 @@ from autograder.student.errors import StudentError, StudentTimeout
 from autograder.student.local import LocalStudent, load_text
 from autograder.student.remote import RemoteStudent
 from autograder.student.transcript import Transcript
+from autograder.suite import forbidden_by
 
 PATIENCE = 4  # a test may take this many times `call_seconds` on the trusted side
 
@@ -60,7 +61,7 @@ class Bench:
         """
         connection = self._connect(assignment, endless)
         try:
-            uses = _read_uses(connection, assignment, file) if uses is None else uses
+            uses = read_uses(connection, assignment, file) if uses is None else uses
             seconds = assignment.limits.load_seconds
             loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
             with malformed("the result of loading"):
@@ -118,7 +119,8 @@ class Grader:
             file = self._choose(assignment, submission)
         except Refused as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
-        results = self._results(assignment, file)
+        candidate = _Candidate(self.bench, assignment, file)
+        results = self._results(assignment, candidate)
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -132,6 +134,7 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=self._digests[assignment.name],
             autograder=__version__,
+            flags=self._flags(assignment, candidate),
         )
 
     def reseed(self, run_seed: int) -> None:
@@ -182,9 +185,18 @@ class Grader:
             raise Refused(f"{names} hold different code. Hand in the one that counts.")
         return (changed or list(submission.files))[0]
 
-    def _results(self, assignment: Assignment, file: SourceFile) -> tuple[TestResult, ...]:
+    def _flags(self, assignment: Assignment, candidate: _Candidate) -> tuple[str, ...]:
+        """What a person may want to look at: look-ups that the search for forbidden names cannot follow."""
+        if not any(forbidden_by(test.item) for test in self.tests[assignment.name]):
+            return ()
+        return tuple(
+            f"Line {use.line} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
+            for use in candidate.uses
+            if use.dynamic
+        )
+
+    def _results(self, assignment: Assignment, candidate: _Candidate) -> tuple[TestResult, ...]:
         tests = self.tests[assignment.name]
-        candidate = _Candidate(self.bench, assignment, file)
         try:
             sitting = _Sitting(self.session, candidate, assignment)
             self.session.start(self.run_seed)
@@ -194,7 +206,7 @@ class Grader:
         named = self._diagnosis(assignment).name(
             {run.test: run.transcript for run in runs if run.failed and run.transcript is not None}
         )
-        return tuple(self._result(run, file, named.get(run.test.name)) for run in runs)
+        return tuple(self._result(run, candidate.file, named.get(run.test.name)) for run in runs)
 
     def _result(self, run: _Run, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test = run.test
@@ -244,11 +256,16 @@ class _Candidate:
     """One submission on the bench: opens workers for it, and remembers when that is hopeless."""
 
     def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
-        self._bench, self._assignment, self._file = bench, assignment, file
+        self._bench, self._assignment, self.file = bench, assignment, file
         self._scene: RemoteScene | None = None
         self._uses: list[Use] | None = None
         self._endless: set[str] = set()
         self._hopeless: StudentError | None = None
+
+    @property
+    def uses(self) -> list[Use]:
+        """The names that the text uses, as far as a worker could read it."""
+        return self._uses or []
 
     def scene(self, fresh: bool = False) -> RemoteScene:
         """A scene with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
@@ -279,7 +296,7 @@ class _Candidate:
             raise
 
     def _load(self) -> RemoteScene:
-        scene = self._bench.scene(self._assignment, self._file, self._uses, self._endless)
+        scene = self._bench.scene(self._assignment, self.file, self._uses, self._endless)
         self._uses = scene.uses
         return scene
 
@@ -352,10 +369,12 @@ def _test_files(course: Course, assignment: Assignment) -> list[Path]:
     return files
 
 
-def _read_uses(connection: WorkerConnection, assignment: Assignment, file: SourceFile) -> list[Use]:
+def read_uses(connection: WorkerConnection, assignment: Assignment, file: SourceFile) -> list[Use]:
+    """The names that the text uses, asked of a worker that has not run it."""
     answer = connection.request("names_used", text=file.text, filename=_name(assignment, file))
     with malformed("a list of names"):
-        return [Use(str(name)[:200], int(line)) for name, line in answer["uses"]]
+        uses = [Use(str(name)[:200], int(line)) for name, line in answer["uses"]]
+        return uses + [Use(str(name)[:200], int(line), dynamic=True) for name, line in answer["dynamic"]]
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:

@@ -70,7 +70,10 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Grade:
-    """One line of the journal: all that is known of one submission after grading."""
+    """One line of the journal: all that is known of one submission after grading.
+
+    `flags` are sentences for a person to look at; they cost nothing.
+    """
 
     student: str
     assignment: str
@@ -85,6 +88,7 @@ class Grade:
     submission_sha256: str = ""
     suite_sha256: str = ""
     autograder: str = ""
+    flags: tuple[str, ...] = ()
     schema: int = field(default=SCHEMA)
 
     def to_json(self) -> str:
@@ -98,7 +102,8 @@ class Grade:
         try:
             record: dict[str, Any] = json.loads(line)
             tests = tuple(TestResult(**_known(TestResult, test)) for test in record.pop("tests"))
-            return cls(tests=tests, **_known(cls, record))
+            flags = tuple(map(str, record.pop("flags", ())))
+            return cls(tests=tests, flags=flags, **_known(cls, record))
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
 

@@ -22,10 +22,11 @@ from autograder.student.remote import RemoteStudent
 
 @dataclass
 class Use:
-    """A name that a student's text uses, and where."""
+    """A name that a student's text uses, and where. `dynamic`: one that looks up others while it runs."""
 
     name: str
     line: int
+    dynamic: bool = False
 
 
 class Scene:
@@ -47,7 +48,8 @@ class Scene:
     def forbidden(self, names: Iterable[str]) -> Use | None:
         """The first use of one of the names, or None."""
         wanted = list(names)
-        return next((use for use in self.uses if any(_matches(use.name, name) for name in wanted)), None)
+        uses = (use for use in self.uses if not use.dynamic)
+        return next((use for use in uses if any(_matches(use.name, name) for name in wanted)), None)
 
 
 class RemoteScene(Scene):

@@ -6,6 +6,7 @@ import pytest
 
 from autograder.checks import CheckFailed
 from autograder.explain import clean, explain
+from autograder.records import SourceFile
 from autograder.session import TestAlarm
 from autograder.student.errors import (
     Frame,
@@ -17,6 +18,9 @@ from autograder.student.errors import (
 )
 
 SECRET = "the input was 0.8414709"
+LATE = "Your code gave no answer within 5 seconds."
+ENDED = "Your code ended the process that ran it (exit code 1)."
+MISSING = "There is no `attention` in the submission."
 
 
 def raised(kind="ValueError", text=SECRET, **options):
@@ -27,24 +31,30 @@ def raised(kind="ValueError", text=SECRET, **options):
 @pytest.mark.parametrize(
     "error, outcome, message",
     [
-        (StudentTimeout("Your code gave no answer within 5 seconds."), "timeout", "Your code gave no answer within 5 seconds."),
+        (StudentTimeout(LATE), "timeout", LATE),
         (TestAlarm(), "timeout", "This test took too long."),
-        (StudentCrashed("Your code ended the process that ran it (exit code 1)."), "crashed", "Your code ended the process that ran it (exit code 1)."),
-        (MissingName("There is no `attention` in the submission."), "failed", "There is no `attention` in the submission."),
+        (StudentCrashed(ENDED), "crashed", ENDED),
+        (MissingName(MISSING), "failed", MISSING),
         (raised(), "failed", f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))"),
         (raised("IndexError", ""), "failed", "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))"),
         (raised("NotImplementedError", "x"), "failed", "`Head.forward` is not written yet (line 12)."),
-        (raised("TypeError", "takes 1 argument.", frames=()), "failed", "Your code raised a TypeError: takes 1 argument."),
+        (raised("TypeError", "1 argument.", frames=()), "failed", "Your code raised a TypeError: 1 argument."),
     ],
-)  # fmt: skip
+)
 def test_visible_sentences(error, outcome, message):
     found = explain(error, full=True)
     assert (found.outcome, found.message) == (outcome, message)
 
 
 def test_hidden_tests_show_the_exceptions_type_and_the_students_own_line_but_not_its_text():
-    found = explain(raised(), full=False)
+    file = SourceFile("heads.py", "\n" * 11 + "    raise ValueError(str(x))\n")
+    found = explain(raised(), full=False, file=file)
     assert found.message == "Your code raised a ValueError (line 12).\n    raise ValueError(str(x))"
+
+
+def test_hidden_tests_do_not_repeat_a_line_or_a_name_that_was_never_handed_in():
+    found = explain(raised("Secret_0_8414709"), full=False, file=SourceFile("heads.py", "x = 1\n" * 20))
+    assert found.message == "Your code raised an Exception (line 12).\n    x = 1"
 
 
 def test_hidden_tests_show_the_public_sentence_of_a_check():
@@ -55,7 +65,8 @@ def test_hidden_tests_show_the_public_sentence_of_a_check():
 
 def test_the_line_of_a_notebook_says_which_cell():
     frame = Frame("heads.ipynb cell 4", 2, "Head.forward", "x.nothing")
-    found = explain(raised("AttributeError", "no", frames=(frame,)), full=False)
+    file = SourceFile("heads.ipynb", '{"cells": [{"source": ["a\\n", "x.nothing"]}]}')
+    found = explain(raised("AttributeError", "no", frames=(frame,)), full=False, file=file)
     assert found.message.startswith("Your code raised an AttributeError (line 2 of cell 4).")
 
 
