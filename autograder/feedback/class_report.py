@@ -103,6 +103,7 @@ def write_class_report(folder: Path, course: Course, grades: Iterable[Grade]) ->
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
+        flagged=[(grade, link(grade)) for grade in grades if grade.flags],
         graded=sum(grade.status == "graded" for grade in grades),
         isolation=_distinct(grade.isolation for grade in grades if grade.status == "graded"),
         seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),

@@ -594,3 +594,11 @@ def test_missing_jinja2_is_a_sentence(
     with pytest.raises(InfrastructureError, match=r"pip install 'autograder\[report\]'"):
         write_all(tmp_path, course, everybody())
     assert len(rows_of(tmp_path / "grades.csv")) == len(everybody())
+
+
+def test_flagged_submissions_are_shown_to_a_person(tmp_path: Path, course: Course) -> None:
+    flag = "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there."
+    index = write_all(tmp_path, course, [replace(graded("ada"), flags=(flag,)), graded("bo")])
+    page = index.read_text("utf-8")
+    assert "Worth a look" in page and "Line 3 looks names up" in page
+    assert "Worth a look" not in write_all(tmp_path / "none", course, [graded("bo")]).read_text("utf-8")
