@@ -19,6 +19,7 @@ from autograder.yaml_records import did_you_mean
 
 SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds: files that were unpacked together
+FOLDERS_UP = 2  # from an assignment's folder to the course's
 UNWRITTEN = " is not written yet"
 _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)""", re.MULTILINE)
 
@@ -144,9 +145,9 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def _named(name: str) -> Work:
-    """The assignment of that name, or that part of one, here or in a folder above."""
+    """The assignment of that name, or that part of one, here or not far above."""
     here = Path.cwd()
-    for folder in (here, *here.parents):
+    for folder in (here, *here.parents[:FOLDERS_UP]):
         works = _works_in(folder)
         exact = [work for work in works if work.name == name]
         meant = exact or [
