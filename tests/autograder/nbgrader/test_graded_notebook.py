@@ -1,0 +1,155 @@
+"""Whatever a student's file holds, what comes of it is a valid notebook with each part's test cell exactly once."""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.authoring.build import to_notebook
+from autograder.authoring.document import load_document
+from autograder.course import load_course
+from autograder.exports.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
+from autograder.records import Grade, SourceFile
+from autograder.records import TestResult as Result
+from tests.autograder.tiny_course import write_tiny_course
+
+ASSIGNMENT = "01_adding"
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+grade_ids = st.sampled_from(["add", "total", "write-add", "write-Total", "bonus"]) | anything
+cells = st.fixed_dictionaries(
+    {},
+    optional={
+        "cell_type": st.sampled_from(["code", "markdown", "raw", "heading"]) | anything,
+        "source": st.sampled_from(['check("add")', "def add(a, b): pass", "class Total: pass"]) | anything,
+        "metadata": st.fixed_dictionaries(
+            {},
+            optional={
+                "nbgrader": st.fixed_dictionaries({}, optional={"grade_id": grade_ids, "points": anything})
+                | anything
+            },
+        )
+        | anything,
+        "attachments": anything,
+        "outputs": anything,
+        "id": anything,
+    },
+)
+notebooks = st.fixed_dictionaries(
+    {"cells": st.lists(cells | anything, max_size=8)}, optional={"metadata": anything}
+)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return load_course(write_tiny_course(tmp_path_factory.mktemp("course")))
+
+
+@pytest.fixture(scope="module")
+def assignment(course):
+    return course.assignment(ASSIGNMENT)
+
+
+@pytest.fixture(scope="module")
+def release(course, assignment):
+    return to_notebook(assignment, load_document(course, assignment).stub)
+
+
+def grade_of(*tests: Result, **facts) -> Grade:
+    return Grade(
+        **{
+            "student": "ada",
+            "assignment": ASSIGNMENT,
+            "status": "graded",
+            "score": 0,
+            "max_score": 10,
+            **facts,
+        },
+        tests=tests,
+    )
+
+
+def checked(notebook, assignment) -> None:
+    """It is a notebook for nbformat and for nbgrader's rules about ids, and can be written."""
+    show_grade(notebook, assignment, grade_of())
+    nbformat.validate(notebook)
+    nbformat.writes(notebook).encode("utf-8")
+    ids = [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
+    assert len(ids) == len(set(ids))
+    tests = {
+        cell.metadata.nbgrader.grade_id: cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade")
+    }
+    assert {name: cell.metadata.nbgrader.points for name, cell in tests.items()} == {"add": 4, "total": 6}
+    for cell in tests.values():
+        assert [output.output_type for output in cell.outputs] == ["display_data", "execute_result"]
+        assert cell.outputs[1].data["text/plain"] == "0.0"
+
+
+@settings(max_examples=150, deadline=None)
+@given(notebooks)
+def test_any_notebook(assignment, release, document):
+    text = json.dumps(document)
+    checked(submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)]), assignment)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(), st.text())
+def test_any_text(assignment, release, notebook, script):
+    files = [SourceFile("adding.ipynb", notebook), SourceFile("adding.py", script)]
+    checked(submitted_notebook(assignment, release, files), assignment)
+
+
+def test_nothing_at_all_with_its_reason(assignment, release):
+    notebook = submitted_notebook(assignment, release, [], "The file is not UTF-8.")
+    assert notebook.cells[0].metadata["autograder"]["notes"] == ["The file is not UTF-8."]
+    checked(notebook, assignment)
+
+
+def test_a_huge_notebook_is_cut(assignment, release):
+    many = {"cells": [{"cell_type": "code", "source": "1"}] * (MOST_CELLS + 500)}
+    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", json.dumps(many))])
+    assert len(notebook.cells) == MOST_CELLS + 2
+    checked(notebook, assignment)
+
+
+def test_an_untouched_notebook_has_no_notes(assignment, release):
+    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
+    assert [cell.source for cell in notebook.cells] == [cell.source for cell in release.cells]
+    assert not any("autograder" in cell.metadata for cell in notebook.cells)
+
+
+def test_a_script_is_cells_again(course, assignment, release):
+    text = load_document(course, assignment).stub
+    notebook = submitted_notebook(assignment, release, [SourceFile("adding.py", text)])
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
+    assert [name for name in names if name] == ["write-add", "add", "write-Total", "total"]
+    assert notebook.cells[0].cell_type == "markdown"
+
+
+@pytest.mark.parametrize("score, shown", [(2.5, "2.5"), (-1, "0.0"), (99, "4.0"), (0.1 + 0.2, "0.3")])
+def test_score_is_a_plain_float_within_its_bounds(assignment, release, score, shown):
+    result = Result("test_x", "add", "It `adds` <b>.", "failed", score, 4.0, "sum <script> wrong", "Why?")
+    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
+    show_grade(notebook, assignment, grade_of(result))
+    cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "add")
+    assert cell.outputs[1].data["text/plain"] == shown
+    page = cell.outputs[0].data["text/html"]
+    assert "<script>" not in page and "<b>" not in page and "<code>adds</code>" in page and "Why?" in page
+
+
+def test_refused_is_nothing_with_the_reason(assignment, release):
+    grade = grade_of(status="refused", problem="Two different files.")
+    assert [part_score(grade, part) for part in assignment.parts] == [0.0, 0.0]
+    notebook = submitted_notebook(assignment, release, [])
+    show_grade(notebook, assignment, grade)
+    assert "Not graded: Two different files." in notebook.cells[0].outputs[0].data["text/plain"]
