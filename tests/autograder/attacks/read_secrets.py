@@ -194,12 +194,15 @@ for number in range(4, 4096):
         "reads password files, keys of ssh, tokens of clusters",
         READ
         + """
-for path in ("/etc/shadow", "/etc/passwd", "/etc/hosts", "/etc/resolv.conf", "/etc/machine-id", "/root/.ssh/id_rsa",
-             "/root/.bash_history", "/root/.netrc", "/root/.aws/credentials", "/etc/ssh/ssh_host_rsa_key",
-             "/var/run/secrets/kubernetes.io/serviceaccount/token", "/run/secrets", "/proc/1/environ",
-             "/root/.jupyter/jupyter_server_config.json", "/root/.git-credentials", "/root/.gitconfig"):
+KEYS = (".ssh/id_rsa", ".bash_history", ".netrc", ".aws/credentials", ".jupyter/jupyter_server_config.json",
+        ".git-credentials", ".gitconfig")
+for path in ("/etc/shadow", "/etc/passwd", "/etc/hosts", "/etc/resolv.conf", "/etc/machine-id",
+             "/etc/ssh/ssh_host_rsa_key", "/run/secrets", "/proc/1/environ",
+             "/var/run/secrets/kubernetes.io/serviceaccount/token"):
     reveal(path)
-    reveal(os.path.expanduser(path.replace("/root", "~")))
+for home in ("/root", os.path.expanduser("~")):
+    for name in KEYS:
+        reveal(os.path.join(home, name))
 """,
     ),
     Attack(
