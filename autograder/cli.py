@@ -293,10 +293,15 @@ def export(
 
 @app.command(rich_help_panel="Instructors")
 @kindly
-def doctor(as_json: JsonOption = False) -> int:
+def doctor(
+    walls: Annotated[bool, typer.Option("--verify", help="Try every wall of every kind of sandbox.")] = False,
+    as_json: JsonOption = False,
+) -> int:
     """Say which kind of sandbox works on this machine, and why another does not."""
     from dataclasses import asdict
 
+    if walls:
+        return _verify_walls(as_json)
     from autograder.console import show_tiers
     from autograder.sandbox.doctor import examine
 
@@ -306,6 +311,20 @@ def doctor(as_json: JsonOption = False) -> int:
     else:
         show_tiers(reports)
     return DONE if any(report.works and report.tier != "unsafe" for report in reports) else FOUND
+
+
+def _verify_walls(as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from autograder.console import show_walls
+    from autograder.sandbox.verify import is_sound, verify
+
+    columns = verify()
+    if as_json:
+        print(json.dumps([asdict(column) for column in columns], ensure_ascii=False))
+    else:
+        show_walls(columns)
+    return DONE if is_sound(columns) else FOUND
 
 
 # ---------------------------------------------------------------------- authors

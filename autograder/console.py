@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from autograder.cohort import Outcome
     from autograder.course import Course
     from autograder.sandbox.doctor import TierReport
+    from autograder.sandbox.verify import Column
 
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all
 console = Console(highlight=False)
@@ -162,6 +163,27 @@ def show_tiers(reports: Sequence[TierReport]) -> None:
         console.print(f"[bold]{report.tier}[/] {verdict}: {escape(report.reason)}", soft_wrap=True)
         if report.hint:
             console.print(f"  [dim]{escape(report.hint)}[/]", soft_wrap=True)
+
+
+VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}
+
+
+def show_walls(columns: Sequence[Column]) -> None:
+    """The table of walls and tiers, then what was possible where a wall is open."""
+    table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
+    walls = next((column.cells for column in columns if column.works), ())
+    for number, wall in enumerate(walls):
+        verdicts = [VERDICTS[c.cells[number].verdict] if c.works else "[dim]–[/]" for c in columns]
+        table.add_row(wall.wall, *verdicts)
+    console.print(table)
+    for column in columns:
+        if column.reason:
+            verdict = "" if column.works else " [red]does not work here[/]"
+            console.print(f"[bold]{column.tier}[/]{verdict}: {escape(column.reason)}", soft_wrap=True)
+        for cell in column.cells:
+            if cell.verdict == "open":
+                could = escape("; ".join(cell.found))
+                console.print(f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True)
 
 
 def show_audit(audits: Sequence[Audit]) -> None:

@@ -1,0 +1,359 @@
+"""What a worker tries against its own walls for `autograder doctor --verify`; it answers what it could do.
+
+Each trial takes the scene that `verify` has set, and returns a list of what it was able to do and should not
+have been: an empty list is a wall that holds. Nothing here does harm where a wall is missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import os
+import platform
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+MEGABYTE = 1 << 20
+LEFT_BEHIND = "left_behind"
+SYSTEM_FILES = ("/etc/passwd", "/etc/hostname", "/var/log", "/sys/kernel", "/dev/shm")
+LONGEST = 20  # seconds that a process which got away may live
+# calls that any user may make without a filter: (x86_64, aarch64), arguments
+CALLS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
+    "memfd_create": ((319, 279), (0, 0)),
+    "personality": ((135, 92), (0xFFFFFFFF,)),
+    "prctl": ((157, 167), (3, 0, 0, 0, 0)),
+    "unshare": ((272, 97), (0,)),
+    "ptrace": ((101, 117), (0, 0, 0, 0)),
+    "keyctl": ((250, 219), (0, 0xFFFFFFFD, 0)),
+    "io_uring_setup": ((425, 425), (0, 0)),
+    "setsid": ((112, 157), ()),
+}
+NOT_PERMITTED, NOT_THERE = 1, 38
+
+Scene = Mapping[str, Any]
+Trial = Callable[[Scene], list[str]]
+
+
+def run(channel: socket.socket) -> None:
+    """Does what one line of JSON asks for, and answers one line."""
+    with channel.makefile("rb") as reader:
+        scene = json.loads(reader.readline())
+        found = TRIALS[scene["trial"]](scene)
+        channel.sendall(json.dumps(found).encode() + b"\n")
+        if scene["trial"] == "stay":
+            reader.readline()
+
+
+def _possible(attempts: Mapping[str, Callable[[], object]]) -> list[str]:
+    """The names of those attempts that nobody refused."""
+    return [name for name, attempt in attempts.items() if _succeeds(attempt)]
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except ProcessLookupError:  # nobody was there, but it would have been allowed
+        return True
+    except (OSError, MemoryError):
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _read(path: str) -> object:
+    if os.path.isdir(path):
+        return os.listdir(path)
+    with open(path, "rb") as file:
+        return file.read(1)
+
+
+def read_course(scene: Scene) -> list[str]:
+    return _possible({f"read {path}": partial(_read, path) for path in scene["course"]})
+
+
+def read_home(scene: Scene) -> list[str]:
+    return _possible({f"list {scene['home']}": lambda: os.listdir(scene["home"])})
+
+
+def read_system(scene: Scene) -> list[str]:
+    return _possible({f"read {path}": partial(_read, path) for path in SYSTEM_FILES})
+
+
+def see_names(scene: Scene) -> list[str]:
+    return [f"see that {path} is there" for path in scene["course"] if os.path.exists(path)]
+
+
+def read_environment(scene: Scene) -> list[str]:
+    found = ["read a variable of the grader"] if scene["token"] in str(dict(os.environ)) else []
+    files = [f"/proc/{pid}/environ" for pid in (scene["grader"], os.getppid(), 1)]
+    return found + _possible({f"read {file}": partial(_read, file) for file in files})
+
+
+def write_outside(scene: Scene) -> list[str]:
+    """New files in folders that are open to everybody or its own; changes of a file that everybody may change."""
+    folders = [scene["playground"], scene["home"], "/", "/tmp", "/usr", "/dev/shm", *sys.path[-2:]]
+    attempts: dict[str, Callable[[], object]] = {
+        f"write into {folder}": partial(_write_and_remove, folder) for folder in folders
+    }
+    victim = f"{scene['playground']}/victim"
+    attempts[f"empty {victim}"] = lambda: os.truncate(victim, 0)
+    attempts[f"change the rights of {victim}"] = lambda: os.chmod(victim, 0o666)
+    attempts[f"change the times of {victim}"] = lambda: os.utime(victim)
+    attempts[f"make a link in {scene['playground']}"] = lambda: os.symlink("/", f"{victim}.link")
+    return _possible(attempts)
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def _write_and_remove(folder: str) -> None:
+    path = f"{folder}/{LEFT_BEHIND}_{os.getpid()}"
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    os.unlink(path)
+
+
+def fill_scratch(scene: Scene) -> list[str]:
+    """Small files, wherever there is a place for them, until there is too much of them."""
+    limit = scene["limits"]["scratch_mb"] * MEGABYTE
+    written = sum(_fill(folder, 2 * limit) for folder in (".", scene["playground"]))
+    return [f"keep {written // MEGABYTE} MB of files"] if written > limit else []
+
+
+def _fill(folder: str, size: int) -> int:
+    """How many bytes of `size` could be kept there; afterwards they are gone."""
+    piece, names = bytes(MEGABYTE // 2), list[str]()
+    try:
+        while len(names) * len(piece) < size:
+            name = f"{folder}/{LEFT_BEHIND}_{len(names)}"
+            _write(name, piece)
+            names.append(name)
+    except OSError:
+        _succeeds(lambda: os.unlink(name))
+    for each in names:
+        os.unlink(each)
+    return len(names) * len(piece)
+
+
+def grow_a_file(scene: Scene) -> list[str]:
+    """Raw writes into the one file that is open in every tier."""
+    written, limit = 0, scene["limits"]["file_mb"] * MEGABYTE
+    try:
+        while written <= 2 * limit:
+            written += os.write(1, bytes(MEGABYTE // 4))
+    except OSError:
+        pass
+    return [f"make a file of {written / MEGABYTE:g} MB"] if written > limit else []
+
+
+# ---------------------------------------------------------------------- network, processes, signals
+
+
+def _make_socket(family: int, kind: int) -> None:
+    socket.socket(family, kind).close()
+
+
+def use_network(scene: Scene) -> list[str]:
+    attempts: dict[str, Callable[[], object]] = {
+        f"make a socket of family {family}, type {kind}": partial(_make_socket, family, kind)
+        for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16)
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
+    }
+    attempts["reach the grader over TCP"] = lambda: socket.create_connection(scene["listener"], 2).close()
+    return _possible(attempts)
+
+
+def fork(scene: Scene) -> list[str]:
+    return _possible({"fork": lambda: _fork(os.fork), "fork with a terminal": lambda: _fork(_forkpty)})
+
+
+def _forkpty() -> int:
+    return os.forkpty()[0]
+
+
+def _fork(how: Callable[[], int]) -> None:
+    pid = how()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def run_programs(scene: Scene) -> list[str]:
+    """The last attempt would take the place of this process, which then cannot answer."""
+    program = next((p for p in ("/usr/bin/true", "/bin/true") if os.path.exists(p)), sys.executable)
+    return _possible(
+        {
+            "spawn a program": lambda: os.waitpid(os.posix_spawn(program, [program], {}), 0),
+            "run a program": lambda: subprocess.run([program], check=False),
+            "become a program": lambda: os.execv(program, [program]),
+        }
+    )
+
+
+def signal_others(scene: Scene) -> list[str]:
+    """Signal 0 only asks whether another one would be allowed."""
+    others = {"the grader": scene["grader"], "everybody": -1, "its neighbour": os.getpid() + 1}
+    return _possible({f"send {who} a signal": partial(os.kill, pid, 0) for who, pid in others.items()})
+
+
+def see_processes(scene: Scene) -> list[str]:
+    places = ["/proc", "/proc/self/fd", f"/proc/{scene['grader']}/cmdline", "/proc/1/cmdline"]
+    seen = {place for place in places if _succeeds(partial(_read, place))}
+    if "/proc" in seen and not any(name.isdigit() for name in os.listdir("/proc")):
+        seen.remove("/proc")  # an empty folder stands there
+    return [f"read {place}" for place in sorted(seen)]
+
+
+# ---------------------------------------------------------------------- rights
+
+
+def make_rare_calls(scene: Scene) -> list[str]:
+    column = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
+    if column is None:
+        return [f"make any call: there is no list of them for {platform.machine()} machines"]
+    return [f"call {name}" for name, (row, given) in CALLS.items() if _is_let_through(row[column], given)]
+
+
+def _is_let_through(number: int, arguments: tuple[int, ...]) -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    answer = libc.syscall(number, *(ctypes.c_long(each) for each in arguments))
+    return answer >= 0 or ctypes.get_errno() not in (NOT_PERMITTED, NOT_THERE)
+
+
+def gain_rights(scene: Scene) -> list[str]:
+    return _possible(
+        {
+            "become root": lambda: os.setresuid(0, 0, 0),
+            "join root's group": lambda: os.setgroups([0]),
+            "change the root folder": lambda: os.chroot("/usr"),
+            "go before others": lambda: os.setpriority(os.PRIO_PROCESS, 0, -5),
+        }
+    )
+
+
+def raise_limits(scene: Scene) -> list[str]:
+    names = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")
+    return [f"raise the limit {name}" for name in names if _is_raised(getattr(resource, f"RLIMIT_{name}"))]
+
+
+def _is_raised(kind: int) -> bool:
+    _, hard = resource.getrlimit(kind)
+    if hard == resource.RLIM_INFINITY:
+        return True
+    try:
+        resource.setrlimit(kind, (hard + 1, hard + 1))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------- resources
+
+
+def take_memory(scene: Scene) -> list[str]:
+    size = (scene["limits"]["memory_mb"] + 64) * MEGABYTE
+    attempts = {"bytes": lambda: bytearray(size), "a mapping": lambda: mmap.mmap(-1, size)}
+    return _possible({f"take {size // MEGABYTE} MB as {how}": each for how, each in attempts.items()})
+
+
+def start_threads(scene: Scene) -> list[str]:
+    wanted, end = 12 * scene["limits"]["processes"], threading.Event()
+    threading.stack_size(64 * 1024)
+    try:
+        for _ in range(wanted):
+            threading.Thread(target=end.wait, args=(LONGEST,), daemon=True).start()
+    except RuntimeError:
+        return []
+    finally:
+        end.set()
+    return [f"start {wanted} threads"]
+
+
+def open_files(scene: Scene) -> list[str]:
+    """No descriptor but input, output, errors and the grader's socket is open, and not too many more can be."""
+    found = [f"use descriptor {number}" for number in range(4, 256) if _succeeds(partial(os.fstat, number))]
+    wanted = scene["limits"]["open_files"] + 1
+    try:
+        opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(wanted)]
+    except OSError:
+        return found
+    return [*found, f"open {len(opened)} more files"]
+
+
+def compute_too_long(scene: Scene) -> list[str]:
+    limit = scene["limits"]["cpu_seconds"] + 2
+    while time.process_time() < limit:
+        pass
+    return [f"compute for {limit} seconds"]
+
+
+def wait_too_long(scene: Scene) -> list[str]:
+    limit = scene["limits"]["submission_seconds"] + 3
+    time.sleep(limit)
+    return [f"go on for {limit} seconds"]
+
+
+def print_too_much(scene: Scene) -> list[str]:
+    for _ in range(4 * scene["limits"]["output_kb"]):
+        print("x" * 1023)
+    return []
+
+
+# ---------------------------------------------------------------------- what stays
+
+
+def stay(scene: Scene) -> list[str]:
+    """Waits until the grader hangs up, so that it can be looked at from outside."""
+    return []
+
+
+def leave_things(scene: Scene) -> list[str]:
+    """A process of its own session that ignores signals, and files; the grader looks whether they are still there."""
+    for folder in (".", scene["playground"], "/dev/shm"):
+        _succeeds(partial(_write, f"{folder}/{LEFT_BEHIND}_{scene['token']}", b"left"))
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    threading.Thread(target=time.sleep, args=(LONGEST,), daemon=True).start()
+    _succeeds(_start_daemon)
+    return []
+
+
+def _start_daemon() -> None:
+    """It keeps the grader's socket open, by which the grader notices that it lives."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(LONGEST)
+        os._exit(0)
+
+
+def find_things(scene: Scene) -> list[str]:
+    folders = (".", scene["playground"], "/dev/shm")
+    paths = [f"{folder}/{LEFT_BEHIND}_{scene['token']}" for folder in folders]
+    there = [path for path in paths if os.path.exists(path)]
+    for path in there:
+        os.unlink(path)
+    return [f"find {path} of the worker before it" for path in there]
+
+
+TRIALS: dict[str, Trial] = {
+    trial.__name__: trial
+    for trial in (
+        read_course, read_home, read_system, see_names, read_environment, write_outside, fill_scratch,
+        grow_a_file, use_network, fork, run_programs, signal_others, see_processes, make_rare_calls,
+        gain_rights, raise_limits, take_memory, start_threads, open_files, compute_too_long, wait_too_long,
+        print_too_much, stay, leave_things, find_things,
+    )
+}  # fmt: skip

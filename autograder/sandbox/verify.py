@@ -1,0 +1,337 @@
+"""Which walls hold on this machine, tier by tier: found by trying each of them in a real worker.
+
+`doctor` asks whether a tier works at all; `verify` asks for every wall whether it holds what it promises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from autograder.records import InfrastructureError
+from autograder.sandbox.command import HINTS
+from autograder.sandbox.doctor import PROBE_LIMITS
+from autograder.sandbox.jail import TIERS
+from autograder.sandbox.launcher import Ending, Sandbox, WorkerProcess
+
+TRIAL_ENTRY = "autograder.sandbox.trials:run"
+HELD, OPEN, NOT_PROMISED = "held", "open", "not promised"
+SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
+PATIENCE = 60.0  # a busy machine may need long for two seconds of its processor
+TRIAL_LIMITS = {**vars(PROBE_LIMITS), "submission_seconds": 50}
+TOKEN_NAME = "AUTOGRADER_VERIFY"
+GONE_SECONDS = 5
+# what /proc says of a process without any right to win back
+POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2} | {
+    f"Cap{kind}": 0 for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a trial needs: a sandbox, how to start another one, and what a worker is told."""
+
+    sandbox: Sandbox
+    start: Callable[[], Sandbox]
+    scene: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Wall:
+    """One promise: what nobody gets past, the tiers that promise it, and how it is tried.
+
+    `attempt` returns what a worker was able to do; an empty list means that the wall holds.
+    """
+
+    name: str
+    promised: tuple[str, ...]
+    attempt: Callable[[Stage], list[str]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One wall in one tier: "held", "open", or "not promised" where it is open as the tier says it is."""
+
+    wall: str
+    verdict: str
+    found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """One tier: its walls, or the reason why it does not work here."""
+
+    tier: str
+    works: bool
+    reason: str
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every wall that this tier promises holds."""
+        return all(cell.verdict != OPEN for cell in self.cells)
+
+
+def verify(tiers: Iterable[str] = TIERS) -> list[Column]:
+    """Tries every wall in every tier, the strongest tier first."""
+    return [verify_tier(tier) for tier in tiers]
+
+
+def is_sound(columns: Iterable[Column]) -> bool:
+    """Whether a safe tier works here, and each that works holds all that it promises."""
+    safe = [column for column in columns if column.tier in SAFE and column.works]
+    return bool(safe) and all(column.holds for column in safe)
+
+
+def verify_tier(
+    tier: str, entry: str = TRIAL_ENTRY, folders: Iterable[Path] = (), only: Iterable[str] = ()
+) -> Column:
+    """Tries the walls of one tier, or `only` those so named. The rest is for tests that take walls down."""
+    walls = [wall for wall in WALLS if not only or wall.name in only]
+    start = partial(Sandbox, tier, entry=entry, folders=tuple(folders), warm=False)
+    try:
+        with _scenery() as scene, start() as sandbox:
+            stage = Stage(sandbox, start, scene)
+            _tell("stay", stage)  # raises when no worker can be walled in at all
+            cells = [_try(wall, stage) for wall in walls]
+            return Column(tier, True, sandbox.note, tuple(cells))
+    except (InfrastructureError, OSError) as problem:
+        return Column(tier, False, str(problem).removesuffix(HINTS[tier]).strip())
+
+
+def _try(wall: Wall, stage: Stage) -> Cell:
+    found = tuple(wall.attempt(stage))
+    tier = stage.sandbox.tier
+    promised = tier in wall.promised and not (wall.name == THREADS and stage.sandbox.note)
+    verdict = HELD if not found else OPEN if promised else NOT_PROMISED
+    return Cell(wall.name, verdict, found)
+
+
+@contextmanager
+def _scenery() -> Iterator[dict[str, Any]]:
+    """A course to steal from, a folder that all may write to, a port that listens, a secret in the environment."""
+    token = secrets.token_hex(8)
+    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+        os.environ[TOKEN_NAME] = token
+        try:
+            yield {
+                "course": [str(file) for file in _plant(Path(folder))],
+                "playground": str(_playground(Path(folder))),
+                "home": _home(),
+                "listener": listener.getsockname(),
+                "grader": os.getpid(),
+                "token": token,
+            }
+        finally:
+            del os.environ[TOKEN_NAME]
+
+
+def _plant(folder: Path) -> list[Path]:
+    """Files that only the sandbox hides: the system itself would show them to everybody."""
+    files = [folder / "tests" / "test_hidden.py", folder / "solutions" / "solution.py"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text("ANSWER = 42\n")
+        file.chmod(0o644)
+    for each in (folder, *(file.parent for file in files)):
+        each.chmod(0o755)
+    return files
+
+
+def _playground(folder: Path) -> Path:
+    playground = folder / "playground"
+    playground.mkdir()
+    playground.chmod(0o777)
+    victim = playground / "victim"
+    victim.write_text("whole\n")
+    victim.chmod(0o666)
+    return playground
+
+
+def _home() -> str:
+    home = os.path.expanduser("~")
+    return "/root" if home in ("/", "~") else home  # some containers' users have no folder of their own
+
+
+# ---------------------------------------------------------------------- attempts
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """How a trial went: what the worker said it could do (None: nothing), how it ended, what it printed."""
+
+    found: list[str] | None
+    ending: Ending
+    printed: int
+
+
+def _perform(trial: str, stage: Stage, limits: Mapping[str, float]) -> _Trial:
+    with _send(trial, stage, limits) as worker:
+        found = _hear(worker)
+        printed = len(worker.output(1 << 30))
+        worker.socket.shutdown(socket.SHUT_WR)
+        return _Trial(found, worker.end(kill=False), printed)
+
+
+def _send(trial: str, stage: Stage, limits: Mapping[str, float]) -> WorkerProcess:
+    numbers = {**TRIAL_LIMITS, **limits}
+    worker = stage.sandbox.spawn(SimpleNamespace(**numbers))
+    request = {**stage.scene, "trial": trial, "limits": numbers}
+    with suppress(ConnectionError):  # it is dead already; its ending says why
+        worker.socket.sendall(json.dumps(request).encode() + b"\n")
+    return worker
+
+
+def _hear(worker: WorkerProcess) -> list[str] | None:
+    worker.socket.settimeout(PATIENCE)
+    try:
+        with worker.socket.makefile("rb") as reader:
+            line = reader.readline()
+    except OSError:
+        return None
+    return json.loads(line) if line.endswith(b"\n") else None
+
+
+def _tell(trial: str, stage: Stage) -> list[str]:
+    """What the worker says that it could do; one that does not answer may have done anything."""
+    went = _perform(trial, stage, {})
+    if went.found is None:
+        return [f"end without an answer ({went.ending.reason} {went.ending.code})"]
+    return went.found
+
+
+def _be_stopped(trial: str, stage: Stage, reason: str, **limits: float) -> list[str]:
+    """The wall holds when the worker is killed for this reason before it can answer."""
+    went = _perform(trial, stage, limits)
+    if went.found is not None:
+        return went.found
+    return [] if went.ending.reason == reason else [f"end otherwise ({went.ending.reason})"]
+
+
+def _print(stage: Stage) -> list[str]:
+    went = _perform("print_too_much", stage, {})
+    limit = TRIAL_LIMITS["output_kb"] * 1024
+    complete = [] if went.found == [] else ["end while it printed"]
+    return complete + ([f"print {went.printed} bytes"] if went.printed > limit else [])
+
+
+def _look_powerful(stage: Stage) -> list[str]:
+    """Its rights as the kernel lists them, seen from outside; then what it can do with them."""
+    before = family(os.getpid())
+    with _send("stay", stage, {}) as worker:
+        if _hear(worker) is None:
+            return ["end without an answer"]
+        new = family(os.getpid()) - before
+        found = [line for pid in new for line in _powers(pid)] if new else ["hide from the grader"]
+    return found + _tell("gain_rights", stage)
+
+
+def _powers(pid: int) -> list[str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    status = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return [
+        f"keep {name} {status[name]}"
+        for name, wanted in POWERLESS.items()
+        if name in status and int(status[name], 16) != wanted
+    ]
+
+
+def _leave(stage: Stage) -> list[str]:
+    """Things of a worker that has ended, and processes of a sandbox that has been closed."""
+    before = family(os.getpid())
+    with stage.start() as sandbox:
+        own = replace(stage, sandbox=sandbox)
+        with _send("leave_things", own, {}) as worker:
+            if _hear(worker) is None:
+                return ["end without an answer"]
+            worker.end()
+            found = [] if _is_let_go(worker) else ["leave a process"]
+        found += _tell("find_things", own)
+        processes = family(os.getpid()) - before
+    if not _vanish(processes):
+        found.append("outlive the sandbox")
+    return found
+
+
+def _is_let_go(worker: WorkerProcess) -> bool:
+    """Whether nobody holds the other end of a dead worker's socket any more."""
+    worker.socket.settimeout(GONE_SECONDS)
+    try:
+        return worker.socket.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def _vanish(processes: set[int]) -> bool:
+    until = time.monotonic() + GONE_SECONDS
+    while processes & set(_parents()):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def family(pid: int) -> set[int]:
+    """All living processes below `pid`; empty where the system does not tell."""
+    parents, found, new = _parents(), set[int](), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new}
+        found |= new
+    return found
+
+
+def _parents() -> dict[int, int]:
+    """Each living process's parent."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
+        with suppress(OSError):
+            state, parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                parents[int(name)] = int(parent)
+    return parents
+
+
+def _wall(name: str, promised: tuple[str, ...], trial: str) -> Wall:
+    return Wall(name, promised, partial(_tell, trial))
+
+
+THREADS = "number of threads"
+WALLS = (
+    _wall("tests and solutions", SAFE, "read_course"),
+    _wall("your home", SAFE, "read_home"),
+    _wall("files of the system", SAFE, "read_system"),
+    _wall("names of hidden files", SAFE[:1], "see_names"),
+    _wall("environment", SAFE, "read_environment"),
+    _wall("writing outside", SAFE, "write_outside"),
+    _wall("scratch space", SAFE, "fill_scratch"),
+    _wall("size of a file", ALL, "grow_a_file"),
+    _wall("network", SAFE, "use_network"),
+    _wall("new processes", SAFE, "fork"),
+    _wall("other programs", SAFE, "run_programs"),
+    _wall("signals to others", SAFE, "signal_others"),
+    _wall("processes hidden", SAFE, "see_processes"),
+    _wall("system-call filter", SAFE, "make_rare_calls"),
+    Wall("no rights to gain", SAFE, _look_powerful),
+    _wall("limits stay", SAFE, "raise_limits"),
+    _wall("memory", SAFE, "take_memory"),
+    _wall(THREADS, SAFE, "start_threads"),
+    _wall("descriptors", ALL, "open_files"),
+    Wall("processor time", ALL, partial(_be_stopped, "compute_too_long", reason="cpu", cpu_seconds=1)),
+    Wall("wall clock", ALL, partial(_be_stopped, "wait_too_long", reason="wall", submission_seconds=1)),
+    Wall("output", ALL, _print),
+    Wall("nothing left over", SAFE, _leave),
+)

@@ -1,0 +1,189 @@
+"""The table of walls is found by trying: each cell turns to "open" when its wall is taken down."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.sandbox import doctor, verify
+from autograder.sandbox.trials import LEFT_BEHIND, TRIALS
+from autograder.sandbox.verify import ALL, SAFE, Cell, Column
+
+# takes one wall down in the fork server, before any worker is forked; the trials stay the same
+WITHOUT = """
+from autograder.sandbox import jail, landlock, seccomp, zygote
+from autograder.sandbox.trials import run
+{removal}
+"""
+REMOVALS = {
+    "limits": "jail.limit_resources = lambda *_: None",
+    "filter": "jail.Unsafe._filter_calls = jail.Landlock._filter_calls = jail.Namespaces._filter_calls = "
+    "lambda self: None",
+    "output": "zygote.redirect_output = lambda limit: None",
+    "deadline": "zygote.Zygote._patience = lambda self: None\n"
+    "zygote.Zygote._enforce_deadlines = lambda self: None",
+    "privileges": "jail.drop_privileges = lambda: jail.no_new_privileges()",
+    "descriptors": "zygote.os.closerange = lambda *_: None",
+    "landlock": "landlock.restrict = lambda readable: None",
+    "scratch": "cover = jail.cover_shared_files\njail.cover_shared_files = lambda scratch_mb: cover(64)",
+    "processes": "hide = jail.mount\njail.mount = lambda source, target, *rest: "
+    "target != '/proc' and hide(source, target, *rest)",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def works() -> dict[str, doctor.TierReport]:
+    return {report.tier: report for report in doctor.examine()}
+
+
+@pytest.fixture(scope="module")
+def columns() -> dict[str, Column]:
+    return {column.tier: column for column in verify.verify()}
+
+
+@pytest.fixture
+def without(works) -> Iterator[Callable[[str, str, set[str]], Column]]:
+    """The column of a tier whose workers lack one wall."""
+    with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
+        os.chmod(folder, 0o755)
+
+        def of(tier: str, removal: str, only: set[str]) -> Column:
+            if not works[tier].works:
+                pytest.skip(works[tier].reason)
+            Path(folder, "walls_down.py").write_text(WITHOUT.format(removal=REMOVALS[removal]))
+            return verify.verify_tier(tier, "walls_down:run", [Path(folder)], only)
+
+        yield of
+
+
+def opened(column: Column) -> set[str]:
+    return {cell.wall for cell in column.cells if cell.verdict == "open"}
+
+
+# ------------------------------------------------------------------ as it is
+
+
+@pytest.mark.parametrize("tier", ALL)
+def test_what_is_promised_holds(columns, works, tier):
+    column = columns[tier]
+    assert column.works == works[tier].works, column.reason
+    if not column.works:
+        pytest.skip(column.reason)
+    assert [cell for cell in column.cells if cell.verdict == "open"] == []
+    assert [cell.wall for cell in column.cells] == [wall.name for wall in verify.WALLS]
+
+
+def test_what_is_not_promised_is_shown_as_such(columns):
+    verdicts = {tier: {c.wall: c.verdict for c in column.cells} for tier, column in columns.items()}
+    if columns["unsafe"].works:
+        for wall in ("tests and solutions", "names of hidden files"):
+            assert verdicts["unsafe"][wall] == "not promised"
+    if columns["landlock"].works:
+        assert verdicts["landlock"]["names of hidden files"] == "not promised"
+    if columns["namespaces"].works:
+        assert set(verdicts["namespaces"].values()) == {"held"}
+
+
+def test_trying_leaves_nothing(columns):
+    assert columns
+    places = [Path(place) for place in ("/", "/tmp", "/dev/shm", Path.home())]
+    assert [file for place in places if place.is_dir() for file in place.glob(f"{LEFT_BEHIND}_*")] == []
+    assert verify.TOKEN_NAME not in os.environ
+
+
+def test_every_trial_belongs_to_a_wall():
+    tried = {arg for wall in verify.WALLS for arg in getattr(wall.attempt, "args", ())}
+    assert set(TRIALS) - tried == {"stay", "gain_rights", "print_too_much", "leave_things", "find_things"}
+
+
+# ------------------------------------------------------------------ walls taken down
+
+
+@pytest.mark.parametrize(
+    ("tier", "removal", "expected"),
+    [
+        (
+            "namespaces",
+            "limits",
+            {"memory", "number of threads", "descriptors", "processor time", "size of a file", "limits stay"},
+        ),
+        (
+            "namespaces",
+            "filter",
+            {"network", "new processes", "other programs", "signals to others", "system-call filter"},
+        ),
+        ("landlock", "filter", {"network", "new processes", "system-call filter", "nothing left over"}),
+        ("landlock", "landlock", {"tests and solutions", "files of the system", "processes hidden"}),
+        ("namespaces", "scratch", {"scratch space"}),
+        ("namespaces", "processes", {"processes hidden"}),
+        ("namespaces", "privileges", {"no rights to gain"}),
+        ("namespaces", "output", {"output"}),
+        ("namespaces", "deadline", {"wall clock"}),
+        ("namespaces", "descriptors", {"descriptors"}),
+    ],
+)
+def test_a_wall_that_is_taken_down_is_open(without, tier, removal, expected):
+    column = without(tier, removal, expected)
+    assert column.works, column.reason
+    assert opened(column) == expected, column.cells
+    assert not verify.is_sound([column])
+    assert all(cell.found for cell in column.cells if cell.verdict == "open")
+
+
+def test_a_tier_in_which_a_worker_cannot_be_walled_in_does_not_work(works, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    column = verify.verify_tier("namespaces")
+    assert (column.works, column.cells) == (False, ())
+    assert "no bubblewrap" in column.reason
+
+
+# ------------------------------------------------------------------ the command
+
+
+def column(tier: str, verdict: str = "held", works: bool = True) -> Column:
+    cells = (
+        Cell("memory", "held"),
+        Cell("network", verdict, () if verdict == "held" else ("make a socket",)),
+    )
+    return Column(tier, works, "" if works else "There is no kernel for it.", cells if works else ())
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ([column("namespaces"), column("landlock"), column("unsafe", "not promised")], 0),
+        ([column("namespaces"), column("landlock", works=False), column("unsafe", "open")], 0),
+        ([column("namespaces"), column("landlock", "not promised")], 0),
+        ([column("namespaces"), column("landlock", "open")], 1),
+        ([column("namespaces", "open"), column("landlock")], 1),
+        ([column("namespaces", works=False), column("landlock", works=False), column("unsafe")], 1),
+    ],
+)
+def test_the_exit_code_says_whether_promises_are_kept(monkeypatch, columns, code):
+    monkeypatch.setattr(verify, "verify", lambda: columns)
+    assert CliRunner().invoke(app, ["doctor", "--verify"]).exit_code == code
+    told = CliRunner().invoke(app, ["doctor", "--verify", "--json"])
+    assert told.exit_code == code
+    assert [entry["tier"] for entry in json.loads(told.stdout)] == [each.tier for each in columns]
+
+
+def test_the_table_says_what_a_worker_could_do(monkeypatch):
+    shown = [column("namespaces", "open"), column("landlock", works=False), column("unsafe", "not promised")]
+    monkeypatch.setattr(verify, "verify", lambda: shown)
+    text = CliRunner().invoke(app, ["doctor", "--verify"]).stdout
+    row = next(line for line in text.splitlines() if "network" in line)
+    assert row.split() == ["network", "open", "–", "not", "promised"]
+    assert "namespaces, network: a worker could make a socket." in text
+    assert "landlock does not work here: There is no kernel for it." in text
+
+
+def test_promises_name_tiers_that_exist():
+    assert {tier for wall in verify.WALLS for tier in wall.promised} <= set(ALL)
+    assert all(set(wall.promised) >= set(SAFE[:1]) for wall in verify.WALLS)
