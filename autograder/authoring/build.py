@@ -229,7 +229,7 @@ def _made(course: Course, assignment: Assignment) -> bool:
 
 def _stale_clues(course: Course, assignment: Assignment) -> str:
     file = clues_file(course, assignment)
-    what = "was made from other mistakes, tests or another solution" if file.is_file() else "is missing"
+    what = "was made from other mistakes, tests, solution or engine" if file.is_file() else "is missing"
     return f"{_relative(course, file)} {what}; run `autograder build {assignment.name}`."
 
 
