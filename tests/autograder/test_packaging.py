@@ -31,7 +31,8 @@ ABOUT = f"autograder-{autograder.__version__}.dist-info/"
 NOT_OF_THE_SOURCE = (".*", "__pycache__", "*.egg-info", "build", "dist", "grades*", "examples", "demo")
 
 SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
-ANYWHERE = {"withtorch.no_grad():", "returncounts", "returnoutput", "self.block_size=block_size"}
+EVERYDAY = 50  # what is shorter may be everyday PyTorch in another assignment: model.eval(), a layer, a loop
+ANYWHERE = {"withtorch.no_grad():", "model.eval()", "returncounts", "returnoutput", "self.block_size=block_size"}
 GIVEN_LATER = {  # the layers of a head: from 04 on they are given, under the names that the course promises
     f"self.{layer}=nn.Linear(embed_size,head_size,bias=False)" for layer in ("query", "key", "value")
 }
@@ -97,7 +98,9 @@ def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
     for name, text in texts.items():
         lines = "\n".join(map(squeezed, text.splitlines()))
         others = name.startswith("assignments/") and not name.startswith(f"assignments/{assignment.name}/")
-        looked_for = answers(assignment) - GIVEN_LATER if others else answers(assignment)
+        looked_for = answers(assignment)
+        if others:
+            looked_for = {answer for answer in looked_for - GIVEN_LATER if len(answer) >= EVERYDAY}
         told += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in lines]
     return told
 
@@ -159,7 +162,7 @@ def test_one_version_everywhere(in_the_wheel):
 
 def pins() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    pinned = [re.fullmatch(r"([\w.-]+)==(\d[\w.]*)", line) for line in lines if not line.startswith("#")]
+    pinned = [re.fullmatch(r"([\w.-]+)==(\d[\w.]*)( ;.*)?", line) for line in lines if not line.startswith("#")]
     assert all(pinned), "each line of constraints.txt is name==version"
     return {plain(match[1]): match[2] for match in pinned}
 
