@@ -248,9 +248,9 @@ def shift_right(targets: Tensor, bos_id: int) -> Tensor:
 class Translator(nn.Module):
     """Reads one sentence, writes another.
 
-    Given: `embedding` and `position` (nn.Embedding), shared by both sides, and `encoder`, an nn.ModuleList of
-    n_layers post-norm layers. Yours: `decoder`, an nn.ModuleList of n_layers DecoderBlocks that share nothing,
-    and `head`, an nn.Linear (with bias) from d_model to vocab_size. Nothing else has parameters.
+    Given: `token_embedding` and `position_embedding`, shared by both sides, and `encoder`, an nn.ModuleList
+    of n_layers post-norm layers. Yours: `decoder`, an nn.ModuleList of n_layers DecoderBlocks that share
+    nothing, and `head`, an nn.Linear (with bias) from d_model to vocab_size. Nothing else has parameters.
     """
 
     def __init__(
@@ -264,8 +264,8 @@ class Translator(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, d_model)
-        self.position = nn.Embedding(max_len, d_model)
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_len, d_model)
         self.encoder = nn.ModuleList(
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, batch_first=True)
             for _ in range(n_layers)
@@ -280,10 +280,10 @@ class Translator(nn.Module):
 
     def embed(self, ids: Tensor) -> Tensor:
         """Given: ids (B, T) -> word plus position (B, T, C). Longer than max_len: ValueError."""
-        T, max_len = ids.shape[1], self.position.num_embeddings
+        T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
-        return self.embedding(ids) + self.position.weight[:T]
+        return self.token_embedding(ids) + self.position_embedding.weight[:T]
 
     def encode(self, src: Tensor, src_padding_mask: Tensor | None = None) -> Tensor:
         """src (B, S) ids, src_padding_mask (B, S) with True for padding -> memory (B, S, C).

@@ -119,7 +119,7 @@ def test_translator_owns_its_parts(student):
     shapes |= {
         name: tuple(parameter.shape)
         for name, parameter in translator.named_parameters()
-        if name.startswith(("embedding.", "position.", "encoder."))
+        if name.startswith(("token_embedding.", "position_embedding.", "encoder."))
     }
     checks.parameters(translator, shapes)
     x = torch.randn(3, 5, C)

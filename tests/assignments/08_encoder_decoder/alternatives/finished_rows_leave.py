@@ -54,8 +54,8 @@ def shift_right(targets, bos_id):
 class Translator(nn.Module):
     def __init__(self, vocab_size, d_model, n_heads, n_layers, d_ff, max_len, dropout=0.0):
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, d_model)
-        self.position = nn.Embedding(max_len, d_model)
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_len, d_model)
         self.encoder = nn.ModuleList(
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, batch_first=True)
             for _ in range(n_layers)
@@ -66,10 +66,10 @@ class Translator(nn.Module):
         self.head = nn.Linear(in_features=d_model, out_features=vocab_size)
 
     def embed(self, ids):
-        T, max_len = ids.shape[1], self.position.num_embeddings
+        T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
-        return self.embedding(ids) + self.position.weight[:T]
+        return self.token_embedding(ids) + self.position_embedding.weight[:T]
 
     def encode(self, src, src_padding_mask=None):
         states = [self.embed(src)]
