@@ -12,11 +12,26 @@ import torch
 from torch import nn
 
 from autograder import checks
-from autograder.fakes import Coin, Die, Successor
+from autograder.fakes import Coin, Die, LanguageModel
 
 TABLE = ("batch", "place")
 LOGITS = ("batch", "place", "word")
 TOSSES = 20_000
+
+
+class Adder(LanguageModel):
+    """After some words it says their sum: what it says depends on all that it hears."""
+
+    def logits(self, ids):
+        return 50.0 * nn.functional.one_hot(ids.cumsum(dim=1) % self.vocab_size, self.vocab_size)
+
+
+class Moody(LanguageModel):
+    """In eval mode it says n + 1 after n, in training mode n + 2."""
+
+    def logits(self, ids):
+        step = 2 if self.training else 1
+        return 50.0 * nn.functional.one_hot((ids + step) % self.vocab_size, self.vocab_size)
 
 
 def seeded(seed):
@@ -121,7 +136,9 @@ def test_what_flows_back_is_said_minus_right(student):
     targets = torch.randint(V, (B, T))
     loss = student.language_model_loss(logits, targets)
     checks.shape(loss, (), "the loss")
-    checks.true(loss.requires_grad, "The loss is cut off from the logits: no gradient can flow back through it.")
+    checks.true(
+        loss.requires_grad, "The loss is cut off from the logits: no gradient can flow back through it."
+    )
     (gradient,) = torch.autograd.grad(loss, logits)
     said, right = logits.detach().softmax(-1), nn.functional.one_hot(targets, V)
     checks.close(gradient, (said - right) / (B * T), "the gradient of the logits", axes=LOGITS)
@@ -168,7 +185,12 @@ def test_block_with_the_same_weights(student, reference):
 def test_silent_sublayers_leave_the_stream_alone(student, reference):
     """When attention and feed-forward add nothing, what goes into a block comes out of it unchanged."""
     block, _ = twin_blocks(student, reference)
-    silence = [block.attention.out_proj.weight, block.attention.out_proj.bias, block.ff[2].weight, block.ff[2].bias]
+    silence = [
+        block.attention.out_proj.weight,
+        block.attention.out_proj.bias,
+        block.ff[2].weight,
+        block.ff[2].bias,
+    ]
     x = 3 * torch.randn(2, 5, 12, dtype=torch.float64)
     checks.silent_sublayers(block, x, silence, lambda stream: stream)
 
@@ -252,36 +274,54 @@ def test_training_takes_the_right_steps(student, reference):
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_training_reports_every_loss", "test_model_gives_logits_for_every_word")
 def test_batches_are_as_large_as_asked(student, seed):
-    """A batch of one row is one window of the text, a batch of many rows is a mixture of its windows."""
+    """A batch of one row is one window of the text, a batch of many rows a mixture, and each step has a new one."""
     T, V = 5, 7
     model = student.TransformerLanguageModel(V, 8, T, num_heads=2).double()
     checks.randomize(model)
     text = torch.tensor([0, 1, 2, 3, 4, 5, 6])  # two windows
     first, second = (model(text[None, i : i + T], text[None, i + 1 : i + 1 + T])[1].item() for i in (0, 1))
-    for batch_size in (1, 64):
-        (loss,) = student.train(model, text, 1, batch_size, 0.0, seeded(seed))
-        rows = (loss - first) / (second - first) * batch_size  # so many rows are the second window
-        whole = abs(rows - round(rows)) < 1e-4
-        mixed = batch_size == 1 or 0 < round(rows) < batch_size
-        sentence = f"The loss of a batch of {batch_size} rows is {loss:.6f}, which is not the mean over so many windows."
-        checks.true(whole and 0 <= round(rows) <= batch_size and mixed, sentence)
+
+    def rows_of_the_second(loss, batch_size):
+        rows = (loss - first) / (second - first) * batch_size
+        sentence = f"The loss {loss:.6f} of a batch of {batch_size} is not the mean over so many windows of the text."
+        checks.true(abs(rows - round(rows)) < 1e-4 and 0 <= round(rows) <= batch_size, sentence)
+        return round(rows)
+
+    (mixture,) = student.train(model, text, 1, 64, 0.0, seeded(seed))
+    sentence = "A batch of 64 rows is the same window 64 times."
+    checks.true(0 < rows_of_the_second(mixture, 64) < 64, sentence)
+    singles = student.train(model, text, 48, 1, 0.0, seeded(seed))
+    drawn = {rows_of_the_second(loss, 1) for loss in singles}
+    checks.true(
+        drawn == {0, 1}, "In 48 steps with batches of one row, the model met one and the same window."
+    )
 
 
 @pytest.mark.part("training")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_training_reports_every_loss")
 def test_training_can_be_repeated(student, seed):
-    """The same seed leads to the same losses again, and the model ends in training mode."""
+    """Training draws its batches with the generator: the same seed, the same losses. It ends in training mode."""
     V, T = 11, 5
     model = student.TransformerLanguageModel(V, 8, T, num_heads=2)
     model.eval()
     text, before = torch.randint(V, (997,)), {n: p.detach().clone() for n, p in model.named_parameters()}
+    x, y = checks.unpack(student.get_batch(text, T, 2, seeded(seed)), ("x", "y"), "get_batch(...)")
+    first_loss = model(x, y)[1].item()
     losses = student.train(model, text, 3, 2, 1e-2, seeded(seed))
+    checks.close(
+        losses[0], first_loss, "the first loss, compared with that of get_batch's first batch", atol=1e-5
+    )
     checks.true(model.training, "After train(...) the model is in eval mode.")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(before[name])
-    checks.close(student.train(model, text, 3, 2, 1e-2, seeded(seed)), losses, "the losses with the same seed", atol=1e-5)
+    checks.close(
+        student.train(model, text, 3, 2, 1e-2, seeded(seed)),
+        losses,
+        "the losses with the same seed",
+        atol=1e-5,
+    )
 
 
 # Part 5: writing
@@ -292,12 +332,14 @@ def test_training_can_be_repeated(student, seed):
 @pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
 def test_model_hears_the_last_words(student):
     """Each time, the model hears the whole text, or its last block_size words when it is longer."""
-    fake = Successor(vocab_size=31, block_size=5)
-    written = student.generate(fake, torch.tensor([[2, 3, 4], [20, 7, 8]]), 6)
+    fake, ids = Adder(vocab_size=31, block_size=5), torch.randint(1, 31, (2, 3))
+    expected = ids
+    for _ in range(6):
+        said = expected[:, -5:].sum(dim=1, keepdim=True) % 31  # (2, 1)
+        expected = torch.cat([expected, said], dim=1)
+    written = student.generate(fake, ids, 6)
     checks.equal(fake.context_lengths, [3, 4, 5, 5, 5, 5], "the list of how many words the model heard")
-    for end, call in enumerate(fake.calls, start=3):
-        expected = written[:, max(0, end - 5) : end]
-        checks.equal(call.ids, expected, f"what the model heard after {end} words", axes=TABLE)
+    checks.equal(written, expected, "the text of a model that says the sum of what it hears", axes=TABLE)
 
 
 @pytest.mark.part("generation")
@@ -326,10 +368,15 @@ def test_temperature_calms_and_excites(student):
 def test_only_the_likeliest_words_are_drawn(student):
     """With top_k = 2 only the two likeliest words are drawn, in their own proportion; with 1 only the likeliest."""
     die = Die([0.1, 0.45, 0.0, 0.15, 0.3])
+    fair(counted(student, die)[1], 0.45, "the share of the likeliest word without top_k")
     two = counted(student, die, top_k=2)
-    checks.equal([two[i] for i in (0, 2, 3)], [0, 0, 0], "the counts of words that are not among the two likeliest")
+    checks.equal(
+        [two[i] for i in (0, 2, 3)], [0, 0, 0], "the counts of words that are not among the two likeliest"
+    )
     fair(two[1], 0.6, "the share of the likeliest word with top_k = 2")
-    checks.equal(counted(student, die, rows=211, top_k=1)[1], 211, "the count of the likeliest word with top_k = 1")
+    checks.equal(
+        counted(student, die, rows=211, top_k=1)[1], 211, "the count of the likeliest word with top_k = 1"
+    )
     everything = counted(student, die, top_k=9)
     fair(everything[0], 0.1, "the share of the rarest word with top_k = 9")
 
@@ -340,9 +387,10 @@ def test_only_the_likeliest_words_are_drawn(student):
 def test_writing_happens_in_eval_mode(student):
     """The model writes in eval mode and is afterwards in the mode that it was in before."""
     for training in (True, False):
-        fake = Coin().train(training)
-        student.generate(fake, torch.tensor([[0, 1]]), 3)
+        fake = Moody(vocab_size=11, block_size=8).train(training)
+        written = student.generate(fake, torch.tensor([[0, 1]]), 3)
         checks.equal(fake.modes, [False] * 3, "the list of whether the model was in training mode")
+        checks.equal(written, torch.arange(5)[None], "the text", axes=TABLE)
         checks.equal(fake.training, training, "the mode of the model afterwards")
 
 

@@ -34,7 +34,9 @@ def test_answers_come_one_step_later(student, seed):
     """On the text 0 1 2 3 …, every row of x counts up, and y is always one more than x."""
     B, T = 31, 5
     x, y = student.get_batch(torch.arange(23), T, B, torch.Generator().manual_seed(seed))
-    checks.equal(x - x[:, :1], torch.arange(T).expand(B, T), "each row of x minus its first word", axes=TWO_SIZES)
+    checks.equal(
+        x - x[:, :1], torch.arange(T).expand(B, T), "each row of x minus its first word", axes=TWO_SIZES
+    )
     checks.equal(y, x + 1, "y", axes=TWO_SIZES)
 
 
