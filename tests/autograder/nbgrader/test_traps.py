@@ -237,7 +237,7 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
         "forged_outputs": Trap(edited(stub, forged_outputs), NOTHING),
         "kernel_r": Trap(edited(right, of_kernel("ir")), FULL, ("`ir`",)),
         "kernel_none": Trap(edited(right, lambda notebook: notebook.pop("metadata")), FULL),
-        "surrogates": Trap(edited(right, first_cell("# \ud800 alone")), NOTHING),
+        "surrogates": Trap(edited(right, first_cell("# \ud800 alone")), FULL),
         "page": Trap(edited(right, with_page_of_their_own), FULL),
         "python_beside": Trap(
             right, FULL, beside=(("adding.py", room.course.stub_file(room.assignment).read_text()),)
@@ -346,7 +346,7 @@ def test_nothing_was_planted_and_nothing_is_left(room):
 def test_solution_stays_where_it_is(room):
     secret = "together = a + b"
     assert secret in (room.folder / "solutions" / TINY / "adding.py").read_text()
-    wrote_it = {"surrogates"} | {name for name, trap in the_traps(room).items() if trap.scores == FULL}
+    wrote_it = {name for name, trap in the_traps(room).items() if trap.scores == FULL}
     for place in ("assignments", "autograded"):
         for file in (room.folder / place).rglob("*.*"):
             student = file.relative_to(room.folder / place).parts[0]
