@@ -36,7 +36,8 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
     """The notebooks after all their cells were run, one after another in one kernel that forgets in between."""
     cells = []
     for notebook, folder in work:
-        forget = f"%reset -f\n%reset -f in\nimport os\nos.chdir({str(folder)!r})\nimport autograder.notebook as n\nn._seen.clear()"
+        forget = "%reset -f\n%reset -f in\nimport autograder.notebook as n\nn._seen.clear()\n"
+        forget += f"import os\nos.chdir({str(folder)!r})"
         cells += [nbformat.v4.new_code_cell(forget), *notebook.cells]
     for cell in cells:
         cell["id"] = nbformat.corpus.words.generate_corpus_id()
