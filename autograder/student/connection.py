@@ -35,7 +35,7 @@ from autograder.student.transcript import Transcript
 UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
 IMPATIENCE = 0.1
 RECORDED = {"call", "backward", "get", "convert"}
-MAX_TEST_BYTES = 512 << 20  # what one test may receive; some of it is kept in its transcript
+MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
 HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
 MAX_CALLBACKS_INSIDE = 16  # how deeply calls of the test's callables may be nested
 _ENDINGS = {
