@@ -33,10 +33,9 @@ PATIENCE = 60.0  # a busy machine may need long for two seconds of its processor
 TRIAL_LIMITS = {**vars(PROBE_LIMITS), "submission_seconds": 50}
 TOKEN_NAME = "AUTOGRADER_VERIFY"
 GONE_SECONDS = 5
-# what /proc says of a process without any right to win back
-POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2} | {
-    f"Cap{kind}": 0 for kind in ("Inh", "Prm", "Eff", "Bnd", "Amb")
-}
+# what /proc says of a process without any right. Not its bounding set, which an ordinary user cannot empty:
+# without new privileges nothing can be drawn from it
+POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0}
 
 
 @dataclass(frozen=True)

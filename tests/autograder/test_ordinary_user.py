@@ -1,0 +1,202 @@
+"""The same promises for those who are not root, and where the machine makes no namespaces.
+
+Each test starts the engine anew: as an unprivileged user, or in a place where user namespaces are switched off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from autograder.sandbox import doctor
+from autograder.sandbox.verify import WALLS
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME, FULL = "03_masked_heads", 15.0
+NOBODY = 65534
+CLI = "from autograder.cli import main; main()"
+WALL_TESTS = (
+    "files_of_the_machine or environment or written_outside or scratch or proc_tells or no_network or "
+    "no_other_process or signals_reach or dangerous_system_calls or descriptors_are_open or memory_is_limited "
+    "or threads_are_limited or processor_time or daemon_dies"
+)
+ATTACKS = (
+    "files_by_their_path or accounts_and_keys or system_exit or the_worker_itself or float_that_agrees or "
+    "half_a_header or spinning_threads or kill_by_thread or rare_calls or fake_builtins or network-names or "
+    "changing_parameters"
+)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """How a command is run: what comes before the interpreter, the interpreter, and a folder to work in."""
+
+    prefix: tuple[str, ...]
+    python: str
+    folder: Path
+
+    def run(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        command = [*self.prefix, *self._environment(), self.python, *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=self.folder, timeout=seconds, check=False
+        )
+
+    def autograder(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        return self.run("-c", CLI, *arguments, seconds=seconds)
+
+    def pytest(self, file: str, chosen: str, seconds: float) -> subprocess.CompletedProcess[str]:
+        options = [
+            "-q",
+            "-rs",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={self.folder / 'pytest'}",
+            "-k",
+            chosen,
+        ]
+        return self.run("-m", "pytest", "--rootdir", str(ROOT), *options, str(ROOT / file), seconds=seconds)
+
+    def _environment(self) -> list[str]:
+        variables = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.folder),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1",
+            "COLUMNS": "120",
+        }
+        return ["env", "-i", *(f"{name}={value}" for name, value in variables.items())]
+
+
+def grade_the_solution(there: Surroundings) -> dict:
+    """The line of the journal for a right answer, graded in these surroundings."""
+    submitted = there.folder / "submitted" / "ada" / NAME
+    submitted.mkdir(parents=True)
+    shutil.copy(ROOT / "solutions" / NAME / "masked_heads.py", submitted / "masked_heads.py")
+    output = there.folder / "grades"
+    done = there.autograder(
+        "grade", str(there.folder / "submitted"), "--course", str(ROOT), "--output", str(output), "--jobs", "1",
+        seconds=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (output / "grades.jsonl").read_text().splitlines()
+    assert len(lines) == 1
+    return json.loads(lines[0])
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:  # not one of pytest's: those are closed to other users
+        os.chmod(name, 0o755)
+        home = Path(name, "home")
+        home.mkdir()
+        yield home
+
+
+# ------------------------------------------------------------------ an ordinary user
+
+
+@pytest.fixture
+def as_nobody(folder) -> Surroundings:
+    """An unprivileged user with a Python that it can reach: ours, or the system's of the same version."""
+    if os.getuid() != 0:
+        pytest.skip("This user is an ordinary one: all other tests have shown it.")
+    if shutil.which("setpriv") is None:
+        pytest.skip("There is no setpriv to become an ordinary user with.")
+    os.chown(folder, NOBODY, NOBODY)
+    become = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in (sys.executable, f"/usr/bin/python{version}"):
+        there = Surroundings(become, python, folder)
+        trial = there.run("-c", "import torch, pytest, autograder.grading")
+        if trial.returncode == 0:
+            return there
+    pytest.skip(f"An ordinary user can reach no Python {version} with our packages: {trial.stderr[-200:]}")
+
+
+@pytest.fixture
+def nobodys_namespaces(as_nobody) -> Surroundings:
+    done = as_nobody.autograder("doctor", "--json")
+    report = {each["tier"]: each for each in json.loads(done.stdout)}["namespaces"]
+    if not report["works"]:
+        pytest.skip(f"An ordinary user may make no namespaces here: {report['reason']}")
+    return as_nobody
+
+
+def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
+    done = nobodys_namespaces.autograder("doctor", "--verify", "--json", seconds=150)
+    assert done.returncode == 0, done.stdout + done.stderr
+    columns = {each["tier"]: each for each in json.loads(done.stdout)}
+    verdicts = {cell["wall"]: cell["verdict"] for cell in columns["namespaces"]["cells"]}
+    assert verdicts == {wall.name: "held" for wall in WALLS}
+
+
+@pytest.mark.parametrize(
+    ("file", "chosen", "at_least"),
+    [
+        ("tests/autograder/test_sandbox.py", WALL_TESTS, 15),
+        ("tests/autograder/attacks/test_attacks.py", ATTACKS, 10),
+    ],
+)
+def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
+    done = nobodys_namespaces.pytest(file, f"namespaces and ({chosen})", seconds=240)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
+    summary = done.stdout.strip().splitlines()[-1]
+    assert "skipped" not in summary, done.stdout[-1000:]
+    assert int(summary.split(" passed")[0]) >= at_least, summary
+
+
+def test_an_ordinary_user_grades(nobodys_namespaces):
+    grade = grade_the_solution(nobodys_namespaces)
+    assert (grade["score"], grade["isolation"]) == (FULL, "namespaces")
+
+
+# ------------------------------------------------------------------ without namespaces
+
+
+@pytest.fixture
+def without_namespaces(folder) -> Surroundings:
+    """A place where nobody can make a user namespace, as in many containers."""
+    prefix = ("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/")
+    if shutil.which("bwrap") is None:
+        pytest.skip("There is no bubblewrap to switch namespaces off with.")
+    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=30, check=False)
+    if trial.returncode:
+        pytest.skip(f"Namespaces cannot be switched off here: {trial.stderr.strip()}")
+    if not next(report for report in doctor.examine() if report.tier == "landlock").works:
+        pytest.skip("There is no Landlock here to fall back to.")
+    return Surroundings(prefix, sys.executable, folder)
+
+
+def test_without_namespaces_the_doctor_says_why(without_namespaces):
+    done = without_namespaces.autograder("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    reports = {each["tier"]: each for each in json.loads(done.stdout)}
+    assert not reports["namespaces"]["works"] and reports["landlock"]["works"]
+    assert "namespace" in reports["namespaces"]["reason"] and reports["namespaces"]["hint"]
+    told = without_namespaces.autograder("doctor").stdout
+    assert "namespaces does not work: " in told and "landlock works: " in told
+
+
+def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
+    done = without_namespaces.autograder("doctor", "--verify", "--json", seconds=150)
+    assert done.returncode == 0, done.stdout
+    columns = {each["tier"]: each for each in json.loads(done.stdout)}
+    assert not columns["namespaces"]["works"] and "namespace" in columns["namespaces"]["reason"]
+    assert columns["landlock"]["works"]
+    assert [cell for cell in columns["landlock"]["cells"] if cell["verdict"] == "open"] == []
+
+
+def test_without_namespaces_landlock_grades(without_namespaces):
+    grade = grade_the_solution(without_namespaces)
+    assert (grade["score"], grade["isolation"]) == (FULL, "landlock")
