@@ -512,11 +512,9 @@ if __name__ == "__main__":
 
 # %%
 if __name__ == "__main__":
-    from IPython.display import display
-    from matplotlib.figure import Figure
+    import matplotlib.pyplot as plt
 
-    figure = Figure(figsize=(11, 3.2), layout="constrained")
-    curve, *maps = figure.subplots(1, 1 + len(alignments))
+    figure, (curve, *maps) = plt.subplots(1, 1 + len(alignments), figsize=(11, 3.2), layout="constrained")
     curve.plot(losses, color="#0072B2")
     curve.set(title="The loss", xlabel="lesson", ylabel="cross-entropy")
     for axes, (step, alignment) in zip(maps, alignments.items()):
@@ -525,7 +523,7 @@ if __name__ == "__main__":
         axes.set_yticks(range(9), "noitnetta")
         axes.set(title=f"after {step} lessons", xlabel="letter covered")
     maps[0].set_ylabel("letter written")
-    display(figure)
+    plt.show()
 
 # %% [markdown]
 # ## Look back
