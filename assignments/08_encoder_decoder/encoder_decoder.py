@@ -447,7 +447,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # The loss, and how the translator found out where to look. Nobody told it that the first letter to write is
-# the last one it read. It found the anti-diagonal because that is where the answers were.
+# the last one it read. It found the anti-diagonal because that is where the answers were. (Two squares stay
+# pale: cover one *t* of the double *t*, and its twin beside it can still say what is needed.)
 
 # %%
 if __name__ == "__main__":
