@@ -1,0 +1,255 @@
+"""Pictures of the mini GPT, drawn from the student's own code."""
+
+import math
+import textwrap
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from autograder.fakes import Die
+
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#8c8c8c"
+STEPS = (0, 100, 1000)
+SHARES = [0.45, 0.25, 0.15, 0.1, 0.05]
+WORDS = ["sea", "bird", "boat", "lamp", "moon"]
+
+
+def windows_on_the_text(student) -> Figure:
+    """Each row is one window: filled squares are what the model reads, and every answer stands one step later.
+
+    So the answers, in frames, cover the filled squares except the first and end one step beyond them. The rows
+    begin at random places, now and then two at the same one.
+    """
+    text = student.TEXT[:26]
+    T, B = 6, 7
+    x, y = student.get_batch(torch.arange(len(text)), T, B, torch.Generator().manual_seed(8))
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for row, (seen, answers) in enumerate(zip(x.tolist(), y.tolist())):
+        axes.bar(seen, 0.62, bottom=row - 0.31, width=1.0, color=BLUE, alpha=0.3, edgecolor="white")
+        for place in answers:
+            axes.plot(*box(place, row, 0.42, 0.4), color=ORANGE, lw=1.6)
+        for place in sorted({*seen, *answers}):
+            letter = text[place] if 0 <= place < len(text) else "?"
+            axes.text(place, row, "␣" if letter == " " else letter, ha="center", va="center", fontsize=11)
+    axes.plot([], [], color=BLUE, alpha=0.3, lw=9, label="x: what is read")
+    axes.plot([], [], color=ORANGE, marker="s", mfc="none", ms=9, lw=0, label="y: the answers")
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.16), ncol=2, frameon=False)
+    axes.set_xticks(range(len(text)), [" " if letter == "\n" else letter for letter in text])
+    axes.set_yticks(range(B))
+    axes.set_ylim(B - 0.4, -0.6)
+    axes.set_xlabel("the text")
+    axes.set_ylabel("row of the batch")
+    axes.set_title("Where the windows lie", loc="left", fontsize=11)
+    return figure
+
+
+def box(x: float, y: float, width: float, height: float) -> tuple[list[float], list[float]]:
+    """The corners of a frame around a point, as a line."""
+    left, right, low, high = x - width, x + width, y - height, y + height
+    return [left, right, right, left, left], [low, low, high, high, low]
+
+
+def price_of_a_guess(student) -> Figure:
+    """The surer of the right word, the cheaper: from nothing at a share of 1 upwards without end.
+
+    The curve passes through ln 2 at one half. The dot is a model that knows nothing: share 1/V, loss ln V.
+    """
+    V = len(student.ALPHABET)
+    shares = torch.linspace(0.004, 1, 250, dtype=torch.float64)
+    losses = [
+        float(student.language_model_loss(logits_of(share, V), torch.tensor([[3]]))) for share in shares
+    ]
+    nothing = float(student.language_model_loss(torch.zeros(1, 1, V), torch.tensor([[3]])))
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(shares, losses, color=BLUE, lw=2)
+    axes.plot([1 / V], [nothing], "o", color=ORANGE, ms=9)
+    note = f"knows nothing: {nothing:.3f}\n(ln {V} = {math.log(V):.3f})"
+    axes.annotate(
+        note, (1 / V, nothing), (0.14, nothing), va="center", arrowprops={"arrowstyle": "-", "color": GREY}
+    )
+    axes.axhline(math.log(2), color=GREY, ls=":", lw=1)
+    axes.axvline(0.5, color=GREY, ls=":", lw=1)
+    axes.text(0.98, math.log(2) + 0.08, "ln 2", color="#555555", ha="right")
+    axes.set_ylim(0, 6)
+    axes.set_xlim(0, 1.01)
+    axes.set_xlabel("share of the right word")
+    axes.set_ylabel("loss")
+    axes.set_title("What a guess costs", loc="left", fontsize=11)
+    return figure
+
+
+def logits_of(share: Tensor, V: int) -> Tensor:
+    """Logits whose softmax gives word 3 this share, and the others the rest in equal parts: (1, 1, V)."""
+    rest = ((1 - share) / (V - 1)).clamp(min=1e-12)
+    logits = rest.log().expand(V).clone()
+    logits[3] = share.log()
+    return logits[None, None]
+
+
+def ripples(student) -> Figure:
+    """Change one character, and see where the logits move: everything above the staircase stays black.
+
+    Below it, every cell is lit: a model that sees less than its whole past wastes what it has read.
+    """
+    light = reaction(student, T=8)  # (T, T)
+    T = len(light)
+    leaks = [(t, s) for t in range(T) for s in range(T) if s > t and light[t, s] > 0]
+    blind = [(t, s) for t in range(T) for s in range(T) if s <= t and light[t, s] == 0]
+    figure = Figure(figsize=(6, 4.8), layout="constrained")
+    axes = figure.subplots()
+    axes.set_facecolor("black")
+    film = light.sqrt().masked_fill(light == 0, math.nan)  # the root, so that faint light is seen as well
+    image = axes.imshow(film, cmap="cividis", vmin=0, vmax=light.max().item() ** 0.5 or 1.0)
+    axes.step([-0.5, *(s + 0.5 for s in range(T))], [-0.5, *(s - 0.5 for s in range(T))], color="white", lw=2)
+    for cells, style in ((leaks, "--"), (blind, ":")):
+        for t, s in cells:
+            axes.plot(*box(s, t, 0.4, 0.4), color="orangered", ls=style, lw=2)
+    axes.set_xticks(range(T))
+    axes.set_yticks(range(T))
+    axes.set_xlabel("when character s changes …")
+    axes.set_ylabel("… how far do the logits after character t move?")
+    axes.set_title(finding(leaks, blind), loc="left", fontsize=11)
+    figure.colorbar(image, ax=axes, label="square root of the largest move (black: none)")
+    return figure
+
+
+def reaction(student, T: int) -> Tensor:
+    """How far the logits after word t move when word s becomes another one: (T, T)."""
+    V = 11
+    model = untrained(student, V, embed_size=16, block_size=T, num_heads=2, num_layers=2).double()
+    model.eval()
+    words = torch.arange(T) % V
+    changed = words.repeat(T + 1, 1)  # (T + 1, T), the last row stays as it is
+    changed[torch.arange(T), torch.arange(T)] = V - 1
+    with torch.no_grad():
+        logits, _ = model(changed)  # (T + 1, T, V)
+    moved = (logits[:-1] - logits[-1]).abs().amax(-1).T  # (T, T)
+    return moved.masked_fill(moved < 1e-12, 0.0)
+
+
+def untrained(student, *sizes: int, **named: int):
+    """A model of the student's with weights of our own, the same for everybody."""
+    dice = torch.Generator().manual_seed(5)
+    model = student.TransformerLanguageModel(*sizes, **named)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            fresh = torch.randn(parameter.shape, generator=dice)
+            norm = ".ln" in f".{name}" and name.endswith("weight")
+            parameter.copy_(1 + 0.1 * fresh if norm else fresh / max(parameter.shape[-1], 4) ** 0.5)
+    return model
+
+
+def finding(leaks: list, blind: list) -> str:
+    if leaks:
+        return f"The future leaks: light above the staircase ({len(leaks)} cells)"
+    if blind:
+        return f"The past is not heard everywhere ({len(blind)} cells are dark)"
+    return "Nobody hears the future, and everybody the whole past"
+
+
+def apprentice(student):
+    """A model before its training, a generator for its batches, and the text that it will read."""
+    torch.manual_seed(11)
+    sizes = {"embed_size": 48, "block_size": 24, "num_heads": 4, "num_layers": 2}
+    model = student.TransformerLanguageModel(len(student.ALPHABET), **sizes)
+    return model, torch.Generator().manual_seed(11), student.encode(student.TEXT)
+
+
+def learning_curve(student) -> Figure:
+    """The curve begins near ln V, knowing nothing, falls steeply, and crosses the bigram line.
+
+    Below that line the model uses more than the last character: attention has begun to pay.
+    """
+    model, dice, data = apprentice(student)
+    losses = student.train(model, data, 400, 12, 3e-3, dice)
+    calm = [sum(losses[max(0, i - 19) : i + 1]) / min(20, i + 1) for i in range(len(losses))]
+    figure = Figure(figsize=(6.4, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(losses, color=BLUE, alpha=0.25, lw=1, label="each batch")
+    axes.plot(calm, color=BLUE, lw=2, label="mean of the last 20")
+    V = len(student.ALPHABET)
+    lines = {
+        f"ln {V}: knows nothing": math.log(V),
+        "bigram line: knows the last character": bigram_loss(data, V),
+    }
+    for words, height in lines.items():
+        axes.axhline(height, color=ORANGE, ls="--", lw=1.4)
+        axes.text(len(losses) - 1, height + 0.04, words, ha="right", color="#9a4300")
+    axes.set_ylim(0, max(4.0, max(losses)))
+    axes.set_xlabel("step of training")
+    axes.set_ylabel("loss")
+    axes.set_title("How surprised the model is", loc="left", fontsize=11)
+    axes.legend(loc="lower left", frameon=False)
+    return figure
+
+
+def bigram_loss(data: Tensor, V: int) -> float:
+    """The loss of somebody who knows how often each character follows each other one in this text."""
+    pairs = torch.bincount(data[:-1] * V + data[1:], minlength=V * V).reshape(V, V).double()
+    shares = pairs / pairs.sum(dim=1, keepdim=True).clamp(min=1)
+    surprise = -(pairs * shares.clamp(min=1e-12).log()).sum()
+    return (surprise / pairs.sum()).item()
+
+
+def first_words(student) -> Figure:
+    """The same beginning, continued after 0, 100 and 1,000 steps: first noise, then syllables, then words.
+
+    Much of the last text is learnt by heart. The number is the mean loss of the steps just before.
+    """
+    model, dice, data = apprentice(student)
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    axes = figure.subplots()
+    axes.axis("off")
+    done, losses = 0, []
+    for row, steps in enumerate(STEPS):
+        losses += student.train(model, data, steps - done, 12, 3e-3, dice)
+        done = steps
+        start = student.encode("the word ")[None]
+        written = student.generate(model, start, 150, 0.8, None, torch.Generator().manual_seed(2))
+        loss = f"loss {sum(losses[-50:]) / len(losses[-50:]):.2f}" if losses else "knows nothing"
+        text = " ".join(student.decode(written[0]).split())
+        top = 1 - row / len(STEPS)
+        axes.text(0, top, f"after {steps:,} steps\n{loss}", va="top", fontsize=11, color="#9a4300")
+        axes.text(0.25, top, "\n".join(textwrap.wrap(text, 58)), va="top", fontsize=10.5, family="monospace")
+    axes.set_title("What the model writes", loc="left", fontsize=11)
+    return figure
+
+
+def skyline(student) -> Figure:
+    """Next words by temperature: low makes the tallest tower taller, high flattens the city, none changes the order.
+
+    The lines are what the shares should be; the bars are 4,000 words drawn by your own code.
+    """
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    for axes, temperature in zip(figure.subplots(1, 4, sharey=True), (0.25, 0.5, 1.0, 2.0)):
+        draw_city(axes, student, temperature)
+    figure.axes[0].set_ylabel("share of the words drawn")
+    return figure
+
+
+def draw_city(axes: Axes, student, temperature: float) -> None:
+    die, rows = Die(SHARES), 4_000
+    start, dice = torch.zeros(rows, 1, dtype=torch.long), torch.Generator().manual_seed(1)
+    written = student.generate(die, start, 1, temperature=temperature, generator=dice)
+    drawn = torch.bincount(written[:, -1], minlength=len(WORDS)) / rows
+    expected = torch.tensor(SHARES).double() ** (1 / temperature)
+    expected = expected / expected.sum()
+    axes.bar(WORDS, drawn, color=BLUE, alpha=0.75)
+    for place, height in enumerate(expected.tolist()):
+        axes.plot([place - 0.45, place + 0.45], [height, height], color=ORANGE, lw=2.2)
+    axes.set_ylim(0, 1)
+    axes.tick_params(axis="x", rotation=45)
+    axes.set_title(f"temperature {temperature:g}", fontsize=11)
+
+
+PICTURES = {
+    "batches": [windows_on_the_text],
+    "loss": [price_of_a_guess],
+    "model": [ripples],
+    "training": [learning_curve],
+    "generation": [first_words, skyline],
+}
