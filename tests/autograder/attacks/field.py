@@ -132,9 +132,8 @@ class Field:
         """Files of a hostile student beside those of an honest one, found and graded as a class is."""
         from autograder.submissions import find_submissions
 
-        signpost = folder.parent / "course"  # attackers know where the course is
-        signpost.unlink(missing_ok=True)
-        signpost.symlink_to(self.root)
+        (folder / "course").symlink_to(self.root)  # attackers know where the course is
+        folder = folder / "class"
         theirs, ours = folder / "mallory" / attack.course, folder / "ada" / attack.course
         for each in (theirs, ours):
             each.mkdir(parents=True)
