@@ -143,20 +143,24 @@ class Grader:
             self.run_seed = run_seed
             self._diagnoses.clear()
 
-    def notices(self, name: str, source_text: str, run_seed: int, seconds: float) -> bool:
-        """Whether a test fails for an answer of our own, run here without a sandbox; stops at the first failure.
+    def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
+        """The test that fails first, and how, for an answer of our own that is run here, without a sandbox.
 
-        `seconds` is what loading and each test may take.
+        None when all pass. `seconds` is what loading and each test may take.
         """
         assignment = self.assignments[name]
         try:
             with alarm(seconds):
-                student = load_text(source_text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
+                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
         except TestAlarm:
-            return True
+            return "loading it took too long"
         scene = Scene(student, self.bench.reference(assignment))
         self.session.start(run_seed)
-        return any(self.session.run(test, scene, seconds) is not None for test in self.tests[name])
+        for test in self.tests[name]:
+            error = self.session.run(test, scene, seconds)
+            if error is not None:
+                return f"{test.name} ({type(error).__name__}: {error})"[:500]
+        return None
 
     def close(self) -> None:
         self.session.close()

@@ -1,7 +1,7 @@
 """The proof that a course is fair: stubs score 0 %, right answers 100 %, every known mistake is caught and named.
 
-Everything is handed in as a student would: into the sandbox, through the grader. Only mutants (automatic small
-changes of the solution) run in the grader's own process, since they are ours and many.
+Everything is handed in as a student would: into the sandbox, through the grader. Mutants (automatic small changes
+of the solution) and right answers with further seeds run in the grader's own process, since they are ours and many.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from autograder.records import Grade, SourceFile, Submission
 Kind = Literal["stub", "solution", "mistake", "alternative", "mutant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MUTANT_SECONDS = 5.0
+SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
 
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to be tried, and with which seeds."""
+    """One answer to be tried: handed in with some `seeds`, and run `here`, in the grader's process, with others."""
 
     kind: Kind
     assignment: str
     name: str
     source: str
-    seeds: tuple[int, ...]
+    seeds: tuple[int, ...] = ()
+    here: tuple[int, ...] = ()
     hint: str = ""
 
 
@@ -139,25 +141,25 @@ def _stubs(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Cas
 
 def _solutions(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     solution = course.solution_file(assignment).read_text("utf-8")
-    for seed in seeds:
-        yield Case("solution", assignment.name, f"with seed {seed}", solution, (seed,))
+    yield Case("solution", assignment.name, f"with seed {seeds[0]}", solution, seeds[:1])
+    for seed in seeds[1:]:
+        yield Case("solution", assignment.name, f"with seed {seed}", solution, here=(seed,))
 
 
 def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for label, text in load_alternatives(course, assignment):
-        yield Case("alternative", assignment.name, label, text, seeds)
+        yield Case("alternative", assignment.name, label, text, seeds[:1], seeds[1:])
 
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mistake in load_mistakes(course, assignment):
-        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds[:1], mistake.hint)
+        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds[:1], hint=mistake.hint)
 
 
 def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mutant in mutants(course.solution_file(assignment).read_text("utf-8")):
-        yield Case(
-            "mutant", assignment.name, mutant.id, mutant.source, seeds[:MUTANT_SEEDS], mutant.description
-        )
+        here = seeds[:MUTANT_SEEDS]
+        yield Case("mutant", assignment.name, mutant.id, mutant.source, here=here, hint=mutant.description)
 
 
 _CASES: dict[str, Callable[[Course, Assignment, Seeds], Iterable[Case]]] = {
@@ -195,11 +197,15 @@ def try_case(case: Case) -> Finding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":
         return _try_mutant(case)
+    finding = Finding(case, True)
     for seed in case.seeds:
-        grade = _grade(case, seed)
-        finding = _judge(case, grade)
+        finding = _judge(case, _grade(case, seed))
         if not finding.good:
             return finding
+    for seed in case.here:
+        failed = this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE)
+        if failed:
+            return Finding(case, False, detail=f"seed {seed}, in this process: {failed}")
     return finding
 
 
@@ -228,8 +234,8 @@ def _judge(case: Case, grade: Grade) -> Finding:
 
 def _try_mutant(case: Case) -> Finding:
     grader = this_grader()
-    for seed in case.seeds:
-        if grader.notices(case.assignment, case.source, seed, MUTANT_SECONDS):
+    for seed in case.here:
+        if grader.first_failure(case.assignment, case.source, seed, MUTANT_SECONDS):
             return Finding(case, True)
     return Finding(case, False, detail=case.hint)
 
