@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import types
 from pathlib import Path
@@ -34,6 +35,7 @@ from tests.autograder.tiny_course import write_tiny_course
 
 COURSE = load_course(Path(__file__).parents[2])
 SALT = "a test"
+STEP = 1 if os.environ.get("CLUES") == "all" else 6  # every so-and-so-many-th mistake; all take minutes
 
 
 def answers(*values: object) -> list[Answer]:
@@ -59,10 +61,13 @@ def check_copy(assignment: Assignment, text: str, folder: Path) -> Report:
 def test_every_mistake_that_fails_a_visible_test_gets_its_hint(
     assignment: Assignment, tmp_path: Path, record_property: Any
 ) -> None:
-    """Two mistakes that answer alike in all their failing visible tests may get each other's; they are counted."""
+    """Two mistakes that answer alike in all their failing visible tests may get each other's; they are counted.
+
+    Only some of the mistakes are tried, unless CLUES=all is set.
+    """
     silent, strange, shared, failing = [], [], 0, 0
     known = load_mistakes(COURSE, assignment)
-    for mistake in known:
+    for mistake in known[::STEP]:
         report = check_copy(assignment, mistake.source, tmp_path / assignment.name)
         red = [finding.result for finding in report.findings if finding.result.outcome == "failed"]
         named = {result.mistake for result in red if result.hint}
@@ -76,7 +81,7 @@ def test_every_mistake_that_fails_a_visible_test_gets_its_hint(
     record_property("failing", failing)
     record_property("shared", shared)
     assert silent == [] and strange == []
-    assert shared <= failing * 0.2, f"{shared} of {failing} mistakes get another one's hint"
+    assert shared <= max(1, failing * 0.2), f"{shared} of {failing} mistakes get another one's hint"
 
 
 @pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
