@@ -348,7 +348,7 @@ def train(
 # %% part="training"
 
 # %% [markdown]
-# Train it for real: 1,000 steps take about half a minute. Keep an eye on the loss. It should begin near 3.434
+# Train it for real: 1,000 steps take less than a minute on a laptop. Keep an eye on the loss. It should begin near 3.434
 # and fall below 2.
 #
 # The picture then draws a training of its own, together with two lines to compare it with: $\ln V$, which is
