@@ -146,7 +146,7 @@ def test_a_wrong_file_is_sentences(course: Course) -> None:
     text = "- {id: Capital, in: add, replace: a + b, with: a}\n- {id: b, hnt: x, edits: []}\n- 7\n"
     assert problems_of(course, text) == [
         f"{LABEL}, line 1: `id` of the mistake `Capital` must be small letters, digits and underscores, "
-        'such as `mask_one_late`, not the text "Capital".',
+        'such as `forgets_the_last_one`, not the text "Capital".',
         f"{LABEL}, line 1: the mistake `Capital` has no `hint`.",
         f"{LABEL}, line 2: `edits` of the mistake `b` must not be an empty list.",
         f"{LABEL}, line 2: `hnt` is not a setting of the mistake `b`; did you mean `hint`?",
