@@ -178,11 +178,15 @@ def test_records_are_frozen(course: Course) -> None:
 def test_the_courses_own_file_is_right() -> None:
     course = load_course(ROOT)
     assert {a.name: a.points for a in course.assignments} == {
+        "01_word_vectors": 10,
         "02_positional_encoding": 15,
         "03_masked_heads": 15,
         "04_multi_head_concat": 20,
         "05_encoder_block": 25,
         "06_bert_param_count": 15,
+        "07_mini_gpt": 20,
+        "08_encoder_decoder": 20,
+        "12_rotary_positions": 10,
     }
 
 

@@ -189,7 +189,8 @@ def test_a_call_changes_nothing_but_what_it_was_given(hostile, index):
     student = hostile(f"change_call(mutated=[[{index}, torch.zeros(3)]])")
     x, y, untouched = torch.ones(3, requires_grad=True), torch.ones(3), torch.ones(3)
     if index == 1:
-        student.product(x, y)
+        with bringing_changes_home():
+            student.product(x, y)
         assert torch.equal(y, torch.zeros(3)) and torch.equal(x, untouched)
     else:
         with pytest.raises(StudentCrashed):
