@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -56,6 +57,7 @@ def _prepare(plan: Plan) -> None:
     """Start the sandbox at once; PyTorch is then imported on both sides of the wall at the same time."""
     global _plan
     os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
     _plan = plan
     _end_with_parent()
     try:
