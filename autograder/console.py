@@ -190,7 +190,8 @@ def show_audit(audits: Sequence[Audit]) -> None:
     """The table of an audit, then a sentence a problem."""
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("assignment", "stub", "solution", "mistakes caught", "named", "alternatives", "mutants"):
-        table.add_column(name, justify="left" if name == "assignment" else "right")
+        first = name == "assignment"
+        table.add_column(name, justify="left" if first else "right", no_wrap=first)
     for audit in audits:
         table.add_row(audit.assignment, *map(_share, audit.shares()))
     console.print(table)
