@@ -265,6 +265,39 @@ def report(
 
 @app.command(rich_help_panel="Instructors")
 @kindly
+def compare(
+    old: Annotated[Path, typer.Argument(help="The folder with the earlier grades.jsonl, or that file.")],
+    new: Annotated[Path, typer.Argument(help="The folder with the later grades.jsonl, or that file.")],
+    as_json: JsonOption = False,
+) -> int:
+    """See who goes up or down between two gradings, and why, before anything is published."""
+    from autograder.comparing import compare as comparing
+    from autograder.console import console
+    from autograder.tables import show_comparison
+
+    comparison = comparing(_grades(old), _grades(new))
+    if as_json:
+        print(json.dumps(comparison.as_record(), ensure_ascii=False))
+    else:
+        show_comparison(console, comparison)
+    return DONE
+
+
+def _grades(path: Path) -> list[Any]:
+    """The grades of a folder or journal in the order in which they were written; never none."""
+    from autograder.journal import FILE_NAME, read_journal
+
+    journal = path / FILE_NAME if path.is_dir() else path
+    if not journal.is_file():
+        raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
+    grades = list(read_journal(journal))
+    if not grades:
+        raise UsageProblem(f"{journal} holds no grades.")
+    return grades
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
 def export(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")],
     to: Annotated[str, typer.Option("--to", help="The tool that shall have them: nbgrader.", metavar="TOOL")],

@@ -1,0 +1,162 @@
+"""Two gradings of the same class, side by side: who goes up, who goes down, and which tests are the reason.
+
+Pure functions of grades. Messages are not compared: inputs are drawn afresh in each run, so numbers in them differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from autograder.records import Grade, Outcome, TestResult
+
+Kind = Literal["down", "up", "same", "added", "removed"]
+KINDS: tuple[Kind, ...] = ("down", "removed", "up", "added", "same")
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class TestChange:
+    """A test that ended differently; `before` or `after` is None where the suite did not have it.
+
+    `message` says why points are missing: the new sentence, or, for a test that passes now, the old one.
+    """
+
+    __test__ = False  # its name looks like a test's to pytest
+
+    name: str
+    title: str
+    before: Outcome | None
+    after: Outcome | None
+    score_before: float | None
+    score_after: float | None
+    message: str | None
+
+
+@dataclass(frozen=True)
+class Change:
+    """One submission whose grade is not what it was; `same` is a score that other tests add up to."""
+
+    student: str
+    assignment: str
+    kind: Kind
+    before: Grade | None
+    after: Grade | None
+    tests: tuple[TestChange, ...]
+
+    @property
+    def difference(self) -> float:
+        return (self.after.score if self.after else 0.0) - (self.before.score if self.before else 0.0)
+
+    @property
+    def other_submission(self) -> bool:
+        """Whether another text was graded, so that the suite need not be the reason."""
+        if self.before is None or self.after is None:
+            return False
+        return self.before.submission_sha256 != self.after.submission_sha256
+
+    def as_record(self) -> dict[str, Any]:
+        """The change for machines."""
+        return {
+            "student": self.student,
+            "assignment": self.assignment,
+            "kind": self.kind,
+            "before": _facts(self.before),
+            "after": _facts(self.after),
+            "other_submission": self.other_submission,
+            "tests": [asdict(test) for test in self.tests],
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two gradings say of a class; `unchanged` submissions are only counted."""
+
+    changes: tuple[Change, ...]
+    unchanged: int
+    seeds_before: tuple[int, ...]
+    seeds_after: tuple[int, ...]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many changes there are of each kind, and how many submissions without one."""
+        kinds = Counter(change.kind for change in self.changes)
+        return {**{kind: kinds[kind] for kind in KINDS}, "unchanged": self.unchanged}
+
+    @property
+    def other_seeds(self) -> bool:
+        """Whether the runs drew different inputs, which alone can change a result."""
+        return bool(self.seeds_before and self.seeds_after) and self.seeds_before != self.seeds_after
+
+    def as_record(self) -> dict[str, Any]:
+        """The comparison for machines."""
+        return {
+            "schema": 1,
+            "counts": self.counts,
+            "seeds": {"before": self.seeds_before, "after": self.seeds_after},
+            "changes": [change.as_record() for change in self.changes],
+        }
+
+
+def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
+    """The differences between two gradings; of each student and assignment, the last grade counts.
+
+    Those who lose come first, the largest difference on top.
+    """
+    old, new = ({(g.student, g.assignment): g for g in grades} for grades in (before, after))
+    places = sorted({*old, *new})
+    found = [_change(*place, old.get(place), new.get(place)) for place in places]
+    changes = sorted(
+        (c for c in found if c is not None), key=lambda c: (KINDS.index(c.kind), -abs(c.difference))
+    )
+    return Comparison(tuple(changes), found.count(None), _seeds(old.values()), _seeds(new.values()))
+
+
+def _seeds(grades: Iterable[Grade]) -> tuple[int, ...]:
+    return tuple(sorted({grade.seed for grade in grades if grade.status == "graded"}))
+
+
+def _change(student: str, assignment: str, before: Grade | None, after: Grade | None) -> Change | None:
+    if before is None or after is None:
+        return Change(student, assignment, "removed" if after is None else "added", before, after, ())
+    tests = tuple(_test_changes(before.tests, after.tests))
+    facts = [(grade.status, grade.problem, grade.max_score) for grade in (before, after)]
+    difference = after.score - before.score
+    if not tests and facts[0] == facts[1] and abs(difference) <= TOLERANCE:
+        return None
+    kind: Kind = "same" if abs(difference) <= TOLERANCE else "up" if difference > 0 else "down"
+    return Change(student, assignment, kind, before, after, tests)
+
+
+def _test_changes(before: Iterable[TestResult], after: Iterable[TestResult]) -> Iterable[TestChange]:
+    old, new = ({test.name: test for test in tests} for tests in (before, after))
+    for name in [*new, *(name for name in old if name not in new)]:
+        one, other = old.get(name), new.get(name)
+        if one is None or other is None or _result(one) != _result(other):
+            yield _test_change(name, one, other)
+
+
+def _result(test: TestResult) -> tuple[Outcome, float, float]:
+    return test.outcome, test.score, test.max_score
+
+
+def _test_change(name: str, before: TestResult | None, after: TestResult | None) -> TestChange:
+    known = [test for test in (after, before) if test is not None]
+    return TestChange(
+        name=name,
+        title=known[0].title,
+        before=before.outcome if before else None,
+        after=after.outcome if after else None,
+        score_before=before.score if before else None,
+        score_after=after.score if after else None,
+        message=next((test.message for test in known if test.message), None),
+    )
+
+
+def _facts(grade: Grade | None) -> dict[str, Any] | None:
+    if grade is None:
+        return None
+    names = ("status", "score", "max_score", "problem", "seed", "suite_sha256")
+    return {name: getattr(grade, name) for name in names}

@@ -1,0 +1,162 @@
+"""`autograder compare`: two gradings of a class, who goes up or down, and which tests are the reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.comparing import compare
+from autograder.journal import Journal
+from autograder.records import Grade
+from autograder.records import TestResult as Result
+
+NAME = "01_adding"
+
+
+def test_of(name: str, score: float, points: float = 2.0, **more: str) -> Result:
+    outcome = more.pop("outcome", "passed" if score else "failed")
+    return Result(name, "add", f"What {name} says.", outcome, score, points, **more)  # type: ignore[arg-type]
+
+
+test_of.__test__ = False  # type: ignore[attr-defined]
+
+
+def grade(student: str, *tests: Result, **more) -> Grade:
+    score, points = sum(test.score for test in tests), sum(test.max_score for test in tests)
+    facts = {"seed": 41, "submission_sha256": "s", "suite_sha256": "one", **more}
+    return Grade(student, NAME, "graded", score, points, tests, **facts)
+
+
+def refused(student: str) -> Grade:
+    return Grade(student, NAME, "refused", 0.0, 4.0, problem="The file is empty.", submission_sha256="s")
+
+
+A, B = test_of("a", 2), test_of("b", 2)
+NO_A = test_of("a", 0, message="3 came back, 5 was expected.")
+
+
+def test_unchanged_ones_are_only_counted():
+    other_words = replace(NO_A, message="4 came back, 6 was expected.")
+    found = compare([grade("ada", A, B), grade("ben", NO_A)], [grade("ada", A, B), grade("ben", other_words)])
+    assert found.changes == ()
+    assert found.counts == {"down": 0, "removed": 0, "up": 0, "added": 0, "same": 0, "unchanged": 2}
+
+
+def test_down_comes_before_up_and_the_largest_difference_first():
+    before = [grade("ada", NO_A, B), grade("ben", A, B), grade("cy", A, B), grade("dan", A)]
+    no_b = test_of("b", 0)
+    after = [grade("ada", A, B), grade("ben", NO_A, B), grade("cy", NO_A, no_b), grade("eve", A)]
+    found = compare(before, after)
+    kinds = [(change.student, change.kind) for change in found.changes]
+    assert kinds == [("cy", "down"), ("ben", "down"), ("dan", "removed"), ("ada", "up"), ("eve", "added")]
+
+
+def test_a_change_says_which_test_and_why():
+    (change,) = compare([grade("ada", A, B)], [grade("ada", NO_A, B)]).changes
+    (test,) = change.tests
+    assert (test.title, test.before, test.after) == ("What a says.", "passed", "failed")
+    assert (test.score_before, test.score_after) == (2, 0)
+    assert test.message == "3 came back, 5 was expected."
+
+
+def test_a_test_that_passes_now_keeps_the_old_reason():
+    (change,) = compare([grade("ada", NO_A)], [grade("ada", A)]).changes
+    assert change.tests[0].message == "3 came back, 5 was expected."
+
+
+def test_tests_that_come_and_go():
+    (change,) = compare([grade("ada", A)], [grade("ada", B)]).changes
+    assert change.kind == "same"
+    assert [(t.name, t.before, t.after) for t in change.tests] == [
+        ("b", None, "passed"),
+        ("a", "passed", None),
+    ]
+
+
+def test_more_points_for_the_same_outcome_are_a_change():
+    (change,) = compare([grade("ada", A)], [grade("ada", test_of("a", 3, 3))]).changes
+    assert (change.kind, change.difference) == ("up", 1)
+
+
+def test_refused_and_graded_since_is_a_change_even_without_points():
+    (change,) = compare([refused("ada")], [grade("ada", test_of("a", 0, 4))]).changes
+    assert change.kind == "same"
+
+
+def test_the_last_grade_of_a_journal_counts():
+    assert compare([grade("ada", A), grade("ada", NO_A)], [grade("ada", NO_A)]).changes == ()
+
+
+def test_another_submission_is_told_apart_from_another_suite():
+    (change,) = compare([grade("ada", A)], [grade("ada", NO_A, submission_sha256="t")]).changes
+    assert change.other_submission
+    (change,) = compare([grade("ada", A)], [grade("ada", NO_A, suite_sha256="two")]).changes
+    assert not change.other_submission
+
+
+@pytest.mark.parametrize(("seed", "other"), [(41, False), (42, True)])
+def test_other_seeds_are_noticed(seed, other):
+    found = compare([grade("ada", A)], [grade("ada", A, seed=seed)])
+    assert found.other_seeds is other
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def journal(folder: Path, *grades: Grade) -> Path:
+    with Journal(folder) as written:
+        for entry in grades:
+            written.append(entry)
+    return folder
+
+
+def run(*words: object):
+    return CliRunner().invoke(app, ["compare", *map(str, words)], env={"COLUMNS": "140"})
+
+
+def test_command_shows_the_table_and_ends_well(tmp_path):
+    old = journal(tmp_path / "old", grade("ada", A, B), grade("ben", A, B))
+    new = journal(tmp_path / "new", grade("ada", NO_A, B, seed=7), grade("ben", A, B, seed=7))
+    done = run(old, new / "grades.jsonl")
+    assert done.exit_code == 0
+    said = " ".join(done.stdout.split())
+    assert "ada 01_adding 4 / 4 2 / 4 What a says.: passed → failed (2 → 0)" in said
+    assert "3 came back, 5 was expected." in said
+    assert "1 go down, 1 are unchanged." in said
+    assert "seeds 41 and 7" in said
+    assert "ben" not in said
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    old, new = (
+        journal(tmp_path / "old", grade("[red]x[/]", A)),
+        journal(tmp_path / "new", grade("[red]x[/]", NO_A)),
+    )
+    assert "[red]x[/]" in run(old, new).stdout
+
+
+def test_command_for_machines(tmp_path):
+    old, new = journal(tmp_path / "old", grade("ada", A)), journal(tmp_path / "new", grade("ada", NO_A))
+    record = json.loads(run(old, new, "--json").stdout)
+    assert record["counts"]["down"] == 1
+    assert record["seeds"] == {"before": [41], "after": [41]}
+    (change,) = record["changes"]
+    assert change["before"]["score"] == 2 and change["after"]["score"] == 0
+    assert change["tests"][0]["after"] == "failed"
+
+
+def test_no_journal_is_a_sentence(tmp_path):
+    done = run(tmp_path, tmp_path)
+    assert done.exit_code == 2
+    assert "There is no journal" in done.stderr
+
+
+def test_an_empty_journal_is_a_sentence(tmp_path):
+    (tmp_path / "grades.jsonl").write_text("not json\n", "utf-8")
+    done = run(tmp_path, tmp_path)
+    assert (done.exit_code, done.stderr.strip()) == (2, f"{tmp_path / 'grades.jsonl'} holds no grades.")
