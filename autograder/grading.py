@@ -116,7 +116,7 @@ class Grader:
             if submission.problem:
                 raise Refused(submission.problem)
             assignment = self._assignment(submission)
-            file = self._choose(assignment, submission)
+            file = self.choose(assignment, submission)
         except Refused as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
         candidate = _Candidate(self.bench, assignment, file)
@@ -171,7 +171,7 @@ class Grader:
             raise Refused(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
         return self.assignments[submission.assignment]
 
-    def _choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
+    def choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
         """The file that counts: the one that was changed when there are two, any when both say the same."""
         if len(submission.files) == 1:
             return submission.files[0]
