@@ -31,6 +31,9 @@ app = typer.Typer(
 CourseOption = Annotated[
     Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")
 ]
+PicturesOption = Annotated[
+    bool, typer.Option("--pictures", help="Then draw what failing code does, for the feedback.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -208,6 +211,7 @@ def grade(
         bool, typer.Option("--regrade", help="Grade unchanged submissions again, too.")
     ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
+    pictures: PicturesOption = False,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
@@ -215,6 +219,7 @@ def grade(
     from autograder.cohort import grade_class
     from autograder.console import show_class, watching
     from autograder.feedback.html import write_all
+    from autograder.feedback.kept import keep
     from autograder.journal import Journal
     from autograder.pool import Plan
     from autograder.submissions import SubmissionsError, find_submissions
@@ -225,14 +230,28 @@ def grade(
         submissions = list(find_submissions(path, course, assignment))
     except SubmissionsError as error:
         raise UsageProblem(str(error)) from None
+    keep(output, submissions)
     with Journal(output) as journal:
         plan = Plan(course, _run_seed(seed, regrade, journal), "unsafe" if unsafe else "best", jobs, names)
         with watching(len(submissions), quiet=as_json) as tell:
             outcome = grade_class(plan, submissions, journal, tell, regrade)
         grades = list(journal.latest.values())
+    problems = _draw(plan, output, grades, as_json) if pictures else []
     write_all(output, course, grades)
     show_class(course, grades, outcome, output, as_json=as_json)
-    return INFRASTRUCTURE if outcome.failures else DONE
+    return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
+
+
+def _draw(plan: Any, folder: Path, grades: Any, quiet: bool) -> list[str]:
+    """Draws the pictures that are not there yet; says and returns what stood in the way."""
+    from autograder.console import drawing
+    from autograder.feedback.painter import draw_pictures
+
+    with drawing(quiet) as tell:
+        drawn = draw_pictures(plan, folder, grades, tell)
+    for problem in drawn.problems:
+        say(problem)
+    return drawn.problems
 
 
 def _run_seed(seed: int | None, regrade: bool, journal: Any) -> int:
@@ -248,19 +267,27 @@ def _run_seed(seed: int | None, regrade: bool, journal: Any) -> int:
 @kindly
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")],
+    pictures: PicturesOption = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many painters work at once.")] = (
+        os.cpu_count() or 1
+    ),
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
     """Make the pages again from a journal, without grading again."""
     from autograder.feedback.html import write_all
     from autograder.journal import FILE_NAME, read_journal
+    from autograder.pool import Plan
 
     journal = grades / FILE_NAME if grades.is_dir() else grades
     if not journal.is_file():
         raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
     latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
-    index = write_all(journal.parent, load_course(course_path), list(latest.values()))
-    print(index)
-    return DONE
+    course = load_course(course_path)
+    plan = Plan(course, 0, "unsafe" if unsafe else "best", jobs)
+    problems = _draw(plan, journal.parent, latest.values(), quiet=False) if pictures else []
+    print(write_all(journal.parent, course, list(latest.values())))
+    return FOUND if problems else DONE
 
 
 @app.command(rich_help_panel="Instructors")

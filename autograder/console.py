@@ -80,6 +80,14 @@ def auditing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
+def drawing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar over the pictures of a class."""
+    with _progress(quiet) as progress:
+        task = progress.add_task("Drawing", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
 def checking(quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """A progress bar over a student's assignments, gone when they are done."""
     with _progress(quiet, transient=True) as progress:
@@ -101,7 +109,7 @@ def show_class(course: Course, grades: list[Grade], outcome: Outcome, folder: Pa
             f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}"
         )
     console.print(_class_table(course, grades))
-    _show_mistakes(grades)
+    _show_mistakes(course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:
         console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
@@ -143,13 +151,16 @@ def _cell(grade: Grade | None) -> str:
     return f"[{style}]{grade.score:g}[/]" if style else f"{grade.score:g}"
 
 
-def _show_mistakes(grades: list[Grade]) -> None:
+def _show_mistakes(course: Course, grades: list[Grade]) -> None:
     """The most frequent mistakes: what to teach again."""
+    from autograder.feedback.titles import titles_of
+
+    title_of = titles_of(course)
     found = Counter(
         m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
     )
     for (assignment, mistake, hint), count in found.most_common(5):
-        title = escape((mistake or "").replace("_", " "))
+        title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")
 
 

@@ -27,6 +27,7 @@ from autograder.feedback.statistics import (
     share,
     unnamed_failures,
 )
+from autograder.feedback.titles import TitleOf, titles_of
 from autograder.records import Grade
 
 FILE_NAME = "index.html"
@@ -91,7 +92,9 @@ class Row:
         return self.cells.count(None)
 
 
-def write_class_report(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
+def write_class_report(
+    folder: Path, course: Course, grades: Iterable[Grade], title_of: TitleOf | None = None
+) -> Path:
     """Write `index.html` about the latest grade of each student and assignment.
 
     Raises InfrastructureError when jinja2 is missing.
@@ -110,6 +113,7 @@ def write_class_report(folder: Path, course: Course, grades: Iterable[Grade]) ->
         sections=sections,
         titles={section.name: section.title for section in sections},
         mistakes=mistake_counts(grades),
+        title_of=title_of or titles_of(course),
         unnamed=unnamed_failures(grades),
         rows=rows,
         points=sum(section.points for section in sections),

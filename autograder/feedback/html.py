@@ -6,15 +6,17 @@ shows nothing that its grade does not hold, and needs no script, no network and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course import Assignment, Course
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.gradebook import latest_grades, write_gradebook
-from autograder.feedback.pages import feedback_path, mistake_title, render
+from autograder.feedback.pages import feedback_path, render
+from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
+from autograder.feedback.titles import TitleOf, in_words, titles_of
 from autograder.records import Grade, TestResult
 
 WORDS = (
@@ -49,25 +51,37 @@ class PartPage:
     works: list[str]
     failures: list[Failure]
     waiting: dict[str, list[str]]
+    pictures: list[Picture]
+    undrawn: dict[str, list[str]]
 
 
 def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     """Write the gradebook, a page for each grade and the class report; returns the report's path.
 
+    The pages hold the pictures that were drawn into `folder` before.
     Raises InfrastructureError when jinja2 is missing; the gradebook is written even then.
     """
     grades = latest_grades(grades)
     write_gradebook(folder, grades)
     known = {assignment.name: assignment for assignment in course.assignments}
+    title_of = titles_of(course)
     for grade in grades:
-        write_feedback(folder, grade, known.get(grade.assignment))
-    return write_class_report(folder, course, grades)
+        pictures = pictures_of(folder, course, grade)
+        write_feedback(folder, grade, known.get(grade.assignment), title_of, pictures)
+    return write_class_report(folder, course, grades, title_of)
 
 
-def write_feedback(folder: Path, grade: Grade, assignment: Assignment | None) -> Path:
+def write_feedback(
+    folder: Path,
+    grade: Grade,
+    assignment: Assignment | None,
+    title_of: TitleOf | None = None,
+    pictures: Sequence[Picture] = (),
+) -> Path:
     """Write the page of one grade and return its path: `feedback/<student>/<assignment>.html` in `folder`.
 
     `assignment` gives the titles; it is None for a submission to an assignment that the course does not have.
+    `title_of` gives those of mistakes, in whose place their ids are read as words.
     Raises InfrastructureError when jinja2 is missing.
     """
     path = folder / feedback_path(grade)
@@ -77,7 +91,7 @@ def write_feedback(folder: Path, grade: Grade, assignment: Assignment | None) ->
         grade=grade,
         title=assignment.title if assignment else grade.assignment,
         word=word(grade),
-        parts=_parts(grade, assignment),
+        parts=_parts(grade, assignment, title_of, pictures),
     )
     path.write_text(page, encoding="utf-8", errors="replace")
     return path
@@ -91,18 +105,29 @@ def word(grade: Grade) -> str:
     return next(sentence for least, sentence in WORDS if reached >= least - 1e-9)
 
 
-def _parts(grade: Grade, assignment: Assignment | None) -> list[PartPage]:
+def _parts(
+    grade: Grade, assignment: Assignment | None, title_of: TitleOf | None, pictures: Sequence[Picture]
+) -> list[PartPage]:
     titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    found = {test.part: mistake_title(test.part) for test in grade.tests}
+    found = {test.part: in_words(test.part) for test in grade.tests}
     order = [name for name in titles if name in found] + [name for name in found if name not in titles]
     parts, asked = [], set[str]()
     for name in order:
-        tests = [test for test in grade.tests if test.part == name]
-        parts.append(_part(titles.get(name, found[name]), tests, asked))
+        tests = [_with_title(test, grade, title_of) for test in grade.tests if test.part == name]
+        own = [picture for picture in pictures if picture.part == name]
+        parts.append(_part(titles.get(name, found[name]), tests, asked, own))
     return parts
 
 
-def _part(title: str, tests: list[TestResult], asked: set[str]) -> PartPage:
+def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> TestResult:
+    """The same result, with its mistake called as people call it."""
+    if not test.mistake:
+        return test
+    title = title_of(grade.assignment, test.mistake) if title_of else in_words(test.mistake)
+    return replace(test, mistake=title)
+
+
+def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[str]] = {}
     failures: dict[tuple[str | None, ...], Failure] = {}
     for test in tests:
@@ -122,4 +147,15 @@ def _part(title: str, tests: list[TestResult], asked: set[str]) -> PartPage:
         works=[test.title for test in tests if test.outcome == "passed"],
         failures=list(failures.values()),
         waiting=waiting,
+        pictures=[picture for picture in pictures if picture.image],
+        undrawn=_undrawn(pictures),
     )
+
+
+def _undrawn(pictures: list[Picture]) -> dict[str, list[str]]:
+    """The pictures that cannot be drawn, by the sentence that says why."""
+    reasons: dict[str, list[str]] = {}
+    for picture in pictures:
+        if picture.problem:
+            reasons.setdefault(picture.problem, []).append(picture.title)
+    return reasons

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.feedback.gradebook import number
 from autograder.records import Grade, InfrastructureError
-from autograder.submissions import safe_name
+from autograder.submissions import folder_name
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,17 +24,12 @@ _CODE = re.compile(r"`([^`\n]+)`")
 
 def feedback_path(grade: Grade) -> PurePosixPath:
     """Where the page of a grade is, below the folder of the report."""
-    return PurePosixPath("feedback", safe_name(grade.student), f"{safe_name(grade.assignment)}.html")
+    return PurePosixPath("feedback", folder_name(grade.student), f"{folder_name(grade.assignment)}.html")
 
 
 def render(template: str, **values: Any) -> str:
     """The page that a template gives; every value is escaped. Raises InfrastructureError without jinja2."""
     return _environment().get_template(template).render(**values)
-
-
-def mistake_title(mistake: str) -> str:
-    """A mistake's id as people read it."""
-    return mistake.replace("_", " ")
 
 
 def prose(text: str) -> Markup:
@@ -68,7 +63,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, prose=prose, mistake_title=mistake_title)
+    environment.filters.update(number=number, prose=prose)
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
     return environment

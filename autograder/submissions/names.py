@@ -38,9 +38,22 @@ def safe_name(student: str) -> str:
     return _marked(student, f"_{kept}" if _DEVICES.match(kept) else kept)
 
 
+def folder_name(name: str) -> str:
+    """As `safe_name`, and different even where a file system does not tell capitals from small letters.
+
+    A name without capitals stays; any other carries its digest, so `Ada` and `ada` never meet.
+    """
+    safe = safe_name(name)
+    return safe if safe == safe.casefold() else _with_digest(name, safe)
+
+
 def _marked(raw: str, kept: str) -> str:
     """`kept`, with a digest of `raw` when something was lost or the end looks like such a digest."""
     if kept == raw and kept not in ("", ".", "..") and len(raw) <= STUDENT_LENGTH and not _MARKED.search(raw):
         return raw
+    return _with_digest(raw, kept)
+
+
+def _with_digest(raw: str, kept: str) -> str:
     digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:10]
     return f"{kept[: STUDENT_LENGTH - 20].strip(' .') or 'student'}-{digest}"

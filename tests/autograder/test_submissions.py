@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from autograder.course import Assignment, Course, Part
 from autograder.records import Submission
-from autograder.submissions import SubmissionsError, find_submissions, safe_name
+from autograder.submissions import SubmissionsError, find_submissions, folder_name, safe_name
 from autograder.submissions.archives import CLASS_BYTES, STUDENT_BYTES
 from autograder.submissions.files import FILE_BYTES, STUDENT_ENTRIES
 from autograder.submissions.names import student_name
@@ -757,6 +757,7 @@ def test_different_names_have_different_folders(names: list[str]) -> None:
     assert len({safe_name(student) for student in students}) == len(names)
     changed = safe_name("a/b")
     assert safe_name(changed) != changed
+    assert len({folder_name(student).casefold() for student in students}) == len(names)
 
 
 def test_a_students_odd_name_is_shown_harmlessly(tmp_path: Path, course: Course) -> None:

@@ -1,0 +1,209 @@
+"""Draws the pictures for the feedback, after grading and only when somebody asks: several painters at once.
+
+A painter is a grader's process: the assignment's pictures.py runs in it, the student's code in its worker behind
+the wall, as when it is graded. The inputs are those that students draw for themselves; nothing of the hidden
+tests is in them.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import runpy
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.course import Assignment, Course
+from autograder.explain import explain
+from autograder.feedback.kept import kept
+from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
+from autograder.pool import Plan, graders, this_grader
+from autograder.records import Grade, InfrastructureError, Refused, SourceFile
+from autograder.session import TestAlarm, alarm
+from autograder.student.errors import StudentError, StudentTimeout
+
+MOST = 6  # pictures for one page
+SECONDS = 30.0  # for one picture
+INCHES, DOTS, COLOURS = 20.0, 100, 96
+SEED = 0
+
+if TYPE_CHECKING:
+    from autograder.grading import Bench
+    from autograder.scene import RemoteScene
+
+Draw = Callable[[Any], Any]
+Tell = Callable[[int, int], None]
+Done = Callable[["Job", "str | None"], None]
+
+
+@dataclass
+class Drawn:
+    """What became of drawing: how many submissions have new pictures, and a sentence for each that has none."""
+
+    drawn: int = 0
+    unchanged: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Job:
+    """The pictures of one grade, and the file that will hold them."""
+
+    folder: Path
+    grade: Grade
+    file: Path
+
+
+def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell) -> Drawn:
+    """Draw what `folder` does not hold yet, with `plan.jobs` painters; `tell` hears how much is done of how much.
+
+    A picture that a student's code does not allow is a sentence in its place.
+    """
+    outcome = Drawn()
+    left = _jobs(plan.course, folder, grades, outcome)
+    total = len(left)
+
+    def done(job: Job, problem: str | None) -> None:
+        left.remove(job)
+        if problem is None:
+            outcome.drawn += 1
+        else:
+            outcome.problems.append(f"{job.grade.student}, {job.grade.assignment}: {problem}")
+        tell(total - len(left), total)
+
+    tell(0, total)
+    if left:
+        _draw_together(plan, left, done)
+    while left:
+        _draw_one_by_one(plan, left, done)
+    return outcome
+
+
+def _jobs(course: Course, folder: Path, grades: Iterable[Grade], outcome: Drawn) -> list[Job]:
+    jobs = []
+    for grade in grades:
+        file = picture_file(folder, course, grade)
+        if file is not None and file.is_file():
+            outcome.unchanged += 1
+        elif file is not None:
+            jobs.append(Job(folder, grade, file))
+    return jobs
+
+
+def _draw_together(plan: Plan, left: list[Job], done: Done) -> None:
+    """Draw all at once; when a painter dies, what was not done is still in `left`."""
+    pool = graders(plan)
+    try:
+        waiting = {pool.submit(draw_one, job): job for job in left}
+        for future in as_completed(waiting):
+            done(waiting[future], _problem_with(future))
+    except BrokenProcessPool:
+        return
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _draw_one_by_one(plan: Plan, left: list[Job], done: Done) -> None:
+    """Draw one after another, so that it is known whose pictures a painter dies of."""
+    pool = graders(replace(plan, jobs=1))
+    try:
+        while left:
+            done(left[0], _problem_with(pool.submit(draw_one, left[0])))
+    except BrokenProcessPool:
+        done(left[0], "the process that drew the pictures ended.")
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _problem_with(future: Future[None]) -> str | None:
+    try:
+        future.result()
+    except (InfrastructureError, Refused) as problem:
+        return str(problem)
+    return None
+
+
+# ---------------------------------------------------------------------- in a painter's process
+
+
+def draw_one(job: Job) -> None:
+    """Draws and keeps the pictures of one grade. Raises Refused where the text is gone or nothing can be said."""
+    submission = kept(job.folder, job.grade)
+    if submission is None:
+        raise Refused("the text that was graded is not kept. `autograder grade` keeps it again.")
+    grader = this_grader()
+    assignment = grader.assignments[job.grade.assignment]
+    file = grader.choose(assignment, submission)
+    gallery = _gallery(grader.course.pictures_file(assignment))
+    wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
+    keep_pictures(job.file, _drawn(grader.bench, assignment, file, wanted[:MOST]))
+
+
+@cache
+def _gallery(file: Path) -> dict[str, list[Draw]]:
+    found: dict[str, list[Draw]] = runpy.run_path(str(file))["PICTURES"]
+    return found
+
+
+def _drawn(
+    bench: Bench, assignment: Assignment, file: SourceFile, wanted: list[tuple[str, Draw]]
+) -> list[Picture]:
+    scene: RemoteScene | None = None
+    endless: set[str] = set()
+    pictures = []
+    try:
+        for part, draw in wanted:
+            title = draw.__name__.replace("_", " ")
+            picture = Picture(part, title, " ".join((draw.__doc__ or title).split()))
+            try:
+                if scene is None or scene.connection.dead:
+                    scene = bench.scene(assignment, file, (), endless)
+                pictures.append(replace(picture, image=_image(draw, scene)))
+            except (Exception, TestAlarm) as error:
+                pictures.append(replace(picture, problem=_sentence(error, file)))
+    finally:
+        if scene is not None:
+            scene.connection.close()
+    return pictures
+
+
+def _image(draw: Draw, scene: RemoteScene) -> str:
+    scene.begin(SEED)
+    with alarm(SECONDS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figure = draw(scene.student)
+        if max(figure.get_size_inches()) > INCHES:
+            raise ValueError("too large a figure")
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png", dpi=DOTS)
+    return base64.b64encode(_small(drawn)).decode()
+
+
+def _small(drawn: io.BytesIO) -> bytes:
+    """The same picture with as few colours as it needs: a third of the size."""
+    from PIL import Image
+
+    with Image.open(drawn) as image:
+        few = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    small = io.BytesIO()
+    few.save(small, format="png", optimize=True)
+    return small.getvalue()
+
+
+def _sentence(error: BaseException, file: SourceFile) -> str:
+    """Why a picture cannot be drawn; raises what is not the student's doing."""
+    if isinstance(error, InfrastructureError):
+        raise error
+    if isinstance(error, StudentTimeout) and error.starved:
+        raise Refused("the machine was too busy to draw the pictures; try it again.")
+    if isinstance(error, TestAlarm):
+        return f"It took more than {SECONDS:g} seconds."
+    if isinstance(error, StudentError):
+        return explain(error, full=True, file=file).message
+    return f"What your code gave back cannot be drawn ({type(error).__name__})."

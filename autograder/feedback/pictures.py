@@ -1,0 +1,67 @@
+"""Pictures for the feedback, as they are kept: what a student's own code does where a part of it fails.
+
+They lie in `pictures/` beside the journal, one file for the submission and the assignment's pictures.py they were
+drawn with; `painter` draws them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from autograder import __version__
+from autograder.course import Course
+from autograder.feedback.kept import write_whole
+from autograder.records import Grade
+
+FOLDER = "pictures"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture of one part: a PNG in base64 and what to look for, or the sentence why it cannot be drawn."""
+
+    part: str
+    title: str
+    look_for: str
+    image: str = ""
+    problem: str = ""
+
+
+def failing_parts(grade: Grade) -> tuple[str, ...]:
+    """The parts in which something fails, in the order of the suite."""
+    return tuple(dict.fromkeys(t.part for t in grade.tests if t.outcome not in ("passed", "skipped")))
+
+
+def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
+    """Where the pictures of a grade are kept, or will be; None when there is nothing to draw."""
+    known = {assignment.name: assignment for assignment in course.assignments}
+    parts = failing_parts(grade)
+    if grade.assignment not in known or not parts:
+        return None
+    source = course.pictures_file(known[grade.assignment])
+    if not source.is_file():
+        return None
+    drawn_with = f"{__version__}\0{grade.assignment}\0{' '.join(parts)}\0".encode() + source.read_bytes()
+    return (
+        folder / FOLDER / f"{grade.submission_sha256[:32]}-{hashlib.sha256(drawn_with).hexdigest()[:16]}.json"
+    )
+
+
+def pictures_of(folder: Path, course: Course, grade: Grade) -> list[Picture]:
+    """The pictures that are kept for a grade; none before they are drawn."""
+    file = picture_file(folder, course, grade)
+    if file is None:
+        return []
+    try:
+        return [Picture(**record) for record in json.loads(file.read_text("utf-8"))]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def keep_pictures(file: Path, pictures: Sequence[Picture]) -> None:
+    """Write the pictures of one grade where `picture_file` says."""
+    write_whole(file, json.dumps([asdict(picture) for picture in pictures], ensure_ascii=False))
