@@ -1,0 +1,139 @@
+"""Key-value cache: the tests that come with the assignment."""
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids(
+    "torch.nn.MultiheadAttention", "torch.nn.functional.multi_head_attention_forward"
+)
+
+AXES = ("new word", "any word")
+
+
+def fill_all(module):
+    """Fresh numbers for everybody, in whatever order the layers were made."""
+    with torch.no_grad():
+        for _, parameter in sorted(module.named_parameters()):
+            parameter.copy_(torch.randn(parameter.shape) / 3)
+    return module
+
+
+class LastDigit(nn.Module):
+    """Always says the last digit of the sum of all words heard so far. Its cache is that sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.heard = []
+
+    def forward(self, ids, cache=None):
+        self.heard.append(ids.tolist())
+        sums = ids.cumsum(dim=1) + (0 if cache is None else cache)  # (B, T)
+        logits = 9.0 * nn.functional.one_hot(sums % 10, 10)  # (B, T, 10)
+        return logits, sums[:, -1:]
+
+
+# Part 1: the mask
+
+
+@pytest.mark.part("mask")
+@pytest.mark.points(0.25)
+def test_mask_without_a_past_is_a_square(student):
+    """Without old words, the mask is the square that lets every word hear itself and the words before it."""
+    expected = torch.tensor([[True, False, False], [True, True, False], [True, True, True]])
+    checks.equal(student.causal_mask(3), expected, "causal_mask(3)", axes=AXES)
+
+
+@pytest.mark.part("mask")
+@pytest.mark.points(0.5)
+def test_mask_of_three_new_words_after_two(student):
+    """Three words that follow two old ones hear both of these, and among themselves only the past."""
+    expected = torch.tensor(
+        [
+            [True, True, True, False, False],
+            [True, True, True, True, False],
+            [True, True, True, True, True],
+        ]
+    )
+    checks.equal(student.causal_mask(3, 2), expected, "causal_mask(3, 2)", axes=AXES)
+
+
+# Part 2: attention
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+def test_the_four_layers(student):
+    """The layers query, key, value and proj each own a table of d_model times d_model numbers, and no bias."""
+    attention = student.CachedAttention(20, 4)
+    tables = {f"{name}.weight": (20, 20) for name in ("query", "key", "value", "proj")}
+    checks.parameters(attention, tables)
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.25)
+def test_uneven_heads_are_refused(student):
+    """A width that the heads cannot share evenly is refused with a ValueError."""
+    checks.raises(ValueError, student.CachedAttention, 22, 4, naming=("d_model", "n_heads", 22, 4))
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+def test_the_cache_grows(student):
+    """Seven words leave seven keys and seven values for each head; after two more words there are nine of each."""
+    axes = ("batch", "head", "word", "number")
+    attention = student.CachedAttention(20, 4)
+    out, cache = checks.unpack(attention(torch.randn(3, 7, 20)), ("out", "cache"))
+    checks.shape(out, (3, 7, 20), "the answer for seven words")
+    for name, kept in zip(("keys", "values"), checks.unpack(cache, ("keys", "values"), "the cache")):
+        checks.shape(kept, (3, 4, 7, 5), f"the {name} of the cache", axes=axes)
+    out, cache = checks.unpack(attention(torch.randn(3, 2, 20), cache), ("out", "cache"))
+    checks.shape(out, (3, 2, 20), "the answer for two more words")
+    for name, kept in zip(("keys", "values"), checks.unpack(cache, ("keys", "values"), "the cache")):
+        checks.shape(kept, (3, 4, 9, 5), f"the {name} of the cache after two more words", axes=axes)
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_the_cache_grows")
+def test_pieces_give_what_the_whole_gives(student):
+    """A text read in pieces, of one word or of several, gets the answers of the text read as a whole."""
+    attention = fill_all(student.CachedAttention(20, 4).double())
+    x = torch.randn(3, 7, 20).double()  # (B, T, C)
+    whole, _ = attention(x)  # (B, T, C)
+    whole = checks.tensor(whole)
+    cache, begin = None, 0
+    for size in (2, 1, 3, 1):
+        out, cache = attention(x[:, begin : begin + size], cache)  # (B, size, C)
+        what = f"the answer for a piece of {size} after {begin} words"
+        checks.close(out, whole[:, begin : begin + size], what)
+        begin += size
+
+
+# Part 3: writing
+
+
+@pytest.mark.part("writing")
+@pytest.mark.points(0.5)
+def test_writing_goes_on_with_all_that_was_heard(student):
+    """A model that says the last digit of the sum of all words heard continues 1 2 3 by 6 2 4, and 5 0 4 by 9 8 6."""
+    written = student.generate(LastDigit(), torch.tensor([[1, 2, 3], [5, 0, 4]]), 3)
+    expected = torch.tensor([[1, 2, 3, 6, 2, 4], [5, 0, 4, 9, 8, 6]])
+    checks.equal(written, expected, "the text", axes=("row", "word"))
+
+
+@pytest.mark.part("writing")
+@pytest.mark.points(0.5)
+def test_no_word_is_heard_twice(student):
+    """The model hears the prompt once, and from then on only the word that was written last."""
+    model = LastDigit()
+    student.generate(model, torch.tensor([[1, 2, 3]]), 3)
+    checks.equal(
+        model.heard[:3], [[[1, 2, 3]], [[6]], [[2]]], "what the model heard in the first three calls"
+    )
