@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from nbconvert.exporters import NotebookExporter
@@ -92,7 +95,8 @@ class GradedExporter(NotebookExporter):
                 self.converter.log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
 
         try:
-            outcome = grade_class(plan, submissions.values(), journal, tell)
+            with nothing_to_import():
+                outcome = grade_class(plan, submissions.values(), journal, tell)
         except (CourseError, InfrastructureError) as error:
             raise refusal(self.converter, str(error)) from None
         for failure in outcome.failures:
@@ -170,6 +174,20 @@ class ShowGrade(NbGraderPreprocessor):
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
         show_grade(nb, exporter.assignment, grade)
         return nb, resources
+
+
+@contextmanager
+def nothing_to_import() -> Iterator[None]:
+    """Processes that start meanwhile do not import the command that started them.
+
+    All of nbgrader, or of a Jupyter server, takes each grader longer to import than a class of ten to grade.
+    """
+    command = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = command
 
 
 def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
