@@ -193,6 +193,45 @@ def pack(
 
 @app.command(rich_help_panel="Instructors")
 @kindly
+def collect(
+    archives: Annotated[
+        list[Path], typer.Argument(metavar="ARCHIVE...", help="Downloads of a course site, or folders.")
+    ],
+    assignment: Annotated[
+        str | None,
+        typer.Option("--assignment", "-a", help="What they are for, when their names do not tell."),
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(help="A CSV file with the students' ids and their other names and numbers.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="canvas, moodle, gradescope or folders.", metavar="SOURCE")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the submissions go.")] = Path(
+        "submitted"
+    ),
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace what was changed by hand, too; it is kept aside.")
+    ] = False,
+    course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
+) -> int:
+    """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
+    from autograder.collecting import Wish
+    from autograder.collecting import collect as collecting
+    from autograder.collecting.people import read_roster
+
+    course = load_course(course_path)
+    wanted = course.assignment(assignment) if assignment else None
+    report = collecting(archives, course, Wish(output, wanted, read_roster(roster), source, replace))
+    for sentence in (*report.notes, *report.odd):
+        say(sentence)
+    print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
+    return FOUND if report.odd or not report.fates else DONE
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
 def grade(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
     assignment: Annotated[
@@ -220,8 +259,9 @@ def grade(
     from autograder.console import show_class, watching
     from autograder.feedback.html import write_all
     from autograder.feedback.kept import keep
-    from autograder.journal import Journal
+    from autograder.journal import Journal, read_journal
     from autograder.pool import Plan
+    from autograder.submission_times import keep_times
     from autograder.submissions import SubmissionsError, find_submissions
 
     course = load_course(course_path)
@@ -231,13 +271,14 @@ def grade(
     except SubmissionsError as error:
         raise UsageProblem(str(error)) from None
     keep(output, submissions)
+    keep_times(output, path, submissions)
     with Journal(output) as journal:
         plan = Plan(course, _run_seed(seed, regrade, journal), "unsafe" if unsafe else "best", jobs, names)
         with watching(len(submissions), quiet=as_json) as tell:
             outcome = grade_class(plan, submissions, journal, tell, regrade)
         grades = list(journal.latest.values())
     problems = _draw(plan, output, grades, as_json) if pictures else []
-    write_all(output, course, grades)
+    write_all(output, course, read_journal(journal.path))
     show_class(course, grades, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
 
@@ -286,7 +327,7 @@ def report(
     course = load_course(course_path)
     plan = Plan(course, 0, "unsafe" if unsafe else "best", jobs)
     problems = _draw(plan, journal.parent, latest.values(), quiet=False) if pictures else []
-    print(write_all(journal.parent, course, list(latest.values())))
+    print(write_all(journal.parent, course, read_journal(journal)))
     return FOUND if problems else DONE
 
 

@@ -1,1 +1,186 @@
-"""From what a course site lets an instructor download to `submitted/`, the folder that `autograder grade` reads."""
+"""From what a course site lets an instructor download to `submitted/`, the folder that `autograder grade` reads.
+
+Each source is a module that turns an archive or a folder into `Handed` records; the rest is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.collecting import canvas, folders, gradescope, moodle
+from autograder.collecting.choose import choose, named_in
+from autograder.collecting.handed import Found, Handed, opened, visible
+from autograder.collecting.people import Person, Roster, folder_name, graded_name
+from autograder.collecting.record import Collected, CollectError
+from autograder.collecting.shelf import Fate, Shelf
+from autograder.course import Assignment, Course
+from autograder.records import Refused
+from autograder.submissions.files import SOURCES as FILES
+from autograder.submissions.files import Entry, File, Folder, Odd, suffix
+from autograder.submissions.names import shown
+
+SOURCES = ("canvas", "moodle", "gradescope", "folders")
+
+_RECOGNISED = {"gradescope": gradescope.fits, "moodle": moodle.fits, "canvas": canvas.fits}
+_FATES: dict[Fate, str] = {
+    "older": "{0}: the one that is there was handed in later; it stays.",
+    "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
+    "changed by hand": "{0}: the files in {1} were changed after they were collected, or never were; they stay. "
+    "`--replace` takes these and keeps the others in .earlier/.",
+}
+
+
+@dataclass
+class Report:
+    """What became of all archives: counts, what an instructor may want to know, and what was not understood."""
+
+    folder: Path
+    fates: Counter[Fate] = field(default_factory=Counter)
+    students: set[str] = field(default_factory=set)
+    late: int = 0
+    notes: list[str] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """`31 submissions of 30 students in submitted: 29 new, 2 replaced; 3 late.`"""
+        parts = ", ".join(f"{self.fates[fate]} {fate}" for fate in self.fates) or "nothing"
+        late = f"; {self.late} late" if self.late else ""
+        total = sum(self.fates.values())
+        return f"{_counted(total, 'submission')} of {_counted(len(self.students), 'student')}: {parts}{late}."
+
+    def as_record(self) -> dict[str, Any]:
+        facts = {"output": str(self.folder), "students": len(self.students), "late": self.late}
+        return {**facts, "submissions": dict(self.fates), "notes": self.notes, "not_understood": self.odd}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How to collect: into which folder, for which assignment, as which source; None is found out."""
+
+    output: Path
+    assignment: Assignment | None = None
+    roster: Roster = field(default_factory=Roster)
+    source: str | None = None
+    replace: bool = False
+
+
+def collect(paths: Sequence[Path], course: Course, wish: Wish) -> Report:
+    """Bring the submissions in these archives and folders into `wish.output`, one archive after another.
+
+    What cannot be understood is told in the report and stops nothing else. Raises CollectError, before anything is
+    written, for a path or a source that there is not, and when the output cannot be used.
+    """
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise CollectError(f"There is no file or folder {missing[0]}.")
+    if wish.source not in (None, *SOURCES):
+        raise CollectError(f"There is no source `{wish.source}`; there are {', '.join(SOURCES)}.")
+    shelf = Shelf(wish.output, wish.replace)
+    report = Report(wish.output)
+    try:
+        for path in paths:
+            try:
+                _Collection(path, course, wish, shelf, report).run()
+            except Refused as refusal:
+                report.odd.append(f"{path}: {refusal}")
+    finally:
+        shelf.save()
+    return report
+
+
+@dataclass(frozen=True)
+class _Collection:
+    """One archive or folder on its way into the shelf."""
+
+    path: Path
+    course: Course
+    wish: Wish
+    shelf: Shelf
+    report: Report
+
+    def run(self) -> None:
+        if self.wish.source == "folders" or suffix(self.path.name) in FILES:
+            self._take_folders()
+            return
+        with opened(self.path) as folder:
+            source, entries = _recognised(folder, self.wish.source)
+            if source != "folders":
+                self._take_all(_read(source, entries, self.path))
+        if source == "folders":
+            self._take_folders()
+
+    def _take_folders(self) -> None:
+        named = self.wish.assignment.name if self.wish.assignment else None
+        self._take_all(folders.read(self.path, self.course, named))
+
+    def _take_all(self, found: Found) -> None:
+        """Take what a source gave, each student under the id that the roster has."""
+        assignment = self.wish.assignment or named_in(self.path.name, self.course)
+        self._tell(found.odd, found.notes)
+        for handed in found.handed:
+            person = self.wish.roster.find(handed.keys)
+            if person is None and self.wish.roster.people:
+                known = ", ".join(shown(key) for key in handed.keys if key)
+                self._tell([f"{shown(handed.where)} is not in the roster, under any of {known}."])
+                continue
+            self._take(handed, person or Person(handed.keys[0], handed.name), assignment)
+
+    def _take(self, handed: Handed, person: Person, assignment: Assignment | None) -> None:
+        told = self.course.assignment(handed.assignment) if handed.assignment else assignment
+        choice = choose(handed, self.course, told)
+        self._tell(choice.odd, choice.notes)
+        for name, files in choice.files.items():
+            facts = Collected(
+                student=graded_name(person.id),
+                assignment=name,
+                name=person.name or handed.name,
+                submitted_at=handed.submitted_at,
+                late=handed.late,
+                attempt=handed.attempt,
+                source=self.path.name,
+            )
+            self._count(facts, self.shelf.put(folder_name(person.id), facts, files), person)
+
+    def _count(self, facts: Collected, fate: Fate, person: Person) -> None:
+        self.report.fates[fate] += 1
+        self.report.students.add(facts.student)
+        self.report.late += bool(facts.late)
+        if fate in _FATES:
+            place = self.shelf.folder / folder_name(person.id) / facts.assignment
+            whose = f"{shown(facts.name or facts.student)}, {facts.assignment}"
+            sentence = _FATES[fate].format(whose, place)
+            self._tell(*(([sentence], []) if fate == "changed by hand" else ([], [sentence])))
+
+    def _tell(self, odd: Sequence[str], notes: Sequence[str] = ()) -> None:
+        self.report.odd += [f"{self.path.name}: {sentence}" for sentence in odd]
+        self.report.notes += [f"{self.path.name}: {sentence}" for sentence in notes]
+
+
+def _read(source: str, entries: Sequence[Entry], path: Path) -> Found:
+    if source == "gradescope":
+        return gradescope.read(entries, path)
+    return canvas.read(entries) if source == "canvas" else moodle.read(entries)
+
+
+def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
+    """What this is a download of, told by the names in it or in its only folder; `wanted` is not doubted."""
+    entries = visible(folder)
+    levels = [entries]
+    if len(entries) == 1 and not isinstance(entries[0], File | Odd):
+        levels.append(visible(entries[0]))
+    for level in levels:
+        for source, fits in _RECOGNISED.items():
+            if wanted in (None, source) and level and fits(level):
+                return source, level
+    if wanted is not None:
+        raise CollectError(f"This does not look like a download of {wanted.capitalize()}.")
+    return "folders", entries
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"

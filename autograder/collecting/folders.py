@@ -1,0 +1,37 @@
+"""Plain folders and archives, `<student>/<assignment>/<file>` and all that `autograder grade` understands as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.collecting.handed import Found, Handed
+from autograder.collecting.record import CollectError
+from autograder.course import Course
+from autograder.records import Submission
+from autograder.submissions import SubmissionsError, find_submissions
+from autograder.submissions.files import File
+from autograder.submissions.names import shown
+
+
+def read(path: Path, course: Course, assignment: str | None) -> Found:
+    """Who handed in what; raises CollectError when the path does not say it."""
+    found = Found()
+    try:
+        for submission in find_submissions(path, course, assignment):
+            if submission.problem:
+                found.odd.append(
+                    f"{shown(submission.student)}, {submission.assignment}: {submission.problem}"
+                )
+            else:
+                found.handed.append(_handed(submission))
+    except SubmissionsError as error:
+        raise CollectError(str(error)) from None
+    return found
+
+
+def _handed(submission: Submission) -> Handed:
+    texts = ((source.name, source.text.encode("utf-8")) for source in submission.files)
+    files = tuple(File(name, lambda data=data: data) for name, data in texts)  # type: ignore[misc]
+    return Handed(
+        (submission.student,), files, assignment=submission.assignment, where=shown(submission.student)
+    )

@@ -1,0 +1,81 @@
+"""What every source is turned into: each student's files, and sentences about what was not understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.records import Refused
+from autograder.submissions.archives import open_archive
+from autograder.submissions.files import CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd
+from autograder.submissions.names import shown
+
+DEPTH = 16
+_FURNITURE = ("__macosx", "thumbs.db", "__pycache__")
+
+
+@dataclass(frozen=True)
+class Handed:
+    """One student's files, older ones first. `keys` are what the source calls the student, the id first.
+
+    `assignment` is empty when the source does not say it, `where` names the place in sentences.
+    """
+
+    keys: tuple[str, ...]
+    files: tuple[File, ...]
+    name: str = ""
+    assignment: str = ""
+    submitted_at: str | None = None
+    late: bool | None = None
+    attempt: int | None = None
+    where: str = ""
+
+
+@dataclass
+class Found:
+    """All that a source gave: what students handed in, and a sentence about each thing that is not clear."""
+
+    handed: list[Handed] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def opened(path: Path) -> AbstractContextManager[Folder]:
+    """A folder, or an archive as one; raises Refused when it is neither."""
+    if path.is_dir():
+        return nullcontext(DiskFolder(path.resolve()))
+    return open_archive(path, whole_class=True)
+
+
+def visible(folder: Folder) -> list[Entry]:
+    """What lies in a folder, without what systems put there; raises Refused when that cannot be said."""
+    return [entry for entry in folder.entries() if not _is_furniture(entry.name)]
+
+
+def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
+    """All files in a folder and in those inside it; what cannot be read is told in `odd`."""
+    yield from _below([folder], 0, [0], odd)
+
+
+def _below(entries: Sequence[Entry], depth: int, count: list[int], odd: list[str]) -> Iterator[File]:
+    for entry in entries:
+        count[0] += 1
+        if isinstance(entry, File):
+            yield entry
+        elif isinstance(entry, Odd):
+            odd.append(f"{shown(entry.name)} is {entry.what}.")
+        elif depth > DEPTH or count[0] > CLASS_ENTRIES:
+            odd.append(f"{shown(entry.name)} lies too deep or among too many files.")
+        else:
+            try:
+                inside = visible(entry)
+            except Refused as refusal:
+                odd.append(str(refusal))
+                continue
+            yield from _below(inside, depth + 1, count, odd)
+
+
+def _is_furniture(name: str) -> bool:
+    return name.startswith(".") or name.lower() in _FURNITURE

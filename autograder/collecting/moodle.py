@@ -1,0 +1,58 @@
+"""Moodle, "Download all submissions": `Ada Lovelace_657831_assignsubmission_file/masked_heads.py`.
+
+The number is the one of `Participant 657831` in the grading worksheet. Without folders, the file's name follows the
+same beginning after a further underscore; texts that students typed are called `onlinetext`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograder.collecting.handed import Found, Handed, files_below
+from autograder.submissions.files import Entry, File, Odd
+from autograder.submissions.names import shown
+
+NAME = re.compile(
+    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?",
+    re.DOTALL,
+)
+
+
+def fits(entries: Sequence[Entry]) -> bool:
+    """Whether these look like a download of Moodle."""
+    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) > len(entries)
+
+
+def read(entries: Sequence[Entry]) -> Found:
+    """Who handed in what; whatever has another name is odd, and so is a text without a file."""
+    found = Found()
+    students: dict[tuple[str, str], list[File]] = {}
+    typed: set[tuple[str, str]] = set()
+    for entry in entries:
+        match = NAME.fullmatch(entry.name)
+        if match is None or isinstance(entry, Odd):
+            found.odd.append(f"{shown(entry.name)} has no name as Moodle gives them.")
+            continue
+        student = match["number"] or match["name"], match["name"]
+        files = students.setdefault(student, [])
+        if match["kind"] == "file":
+            files += _files(entry, match["file"], found.odd)
+        else:
+            typed.add(student)
+    for student, files in students.items():
+        name = student[1]
+        if files:
+            found.handed.append(Handed(student, tuple(files), name=name, where=name))
+        elif student in typed:
+            found.odd.append(f"{shown(name)} typed a text and handed in no file; only files can be graded.")
+        else:
+            found.odd.append(f"{shown(name)} handed in no file that can be read.")
+    return found
+
+
+def _files(entry: Entry, name: str | None, odd: list[str]) -> list[File]:
+    if isinstance(entry, File):
+        return [replace(entry, name=name or entry.name)]
+    return [] if isinstance(entry, Odd) else list(files_below(entry, odd))

@@ -1,0 +1,146 @@
+"""Who is who: the names and numbers by which course sites know a student, and the one that grades carry."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.collecting.record import CollectError
+from autograder.collecting.sheet import read_sheet
+from autograder.submissions.names import safe_name, student_name
+
+# The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.
+ID_COLUMNS = (
+    "sis login id",
+    "sis user id",
+    "id number",
+    "sid",
+    "student id",
+    "username",
+    "login",
+    "id",
+    "student",
+    "email address",
+    "email",
+    "identifier",
+)
+NAME_COLUMNS = ("name", "full name", "student name", "student")
+FIRST_AND_LAST = ("first name", "last name")
+_TELLING = re.compile(  # columns that tell who somebody is; `Title (123)` is an assignment of Canvas
+    r"(id|name|mail|login|user|student|participant|number|alias|canvas|moodle|gradescope|github)(?!.*\(\d+\)$)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"\D*\s(\d+)")  # Moodle: Participant 17
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student: `id` names the folder and the grades; `aliases` are all the texts that mean this student."""
+
+    id: str
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+class Directory:
+    """Finds a place by any of the texts that belong to it, if the text belongs to no other place as well."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, set[int]] = {}
+
+    def add(self, place: int, texts: Iterable[str]) -> None:
+        for text in texts:
+            for form in _forms(text):
+                self._places.setdefault(form, set()).add(place)
+
+    def find(self, texts: Iterable[str]) -> int | None:
+        """The place of the first text that means exactly one."""
+        for text in texts:
+            places = set().union(*(self._places.get(form, set()) for form in _forms(text)))
+            if len(places) == 1:
+                return places.pop()
+        return None
+
+
+class Roster:
+    """The students of a class; without a file, everybody is who the source says."""
+
+    def __init__(self, people: Iterable[Person] = ()) -> None:
+        self.people = list(people)
+        self._directory = Directory()
+        for place, person in enumerate(self.people):
+            self._directory.add(place, (person.id, person.name, *person.aliases))
+
+    def find(self, texts: Iterable[str]) -> Person | None:
+        place = self._directory.find(texts)
+        return None if place is None else self.people[place]
+
+    def aliases(self, student: str) -> tuple[str, ...]:
+        """All that is known to mean the student of this id, the id first."""
+        person = next((one for one in self.people if graded_name(one.id) == student), None)
+        return (student, *(person.aliases if person else ()))
+
+
+def read_roster(path: Path | None) -> Roster:
+    """The roster in a CSV file: a column with ids, and in the others whatever names and numbers a student has.
+
+    Raises CollectError when there is no column with ids, or one id twice.
+    """
+    if path is None:
+        return Roster()
+    sheet = read_sheet(path)
+    named = sheet.column("name", "full name") is not None
+    column = sheet.column(*(("student",) if named else ()), *ID_COLUMNS)
+    if column is None:
+        raise CollectError(
+            f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
+            "email addresses and the numbers of the course site."
+        )
+    name = sheet.column(*(title for title in NAME_COLUMNS if title != sheet.header[column].casefold()))
+    parts = [sheet.column(title) for title in FIRST_AND_LAST]
+    telling = [number for number, title in enumerate(sheet.header) if _TELLING.search(title)]
+    people: dict[str, Person] = {}
+    for row in range(len(sheet.rows)):
+        identity = sheet.cell(row, column)
+        if not identity:
+            continue
+        if identity in people:
+            raise CollectError(f"{sheet.name} has the id {identity} twice.")
+        spelled = " ".join(sheet.cell(row, part) for part in parts).strip()
+        aliases = (*(sheet.cell(row, number) for number in telling), spelled)
+        people[identity] = Person(identity, sheet.cell(row, name) or spelled, tuple(filter(None, aliases)))
+    return Roster(people.values())
+
+
+def folder_name(identity: str) -> str:
+    """The folder of a student in `submitted/`."""
+    return safe_name(identity)
+
+
+def graded_name(identity: str) -> str:
+    """What grades will call the student whose folder is `folder_name(identity)`."""
+    return student_name(folder_name(identity))
+
+
+def _forms(text: str) -> Iterator[str]:
+    """How the same text may be written elsewhere: other capitals, last name first, letters alone, a number alone."""
+    plain = " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    if not plain:
+        return
+    yield plain
+    numbered = _NUMBERED.fullmatch(plain)
+    if numbered:
+        yield numbered[1]
+    if "@" in plain or not any(map(str.isalpha, plain)):
+        return
+    last, comma, first = plain.partition(",")
+    words = [*first.split(), *last.split()] if comma else plain.split()
+    yield _letters("".join(words))
+    yield _letters(last + first if comma else "".join([words[-1], *words[:-1]]))
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in text if letter.isalnum() or letter == "_")
