@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from autograder.yaml_records import MarkedYaml, did_you_mean, one_of
 
@@ -21,6 +21,15 @@ SCHEMA_NAME = "course.schema.json"
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _module_name(name: str) -> str:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f'must be the name of a module such as `scipy.stats`, not the text "{name}".')
+    return name
+
+
+ModuleName = Annotated[str, AfterValidator(_module_name)]
 
 
 class CourseError(Exception):
@@ -71,6 +80,11 @@ class Assignment(_Record):
     title: Text
     minutes: Amount
     limits: Limits = Field(default=Limits(), description="Only what differs from the course's limits.")
+    preload: tuple[ModuleName, ...] = Field(
+        default=(),
+        strict=False,
+        description="Modules that submissions may need beside PyTorch and are slow to import: imported beforehand.",
+    )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
 
     @property

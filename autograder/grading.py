@@ -83,7 +83,8 @@ class Bench:
         self.sandbox.close()
 
     def _connect(self, assignment: Assignment, endless: set[str] | None = None) -> WorkerConnection:
-        worker = self.sandbox.spawn(assignment.limits)
+        self.reference(assignment)  # first: where it lacks a package, the sandbox would, too
+        worker = self.sandbox.spawn(assignment.limits, assignment.preload)
         return WorkerConnection(worker, assignment.limits.call_seconds, endless)
 
 

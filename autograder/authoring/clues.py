@@ -116,7 +116,9 @@ def make(course: Course, assignment: Assignment) -> str:
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tuple[Coverage, ...]]:
     """The locked clues by test and grid, and how each mistake is covered."""
     from autograder.self_check import suite_of
+    from autograder.stage import import_needed
 
+    import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
         found = _Survey(course, assignment, session)
         coverage = tuple(found.cover(number) for number in range(len(found.mistakes)))

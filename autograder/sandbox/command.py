@@ -90,7 +90,7 @@ class Layout:
 
     def environment(self, base: Path) -> dict[str, str]:
         """All the variables that a worker has; nothing of the grader's own."""
-        variables = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        variables = {name: "1" for name in _ONE_THREAD}
         variables |= {"PATH": "/usr/bin", "HOME": SCRATCH, "TMPDIR": SCRATCH, "LANG": "C.UTF-8"}
         variables |= {"USER": "student", "MALLOC_ARENA_MAX": "2"}
         if sysconfig.get_config_var("Py_ENABLE_SHARED") and not self.base_is_system:
@@ -142,6 +142,9 @@ def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[st
     if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
         command.append("--die-with-parent")
     command += _system_folders()
+    if wishes["preload"]:
+        # the fork server may write here while it imports; each worker's own disk is mounted over it
+        command += ["--perms", "1777", "--tmpfs", SCRATCH]
     for source, target in binds:
         command += ["--ro-bind", str(source), str(target)]
     for name, value in layout.environment(base).items():
@@ -159,6 +162,7 @@ def _is_real_root() -> bool:
     return any(first <= NOBODY < first + count for first, _, count in ranges)
 
 
+_ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 COMMANDS = {"namespaces": _bubblewrap_command, "landlock": _plain_command, "unsafe": _plain_command}
 
 _NEW_MACHINE = (

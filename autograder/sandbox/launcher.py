@@ -32,6 +32,7 @@ START_SECONDS = 120
 END_SECONDS = 10
 BRIEF_SECONDS = 2
 COMPLAINT_LINES = 6
+Modules = tuple[str, ...]
 LIMITS = (
     "call_seconds",
     "load_seconds",
@@ -140,7 +141,8 @@ class Sandbox:
         if self.tier != "unsafe":
             layout.refuse_to_show(hidden)
         self._start = functools.partial(_Server, self.tier, layout, entry, warm)
-        self._server: _Server | None = self._start()
+        self._servers: dict[Modules, _Server] = {}
+        self._started(())
 
     def __enter__(self) -> Sandbox:
         return self
@@ -152,43 +154,51 @@ class Sandbox:
     def note(self) -> str:
         """What is weaker here than the tier promises; usually nothing."""
         with self._lock:
-            return self._ready_server().note
+            return self._ready_server(()).note
 
-    def spawn(self, limits: Any) -> WorkerProcess:
+    def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
         """A fresh worker that keeps `limits` (an object with the attributes of course.yml's limits).
 
-        A fork server that has died is started again once; then InfrastructureError is raised.
+        Workers with the same modules in `preload` share a fork server that has imported them; it is started
+        when the first of them is asked for. A fork server that has died is started again once; then
+        InfrastructureError is raised.
         """
         numbers = {name: getattr(limits, name) for name in LIMITS}
+        modules = tuple(preload)
         with self._lock:
             try:
-                return self._ready_server().spawn(numbers)
+                return self._ready_server(modules).spawn(numbers)
             except _ServerGone:
-                self._discard()
+                self._discard(modules)
             try:
-                return self._ready_server().spawn(numbers)
+                return self._ready_server(modules).spawn(numbers)
             except _ServerGone as gone:
                 raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
 
     def close(self) -> None:
-        """Ends the fork server and all its workers; afterwards nothing of it is left."""
+        """Ends the fork servers and all their workers; afterwards nothing of them is left."""
         with self._lock:
-            self._discard()
+            for modules in list(self._servers):
+                self._discard(modules)
 
-    def _ready_server(self) -> _Server:
-        if self._server is None:
-            self._server = self._start()
+    def _started(self, modules: Modules) -> _Server:
+        if modules not in self._servers:
+            self._servers[modules] = self._start(modules)
+        return self._servers[modules]
+
+    def _ready_server(self, modules: Modules) -> _Server:
+        server = self._started(modules)
         try:
-            self._server.wait_until_ready()
+            server.wait_until_ready()
         except SandboxUnavailable:
-            self._discard()
+            self._discard(modules)
             raise
-        return self._server
+        return server
 
-    def _discard(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+    def _discard(self, modules: Modules) -> None:
+        server = self._servers.pop(modules, None)
+        if server is not None:
+            server.close()
 
 
 @functools.cache
@@ -215,11 +225,12 @@ class _ServerGone(Exception):
 class _Server:
     """One fork server: a process, its control socket, and what it complains of."""
 
-    def __init__(self, tier: str, layout: Layout, entry: str, warm: bool) -> None:
+    def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier, self.note, self.ready = tier, "", False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
-        wishes = {"tier": tier, "entry": entry, "warm": warm, "control": theirs.fileno()}
+        wishes = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
+        wishes["control"] = theirs.fileno()
         try:
             command, environment = COMMANDS[tier](layout, wishes)
             self.process = subprocess.Popen(

@@ -21,9 +21,10 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -306,6 +307,15 @@ def warm_up() -> None:
     repr(x)
 
 
+def preload(modules: Iterable[str]) -> None:
+    """Imports what some submissions need beside PyTorch, so that their workers find it imported."""
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder  # some libraries make folders while they are imported
+        for module in modules:
+            importlib.import_module(module)
+    tempfile.tempdir = None
+
+
 def limit_own_files() -> None:
     """Bounds the descriptors that a fork has to close."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -329,6 +339,8 @@ def main() -> None:
     walls.prepare()
     if wishes["warm"]:
         warm_up()
+    if wishes["preload"]:
+        preload(wishes["preload"])
     entry = resolve(wishes["entry"])
     if wishes["warm"]:
         rehearse = getattr(sys.modules[entry.__module__], "rehearse", None)

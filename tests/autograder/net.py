@@ -325,3 +325,13 @@ def caught(function):
         function()
     except (KeyError, AttributeError) as error:
         return type(error).__name__
+
+
+def version(text):
+    from packaging.version import Version  # a library's class, small and always there: pytest needs it
+
+    return Version(text)
+
+
+def is_newer(version, than):
+    return version > type(version)(than)

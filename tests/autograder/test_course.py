@@ -170,6 +170,15 @@ def test_unknown_names_are_sentences(course: Course) -> None:
     assert str(caught.value) == "01_adding has no part `zebra`; it has `add` or `total`."
 
 
+def test_what_is_preloaded_has_the_name_of_a_module(tmp_path: Path) -> None:
+    preload = "    preload: [scipy.stats, {}]\n    parts:"
+    text = COURSE.replace("    parts:", preload.format("numpy"), 1)
+    (tmp_path / "course.yml").write_text(text)
+    assert load_course(tmp_path).assignments[0].preload == ("scipy.stats", "numpy")
+    sentence = 'must be the name of a module such as `scipy.stats`, not the text "my module".'
+    assert problems_of(tmp_path, text.replace("numpy", "my module")).endswith(sentence)
+
+
 def test_records_are_frozen(course: Course) -> None:
     with pytest.raises(ValueError, match="frozen"):
         course.assignments[0].title = "Other"  # type: ignore[misc]

@@ -319,7 +319,7 @@ def test_all_grades_of_one_run_are_the_same(grade, grader, solution):
 
 
 def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
-    return living(descendants(sandbox._server.process.pid) - before)
+    return living(descendants(sandbox._servers[()].process.pid) - before)
 
 
 def while_grading(act: Callable[[], bool]) -> contextlib.AbstractContextManager:
@@ -348,7 +348,7 @@ def while_grading(act: Callable[[], bool]) -> contextlib.AbstractContextManager:
 def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, when):
     sandbox = grader.bench.sandbox
     assert grade(solution).score == FULL
-    idle = descendants(sandbox._server.process.pid)
+    idle = descendants(sandbox._servers[()].process.pid)
     killed: list[int] = []
 
     def kill() -> bool:
@@ -371,7 +371,7 @@ def test_a_fork_server_that_somebody_kills_is_started_again(grade, grader, solut
     sandbox = grader.bench.sandbox
     wrong = solution.replace(".tril()", ".triu()")
     expected = grade(wrong)
-    for pid in descendants(sandbox._server.process.pid):
+    for pid in descendants(sandbox._servers[()].process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert same(grade(wrong)) == same(expected)
@@ -379,7 +379,7 @@ def test_a_fork_server_that_somebody_kills_is_started_again(grade, grader, solut
 
 def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solution):
     sandbox = grader.bench.sandbox
-    server = sandbox._server.process.pid
+    server = sandbox._servers[()].process.pid
     slow = solution.replace(IN_ATTENTION, f"import time; time.sleep(0.1)\n    {IN_ATTENTION}")
     runs = grading._Sitting._once
     killed = []
@@ -398,7 +398,7 @@ def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solutio
         patch.setattr(grading._Sitting, "_once", once)
         found = grade(slow)
     assert killed and found.score == FULL, messages(found)
-    assert sandbox._server.process.pid != server
+    assert sandbox._servers[()].process.pid != server
 
 
 def test_a_machine_that_keeps_failing_is_never_a_score(grade, solution, monkeypatch):

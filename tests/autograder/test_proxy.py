@@ -56,6 +56,12 @@ def test_state_dict_names_modules_and_counts(student):
     assert [name for name, _ in theirs.named_buffers()] == ["table"]
 
 
+def test_objects_of_libraries_answer_as_the_students_own(student):
+    version = student.version("2.10rc1")
+    assert (version.major, version.release, version.is_prerelease) == (2, (2, 10), True)
+    assert student.is_newer(version, "2.9") is True
+
+
 def test_values_and_gradients(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(3, 4)

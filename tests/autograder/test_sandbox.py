@@ -738,7 +738,7 @@ def test_a_wall_that_cannot_be_put_up_is_no_students_fault(any_tier):
 
 def test_a_dead_fork_server_is_started_again(any_tier):
     worker = any_tier.spawn(limits())
-    server = any_tier._server.process
+    server = any_tier._servers[()].process
     for pid in descendants(server.pid) | {server.pid}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -746,7 +746,7 @@ def test_a_dead_fork_server_is_started_again(any_tier):
         worker.end()
     worker.close()
     assert attempt(any_tier, "def attempt(): return 'alive'") == {"value": "alive"}
-    assert any_tier._server.process is not server
+    assert any_tier._servers[()].process is not server
 
 
 @pytest.mark.parametrize("tier", ALL)
@@ -855,6 +855,34 @@ def test_gradients_in_a_worker_are_quick(reports, entry):
         threads, has_gradient, seconds = attempt(sandbox, text)["value"]
     assert (threads, has_gradient) == (1, True)
     assert seconds < 0.15  # without the warm-up 0.24 s and more
+
+
+@pytest.mark.parametrize("tier", ALL)
+def test_what_is_preloaded_is_there_and_only_for_those_who_asked(reports, tier):
+    if not reports[tier].works:
+        pytest.skip(reports[tier].reason)
+    question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "sandbox_entry.py").write_text(ENTRY)
+        as_some_libraries_do = "import tempfile\ntempfile.mkdtemp()"
+        Path(folder, "preloaded_one.py").write_text(as_some_libraries_do)
+        os.chmod(folder, 0o755)
+        entry = dict(entry="sandbox_entry:run", folders=[Path(folder)], warm=False)
+        with Sandbox(tier, **entry) as sandbox:
+            with sandbox.spawn(limits(), ["preloaded_one"]) as worker:
+                assert ask(worker, question) == {"value": True}
+            assert attempt(sandbox, question) == {"value": False}
+            with sandbox.spawn(limits(), ["preloaded_one"]) as worker:
+                assert ask(worker, question) == {"value": True}
+            assert len(sandbox._servers) == 2
+
+
+def test_a_module_that_cannot_be_preloaded_stops_nobody_else(reports, entry):
+    tier = next(tier for tier in ALL if reports[tier].works)
+    with Sandbox(tier, **entry) as sandbox:
+        with pytest.raises(SandboxUnavailable, match="No module named 'no_such'"):
+            sandbox.spawn(limits(), ["no_such.module"])
+        assert attempt(sandbox, "def attempt(): return 'alive'") == {"value": "alive"}
 
 
 # ------------------------------------------------------------------ which tier

@@ -10,7 +10,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,8 +78,8 @@ class OverheardSandbox(Sandbox):
         self.heard: list[str] = []
         super().__init__(*args, **kwargs)
 
-    def spawn(self, limits: Any) -> WorkerProcess:
-        worker = super().spawn(limits)
+    def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
+        worker = super().spawn(limits, preload)
         close = worker.close
 
         def listen_and_close() -> None:
