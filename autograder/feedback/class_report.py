@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
 from autograder.course import Assignment, Course
-from autograder.feedback.gradebook import latest_grades, number
+from autograder.feedback.gradebook import final_of, latest_grades, number
 from autograder.feedback.pages import TEMPLATES, feedback_path, render
 from autograder.feedback.statistics import (
     BINS,
@@ -28,6 +28,7 @@ from autograder.feedback.statistics import (
     unnamed_failures,
 )
 from autograder.feedback.titles import TitleOf, titles_of
+from autograder.lateness import Final, Place
 from autograder.records import Grade
 
 FILE_NAME = "index.html"
@@ -93,20 +94,27 @@ class Row:
 
 
 def write_class_report(
-    folder: Path, course: Course, grades: Iterable[Grade], title_of: TitleOf | None = None
+    folder: Path,
+    course: Course,
+    grades: Iterable[Grade],
+    title_of: TitleOf | None = None,
+    finals: Mapping[Place, Final] | None = None,
 ) -> Path:
-    """Write `index.html` about the latest grade of each student and assignment.
+    """Write `index.html` about the latest grade of each student and assignment, and what it counts in the end.
 
     Raises InfrastructureError when jinja2 is missing.
     """
     grades = latest_grades(grades)
     sections = _sections(course, grades)
-    rows = _rows(sections, grades)
+    count = [(grade, final_of(grade, finals)) for grade in grades]
+    rows = _rows(sections, [replace(grade, score=final.score) for grade, final in count])
     page = render(
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
         flagged=[(grade, link(grade)) for grade in grades if grade.flags],
+        late=[(grade, link(grade), final) for grade, final in count if final.days],
+        untimed=sum(not final.known for _, final in count),
         graded=sum(grade.status == "graded" for grade in grades),
         isolation=_distinct(grade.isolation for grade in grades if grade.status == "graded"),
         seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),

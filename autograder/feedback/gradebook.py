@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from autograder.lateness import Final, Place
 from autograder.records import Grade
 
 FILE_NAME = "grades.csv"
-COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem")
+COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def write_gradebook(folder: Path, grades: Iterable[Grade]) -> Path:
-    """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment."""
+def write_gradebook(
+    folder: Path, grades: Iterable[Grade], finals: Mapping[Place, Final] | None = None
+) -> Path:
+    """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
+
+    `score` is what was reached, `final_score` what counts; `days_late` is empty where that is not known.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE_NAME
     with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
-        rows.writerows(_row(grade) for grade in latest_grades(grades))
+        rows.writerows(_row(grade, final_of(grade, finals)) for grade in latest_grades(grades))
     return path
 
 
@@ -30,15 +36,22 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
     return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
 
 
+def final_of(grade: Grade, finals: Mapping[Place, Final] | None) -> Final:
+    """What a grade counts: all of it where nothing is said of it."""
+    return (finals or {}).get((grade.student, grade.assignment)) or Final(grade.score)
+
+
 def number(value: float) -> str:
     """A score as people write it: 12, 7.5 or 3.33."""
     return f"{round(value, 2):.10g}"
 
 
-def _row(grade: Grade) -> tuple[str, ...]:
+def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number(grade.score), number(grade.max_score))
     problem = _harmless(grade.problem or "")
-    return (_harmless(grade.student), _harmless(grade.assignment), grade.status, *scores, problem)
+    late = f"{final.days}" if final.due and final.known else ""
+    names = _harmless(grade.student), _harmless(grade.assignment)
+    return (*names, grade.status, *scores, problem, number(final.score), late)
 
 
 def _harmless(text: str) -> str:

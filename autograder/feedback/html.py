@@ -12,12 +12,14 @@ from pathlib import Path
 
 from autograder.course import Assignment, Course
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.gradebook import latest_grades, write_gradebook
+from autograder.feedback.gradebook import final_of, latest_grades, write_gradebook
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
+from autograder.lateness import Final, counting, finals
 from autograder.records import Grade, TestResult
+from autograder.submission_times import read_times
 
 WORDS = (
     (1.0, "Complete. Everything that was tested works."),
@@ -58,17 +60,21 @@ class PartPage:
 def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     """Write the gradebook, a page for each grade and the class report; returns the report's path.
 
-    The pages hold the pictures that were drawn into `folder` before.
+    `grades` are all that a journal holds, in its order; the course says which attempt counts, and how much when it
+    came late. The pages hold the pictures that were drawn into `folder` before.
     Raises InfrastructureError when jinja2 is missing; the gradebook is written even then.
     """
-    grades = latest_grades(grades)
-    write_gradebook(folder, grades)
+    times = read_times(folder)
+    grades = latest_grades(counting(course, grades, times))
+    count = finals(course, grades, times)
+    write_gradebook(folder, grades, count)
     known = {assignment.name: assignment for assignment in course.assignments}
     title_of = titles_of(course)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
-        write_feedback(folder, grade, known.get(grade.assignment), title_of, pictures)
-    return write_class_report(folder, course, grades, title_of)
+        final = final_of(grade, count)
+        write_feedback(folder, grade, known.get(grade.assignment), title_of, pictures, final)
+    return write_class_report(folder, course, grades, title_of, count)
 
 
 def write_feedback(
@@ -77,6 +83,7 @@ def write_feedback(
     assignment: Assignment | None,
     title_of: TitleOf | None = None,
     pictures: Sequence[Picture] = (),
+    final: Final | None = None,
 ) -> Path:
     """Write the page of one grade and return its path: `feedback/<student>/<assignment>.html` in `folder`.
 
@@ -91,6 +98,7 @@ def write_feedback(
         grade=grade,
         title=assignment.title if assignment else grade.assignment,
         word=word(grade),
+        final=final or Final(grade.score),
         parts=_parts(grade, assignment, title_of, pictures),
     )
     path.write_text(page, encoding="utf-8", errors="replace")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 _CODE = re.compile(r"`([^`\n]+)`")
+_STRESSED = re.compile(r"\*([^*\s][^*\n]*)\*")
 
 
 def feedback_path(grade: Grade) -> PurePosixPath:
@@ -37,6 +38,18 @@ def prose(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup("\n").join(_line(line) for line in text.split("\n"))
+
+
+def caption(text: str) -> Markup:
+    """The sentence below a picture as HTML: as `prose`, with *stressed* words."""
+    from markupsafe import Markup
+
+    return Markup(_STRESSED.sub(r"<em>\1</em>", str(prose(text))))
+
+
+def plain(text: str) -> str:
+    """The same sentence where no marks can be shown."""
+    return _CODE.sub(r"\1", _STRESSED.sub(r"\1", text))
 
 
 def _line(line: str) -> Markup:
@@ -63,7 +76,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, prose=prose)
+    environment.filters.update(number=number, prose=prose, caption=caption, plain=plain)
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
     return environment

@@ -1,0 +1,238 @@
+"""Pictures in the feedback: drawn after grading, behind the wall, once; what cannot be drawn is a sentence."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from autograder.course import Course, load_course
+from autograder.feedback import kept as keeping
+from autograder.feedback.html import write_all
+from autograder.feedback.painter import draw_pictures
+from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
+from autograder.feedback.titles import titles_of
+from autograder.journal import read_journal
+from autograder.pool import Plan
+from autograder.records import Grade, SourceFile, Submission
+from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, release, same_as_golden
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "01_adding"
+CLASS = {
+    "ada": RIGHT,
+    "Ada": SUBTRACTS,
+    "bo": FORGETS.replace("a + b", "a - b"),
+    "cleo": SUBTRACTS.replace("return together", "import os; os._exit(3) if a == 0 else None; return together"),
+    "dev": SUBTRACTS.replace("return together", "\n    while a == 0: pass\n    return together"),
+    "eve": SUBTRACTS.replace("return together", "return [together] * (a + b)"),
+    "kim": RIGHT.replace("together = a + b\n    return together", 'raise NotImplementedError("add is not written yet.")'),
+    "lou": "def add(:\n",
+}  # fmt: skip
+MISTAKES = "- id: subtracts\n  title: the smaller is taken away\n"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    folder = tmp_path_factory.mktemp("pictures") / "course"
+    release(folder)
+    mistakes = folder / "tests/assignments" / NAME / "mistakes.yml"
+    mistakes.write_text(mistakes.read_text("utf-8").replace("- id: subtracts\n", MISTAKES), "utf-8")
+    return load_course(folder)
+
+
+def autograder(*words: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
+    program = "from autograder.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, words)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def graded(course: Course) -> tuple[Path, str]:
+    """The folder of a graded class with its pictures, and what the terminal said."""
+    handed_in, grades = course.root.parent / "class", course.root.parent / "grades"
+    for student, text in CLASS.items():
+        folder = handed_in / student / NAME
+        folder.mkdir(parents=True)
+        (folder / "adding.py").write_text(text, "utf-8")
+    (handed_in / "zoe" / NAME).mkdir(parents=True)
+    (handed_in / "zoe" / NAME / "adding.py").write_bytes(b"# caf\xe9\n")
+    options = ["--course", course.root, "--jobs", 1, "--seed", 3]
+    done = autograder("grade", handed_in, "--output", grades, "--pictures", *options)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and "Warning" not in done.stderr
+    return grades, done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(graded: tuple[Path, str]) -> Path:
+    return graded[0]
+
+
+@pytest.fixture(scope="module")
+def grades(folder: Path) -> dict[str, Grade]:
+    return {grade.student: grade for grade in read_journal(folder / "grades.jsonl")}
+
+
+def pictures(folder: Path, course: Course, grade: Grade) -> dict[str, Picture]:
+    return {picture.title: picture for picture in pictures_of(folder, course, grade)}
+
+
+def page_of(folder: Path, student: str) -> str:
+    (page,) = folder.glob(f"feedback/{student}/{NAME}.html")
+    return page.read_text("utf-8")
+
+
+def test_grading_in_a_terminal(graded: tuple[Path, str]) -> None:
+    same_as_golden("grade", graded[1].replace(str(graded[0]), "grades"))
+
+
+def test_a_picture_shows_what_the_students_own_code_does(folder: Path, course: Course, grades: dict) -> None:
+    (picture,) = pictures(folder, course, grades["Ada"]).values()
+    assert (picture.part, picture.title, picture.problem) == ("add", "a row of sums", "")
+    assert picture.look_for == "The sums climb like a staircase."
+    with Image.open(io.BytesIO(base64.b64decode(picture.image))) as image:
+        assert image.format == "PNG" and image.size == (200, 200)
+    others = pictures(folder, course, grades["bo"])
+    assert others["a row of sums"].image == picture.image  # it subtracts in the same way
+    assert others["pushes"].image not in ("", picture.image)
+
+
+def test_only_what_fails_is_drawn(folder: Path, course: Course, grades: dict) -> None:
+    assert pictures_of(folder, course, grades["ada"]) == []
+    assert "<img" not in page_of(folder, "ada")
+    assert failing_parts(grades["Ada"]) == ("add",)
+    assert failing_parts(grades["bo"]) == ("add", "total")
+
+
+def test_what_cannot_be_drawn_is_a_sentence(folder: Path, course: Course, grades: dict) -> None:
+    def problem(student: str) -> str:
+        return pictures(folder, course, grades[student])["a row of sums"].problem
+
+    assert "ended" in problem("cleo")
+    assert "2 seconds" in problem("dev")
+    assert problem("eve") == "What your code gave back cannot be drawn (ValueError)."
+    assert problem("kim") == "`add` is not written yet (line 18)."
+    assert "line 1" in problem("lou")
+
+
+def test_a_page_shows_the_picture_beside_what_to_look_for(folder: Path, course: Course) -> None:
+    page = page_of(folder, "Ada-*")
+    (image,) = re.findall(r"<img [^>]*>", page)
+    assert 'src="data:image/png;base64,' in image
+    assert (
+        'alt="a row of sums, drawn from this submission. In a right one: The sums climb like a staircase."'
+        in image
+    )
+    assert "What to look for:" in page and page.index("What to look for:") < page.index("<img")
+    waiting = page_of(folder, "kim")
+    assert "<img" not in waiting and "No picture yet of a row of sums" in waiting
+
+
+def test_mistakes_go_by_their_titles(graded: tuple[Path, str], course: Course) -> None:
+    folder, said = graded
+    for text in (page_of(folder, "Ada-*"), (folder / "index.html").read_text("utf-8"), said):
+        assert "the smaller is taken away" in text
+        assert not re.search(r"\bsubtracts\b", text)
+    title_of = titles_of(course)
+    assert title_of(NAME, "forgets_what_came_before") == "forgets what came before"
+    assert title_of("99_gone", "some_mistake") == "some mistake"
+
+
+@pytest.mark.parametrize(
+    "text", ["- id: [", "a: b", "- 3\n- {id: subtracts}\n- {id: subtracts, title: 7}", "\x00"]
+)
+def test_a_broken_list_of_mistakes_does_not_stop_a_report(course: Course, tmp_path: Path, text: str) -> None:
+    other = course.model_copy(update={"root": tmp_path})
+    file = other.mistakes_file(other.assignment(NAME))
+    file.parent.mkdir(parents=True)
+    file.write_text(text, "utf-8")
+    assert titles_of(other)(NAME, "subtracts") == "subtracts"
+
+
+def test_what_is_drawn_is_not_drawn_again(folder: Path, course: Course, grades: dict) -> None:
+    heard: list[tuple[int, int]] = []
+    drawn = draw_pictures(Plan(course, 0), folder, grades.values(), lambda *how_far: heard.append(how_far))
+    assert (drawn.drawn, drawn.unchanged, drawn.problems) == (0, 7, [])
+    assert heard == [(0, 0)]
+
+
+def test_other_pictures_are_drawn_anew(folder: Path, course: Course, grades: dict) -> None:
+    file = picture_file(folder, course, grades["Ada"])
+    source = course.pictures_file(course.assignment(NAME))
+    source.write_text(PICTURES + "# better\n", "utf-8")
+    try:
+        assert picture_file(folder, course, grades["Ada"]) != file
+        assert pictures_of(folder, course, grades["Ada"]) == []
+    finally:
+        source.write_text(PICTURES, "utf-8")
+    assert len(pictures_of(folder, course, grades["Ada"])) == 1
+
+
+def test_pictures_are_drawn_from_what_was_graded(
+    folder: Path, course: Course, grades: dict, tmp_path: Path
+) -> None:
+    found = keeping.kept(folder, grades["Ada"])
+    assert found is not None and [file.text for file in found.files] == [SUBTRACTS]
+    another = Submission("Ada", NAME, (SourceFile("adding.py", RIGHT),))
+    keeping.keep(tmp_path, [another, Submission("zoe", NAME, problem="No.")])
+    assert len(list((tmp_path / "submissions").iterdir())) == 1
+    assert keeping.kept(tmp_path, grades["Ada"]) is None
+    forged = next((tmp_path / "submissions").iterdir())
+    forged.rename(forged.with_name(f"{grades['Ada'].submission_sha256}.json"))
+    assert keeping.kept(tmp_path, grades["Ada"]) is None
+
+
+def test_odd_texts_are_kept_as_they_are(tmp_path: Path) -> None:
+    odd = Submission("ada", NAME, (SourceFile("adding.py", "a = 'ü\ud800\r\n'"), SourceFile("b.ipynb", "")))
+    keeping.keep(tmp_path, [odd])
+    grade = Grade("ada", NAME, "graded", 0, 1, submission_sha256=keeping.submission_digest(odd))
+    found = keeping.kept(tmp_path, grade)
+    assert found is not None and found.files == odd.files
+
+
+def test_a_report_draws_from_the_kept_texts(
+    folder: Path, course: Course, tmp_path: Path, grades: dict
+) -> None:
+    """Without grading again; whose text is not there any more is named."""
+    journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
+    (tmp_path / "grades.jsonl").write_text(journal, "utf-8")
+    submission = keeping.kept(folder, grades["bo"])
+    assert submission is not None
+    keeping.keep(tmp_path, [submission])
+    done = autograder("report", tmp_path, "--pictures", "--jobs", 1, "--course", course.root)
+    assert done.returncode == 1
+    assert "Ada, 01_adding: the text that was graded is not kept." in done.stderr
+    assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
+
+
+def test_a_painter_that_dies_takes_only_its_own_picture_along(
+    folder: Path, course: Course, grades: dict, tmp_path: Path
+) -> None:
+    source = course.pictures_file(course.assignment(NAME))
+    source.write_text(
+        PICTURES.replace("student.Total()", "student.Total()\n    import os; os._exit(1)"), "utf-8"
+    )
+    try:
+        (tmp_path / "submissions").symlink_to(folder / "submissions")
+        chosen = [grades[name] for name in ("Ada", "bo", "kim")]
+        drawn = draw_pictures(Plan(course, 0), tmp_path, chosen, lambda done, total: None)
+        assert drawn.drawn == 2
+        assert drawn.problems == ["bo, 01_adding: the process that drew the pictures ended."]
+        assert "<img" in page_of(write_all(tmp_path, course, chosen).parent, "Ada-*")
+    finally:
+        source.write_text(PICTURES, "utf-8")
