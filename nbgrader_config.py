@@ -42,7 +42,7 @@ c.Autograde.sanitize_preprocessors = [
 c.Autograde.autograde_preprocessors = [
     "autograder.exports.nbgrader_executor.ShowGrade",
     "nbgrader.preprocessors.SaveAutoGrades",
-    "nbgrader.preprocessors.AssignLatePenalties",
+    "autograder.exports.nbgrader_lateness.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 

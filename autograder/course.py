@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from autograder.yaml_records import MarkedYaml, did_you_mean, one_of
 
@@ -23,6 +33,28 @@ Amount = Annotated[int, Field(gt=0)]
 Text = Annotated[str, Field(min_length=1)]
 
 
+def _moment(value: object) -> object:
+    """A date and time as YAML or text has it; a day alone means until its end."""
+    text = value.strip().replace("Z", "+00:00") if isinstance(value, str) else ""
+    try:
+        moment = datetime.fromisoformat(text) if text else value
+    except ValueError:
+        raise ValueError(
+            f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".'
+        ) from None
+    if isinstance(moment, date) and (not isinstance(moment, datetime) or len(text) == len("2026-11-27")):
+        return datetime.combine(moment, time(23, 59, 59))
+    return moment
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise ValueError(f'must be a time zone such as `Europe/Berlin`, not the text "{name}".') from None
+    return name
+
+
 def _module_name(name: str) -> str:
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(f'must be the name of a module such as `scipy.stats`, not the text "{name}".')
@@ -30,6 +62,12 @@ def _module_name(name: str) -> str:
 
 
 ModuleName = Annotated[str, AfterValidator(_module_name)]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$"}),
+]
+Percent = Annotated[float, Field(ge=0, le=100)]
 
 
 class CourseError(Exception):
@@ -85,6 +123,10 @@ class Assignment(_Record):
         strict=False,
         description="Modules that submissions may need beside PyTorch and are slow to import: imported beforehand.",
     )
+    due: Moment | None = Field(
+        default=None,
+        description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
+    )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
 
     @property
@@ -107,6 +149,34 @@ class Assignment(_Record):
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 
 
+class Extension(_Record):
+    """More time for one student: a due date of their own for one assignment, or more days for one or all."""
+
+    student: Text
+    assignment: Text | None = Field(default=None, description="Without it, all assignments.")
+    due: Moment | None = None
+    days: Amount | None = None
+
+    @model_validator(mode="after")
+    def _says_until_when(self) -> Extension:
+        if (self.due is None) == (self.days is None):
+            raise ValueError("must say either `due` or `days`.")
+        if self.due is not None and self.assignment is None:
+            raise ValueError("has a `due`; it must say for which `assignment`.")
+        return self
+
+
+class LatePolicy(_Record):
+    """What late work costs. The score itself stays as it was reached; what counts is worked out beside it."""
+
+    grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=0, description="How long after the due date nothing is late yet."
+    )
+    percent_a_day: Percent = Field(description="Of the score that was reached, for each day that has begun.")
+    most_percent: Percent = Field(default=100, description="More than this is never taken off.")
+    extensions: tuple[Extension, ...] = Field(default=(), strict=False)
+
+
 class CourseFile(_Record):
     """What course.yml holds, as it is written there."""
 
@@ -118,6 +188,13 @@ class CourseFile(_Record):
     database: Text | None = Field(
         default=None,
         description="The gradebook's address for nbgrader, such as `postgresql://host/name`; without it, a file.",
+    )
+    timezone: Annotated[Text, AfterValidator(_zone)] = Field(
+        default="UTC", description="The clock of due dates, such as `Europe/Berlin`."
+    )
+    late: LatePolicy | None = Field(default=None, description="What late work costs; without it, nothing.")
+    attempts: Literal["last", "best"] = Field(
+        default="last", description="Which counts of what a student handed in for an assignment."
     )
     limits: Limits = Limits()
     assignments: tuple[Assignment, ...] = Field(strict=False)
@@ -198,6 +275,7 @@ def load_course(path: Path | str = ".") -> Course:
     document = MarkedYaml(file.name, text, "the course")
     record = document.read(CourseFile)
     _check_names(document)
+    _check_extensions(document)
     if record is None or document.problems:
         raise CourseError(document.problems)
     fields = {name: getattr(record, name) for name in CourseFile.model_fields}
@@ -242,6 +320,16 @@ def _check_names(document: MarkedYaml) -> None:
         if keyword.iskeyword(stem):
             sentence = f"`{stem}` is a word of Python and cannot name a module."
             document.add(("assignments", index, "name"), sentence)
+
+
+def _check_extensions(document: MarkedYaml) -> None:
+    """More time for an assignment that is not there would silently help nobody."""
+    known = [a.get("name") for a in document.items(("assignments",)) if isinstance(a, dict)]
+    for index, extension in enumerate(document.items(("late", "extensions"))):
+        name = extension.get("assignment") if isinstance(extension, dict) else None
+        if isinstance(name, str) and name not in known:
+            sentence = f"the course has no assignment `{name}`" + (did_you_mean(name, map(str, known)) or ".")
+            document.add(("late", "extensions", index, "assignment"), sentence)
 
 
 def _with_limits(assignment: Assignment, limits: Limits) -> Assignment:

@@ -18,8 +18,12 @@ def submission_digest(submission: Submission) -> str:
 
 
 def suite_digest(course: Course, assignment: Assignment) -> str:
-    """The SHA-256 of all that decides a grade: tests, solution, mistakes, stub and the assignment's record."""
-    digest = hashlib.sha256(f"{assignment.model_dump_json()}{course.feedback}".encode())
+    """The SHA-256 of all that decides a grade: tests, solution, mistakes, stub and the assignment's record.
+
+    When it is due decides what a grade counts, not the grade: a new due date grades nothing again.
+    """
+    record = assignment.model_dump_json(exclude={"due"})
+    digest = hashlib.sha256(f"{record}{course.feedback}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
     others = [
         course.mistakes_file(assignment),

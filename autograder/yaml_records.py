@@ -24,6 +24,7 @@ _KINDS = {
     "tuple_type": "a list (lines that begin with `- `)", "list_type": "a list (lines that begin with `- `)",
     "model_type": "a block of `name: value` lines", "model_attributes_type": "a block of `name: value` lines",
     "dict_type": "a block of `name: value` lines",
+    "datetime_type": "a date and time such as `2026-11-27 23:59`",
 }  # fmt: skip
 
 
@@ -223,6 +224,10 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
         return f"must be {_KINDS[error]}, not {_shown(given)}{advice}."
     if error == "greater_than":
         return f"must be greater than {context['gt']:g}, not {_shown(given)}."
+    if error in ("greater_than_equal", "less_than_equal"):
+        least = error == "greater_than_equal"
+        word, border = ("least", context["ge"]) if least else ("most", context["le"])
+        return f"must be at {word} {border:g}, not {_shown(given)}."
     if error == "string_too_short":
         return "is empty."
     if error == "too_short":

@@ -1,0 +1,78 @@
+"""What late work costs in nbgrader's gradebook: the same as in ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+
+from tests.autograder.nbgrader.classroom import TINY, Classroom, tiny_classroom
+
+POLICY = """\
+timezone: Europe/Berlin
+late: {grace_minutes: 15, percent_a_day: 10, extensions: [{student: ben, days: 2}]}
+assignments:
+  - name: 01_adding
+    due: 2026-11-27 23:59
+"""
+STAMPS = {  # nbgrader's are in UTC
+    "ada": "2026-11-29 11:00:00.000000 UTC",
+    "ben": "2026-11-29 11:00:00.000000 UTC",
+    "cy": "2026-11-27 23:13:59.000000 UTC",
+    "dan": None,
+}
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
+    """A class with full marks: ada two days late, ben with an extension, cy within grace, dan only collected."""
+    room = tiny_classroom(tmp_path_factory.mktemp("late"))
+    course = room.folder / "course.yml"
+    course.write_text(
+        course.read_text("utf-8").replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8"
+    )
+    for student, stamp in STAMPS.items():
+        place = room.hand_in(student, room.solution())
+        if stamp:
+            (place.parent / "timestamp.txt").write_text(stamp, "utf-8")
+    dan = {"student": "dan", "assignment": TINY, "submitted_at": "2026-11-28T12:00:00+01:00"}
+    collected = json.dumps({"schema": 1, "submissions": [dan]})
+    (room.folder / "submitted" / "collected.json").write_text(collected, "utf-8")
+    room.nbgrader("generate_assignment", TINY)
+    return room
+
+
+def penalties(room: Classroom) -> dict[str, tuple[float, float]]:
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        submissions = gradebook.assignment_submissions(TINY)
+        return {s.student.id: (s.score, s.notebooks[0].late_submission_penalty or 0.0) for s in submissions}
+
+
+def test_gradebooks_agree_about_late_work(room):
+    said = room.nbgrader("autograde", TINY)
+    assert penalties(room) == {"ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0)}
+    assert "ada: 10 points, minus 2 for two days late." in said
+
+    room.autograder("grade", "submitted", "--jobs", "1")
+    with (room.folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
+        ours = {row["student"]: float(row["final_score"]) for row in csv.DictReader(file)}
+    assert ours == {student: score - minus for student, (score, minus) in penalties(room).items()}
+
+
+def test_a_granted_extension_takes_the_penalty_back(room: Classroom):
+    course = room.folder / "course.yml"
+    course.write_text(course.read_text("utf-8").replace("student: ben", "student: ada"), "utf-8")
+    room.nbgrader("autograde", TINY, "--force")
+    found: dict[str, float] = {student: minus for student, (_, minus) in penalties(room).items()}
+    assert (found["ada"], found["ben"]) == (0.0, 2.0)
+
+
+def test_settings_name_our_penalty():
+    root = Path(__file__).resolve().parents[3]
+    assert "nbgrader_lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")

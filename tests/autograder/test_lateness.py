@@ -1,0 +1,458 @@
+"""What late work counts: every border of the policy, the clock's odd days, and that raw scores stay as they were."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.collecting.record import Collected, write_collected
+from autograder.course import Course, CourseError, Extension, LatePolicy, load_course
+from autograder.digests import submission_digest, suite_digest
+from autograder.feedback.html import write_all
+from autograder.journal import Journal, read_journal
+from autograder.lateness import (
+    Final,
+    counting,
+    days_late,
+    days_later,
+    due_for,
+    final,
+    finals,
+    on_the_clock,
+    points_off,
+)
+from autograder.records import Grade, InfrastructureError, SourceFile, Submission
+from autograder.submission_times import keep_times, read_times
+from tests.autograder.tiny_course import COURSE, write_tiny_course
+
+NAME = "01_adding"
+BERLIN = ZoneInfo("Europe/Berlin")
+QUARTER = timedelta(minutes=15)
+NOW = timedelta(0)
+SECOND = timedelta(seconds=1)
+
+POLICY = """\
+timezone: Europe/Berlin
+late: {grace_minutes: 15, percent_a_day: 10, most_percent: 50}
+assignments:
+  - name: 01_adding
+    due: 2026-11-27 23:59
+"""
+
+
+def berlin(text: str, fold: int = 0) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=BERLIN, fold=fold)
+
+
+def write_course(folder: Path, policy: str = POLICY) -> Course:
+    write_tiny_course(folder)
+    (folder / "course.yml").write_text(COURSE.replace("assignments:\n  - name: 01_adding\n", policy), "utf-8")
+    return load_course(folder)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return write_course(tmp_path / "course")
+
+
+def with_extensions(course: Course, *extensions: Extension) -> Course:
+    assert course.late
+    return course.model_copy(update={"late": course.late.model_copy(update={"extensions": extensions})})
+
+
+def graded(student: str = "ada", score: float = 8.0, text: str = "text", suite: str = "suite") -> Grade:
+    return Grade(student, NAME, "graded", score, 10.0, submission_sha256=text, suite_sha256=suite)
+
+
+# ---------------------------------------------------------------------- days
+
+DUE = berlin("2026-11-27 23:59")
+
+
+@pytest.mark.parametrize(
+    ("after", "days"),
+    [
+        (timedelta(days=-40), 0),
+        (NOW, 0),
+        (SECOND, 0),
+        (QUARTER, 0),
+        (QUARTER + timedelta(microseconds=1), 1),
+        (timedelta(days=1) + QUARTER, 1),
+        (timedelta(days=1) + QUARTER + SECOND, 2),
+        (timedelta(days=365), 365),
+        (timedelta(days=365) + QUARTER + SECOND, 366),
+    ],
+)
+def test_a_day_begins_when_grace_is_over(after, days):
+    assert days_late(DUE, DUE.astimezone(timezone.utc) + after, QUARTER) == days
+
+
+def test_without_grace_the_due_minute_is_the_border():
+    assert days_late(DUE, DUE, NOW) == 0
+    assert days_late(DUE, DUE + SECOND, NOW) == 1
+
+
+def test_the_place_of_submission_does_not_matter():
+    in_tokyo = datetime(2026, 11, 28, 7, 59, tzinfo=ZoneInfo("Asia/Tokyo"))  # 23:59 in Berlin
+    assert days_late(DUE, in_tokyo, NOW) == 0
+    assert days_late(DUE, in_tokyo + SECOND, NOW) == 1
+
+
+@pytest.mark.parametrize(("due", "length"), [("2026-10-24 12:00", 25), ("2027-03-27 12:00", 23)])
+def test_a_late_day_ends_at_the_same_time_on_the_clock(due, length):
+    """Summer time ends on 25 October 2026 and begins on 28 March 2027: these days have 25 and 23 hours."""
+    moment = berlin(due).astimezone(timezone.utc)
+    assert days_late(berlin(due), moment + timedelta(hours=length), NOW) == 1
+    assert days_late(berlin(due), moment + timedelta(hours=length) + SECOND, NOW) == 2
+
+
+def test_an_hour_that_a_clock_shows_twice_is_the_later_one():
+    assert on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN).astimezone(timezone.utc).hour == 1
+    assert (
+        days_late(
+            on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN), berlin("2026-10-25 02:30", fold=1), NOW
+        )
+        == 0
+    )
+
+
+def test_an_hour_that_a_clock_leaves_out_is_the_later_one():
+    assert on_the_clock(datetime(2027, 3, 28, 2, 30), BERLIN).astimezone(timezone.utc).hour == 1
+
+
+def test_days_later_into_an_hour_that_is_left_out():
+    assert days_later(berlin("2027-03-27 02:30"), 1).astimezone(timezone.utc) == datetime(
+        2027, 3, 28, 1, 30, tzinfo=timezone.utc
+    )
+
+
+# ---------------------------------------------------------------------- points
+
+
+@pytest.mark.parametrize(
+    ("score", "days", "minus"),
+    [(8, 0, 0), (8, 1, 0.8), (8, 5, 4), (8, 6, 4), (8, 1000, 4), (0, 3, 0), (10 / 3, 1, 0.33)],
+)
+def test_percent_of_the_score_up_to_the_cap(score, days, minus):
+    assert points_off(score, days, LatePolicy(percent_a_day=10, most_percent=50)) == minus
+
+
+def test_without_a_cap_nothing_is_below_zero():
+    assert points_off(8, 30, LatePolicy(percent_a_day=10)) == 8
+    assert points_off(0.001, 30, LatePolicy(percent_a_day=10)) <= 0.001
+
+
+def test_raw_and_final_score_differ_by_what_is_shown():
+    count = Final(10 / 3, points_off(10 / 3, 1, LatePolicy(percent_a_day=10)), days=1)
+    assert (count.score, count.sentence) == (3.0, "3.33 points, minus 0.33 for one day late")
+
+
+def test_what_is_not_late_keeps_every_digit():
+    assert Final(10 / 3).score == 10 / 3
+
+
+@pytest.mark.parametrize(
+    ("count", "sentence"),
+    [
+        (Final(12, 2.4, 2), "12 points, minus 2.4 for two days late"),
+        (Final(1, 0, 11), "1 point, 11 days late"),
+        (Final(12), ""),
+        (Final(12, known=False), ""),
+    ],
+)
+def test_the_sentence(count, sentence):
+    assert count.sentence == sentence
+
+
+# ---------------------------------------------------------------------- one grade
+
+
+def test_two_days_late(course):
+    count = final(course, graded(), berlin("2026-11-29 12:00"))
+    assert (count.raw, count.minus, count.score, count.days, count.known) == (8.0, 1.6, 6.4, 2, True)
+
+
+def test_a_time_without_an_offset_is_on_the_courses_clock(course):
+    assert final(course, graded(), datetime(2026, 11, 28, 0, 14)).days == 0
+    assert final(course, graded(), datetime(2026, 11, 28, 0, 14, 1)).days == 1
+    assert final(course, graded(), datetime(2026, 11, 28, 0, 14, tzinfo=timezone.utc)).days == 1
+
+
+def test_no_time_of_submission_costs_nothing_and_is_known_to_be_unknown(course):
+    count = final(course, graded(), None)
+    assert (count.score, count.days, count.known) == (8.0, 0, False)
+
+
+def test_no_due_date_is_never_late(tmp_path):
+    course = write_course(tmp_path, POLICY.replace("    due: 2026-11-27 23:59\n", ""))
+    count = final(course, graded(), berlin("2030-01-01 00:00"))
+    assert (count.score, count.days, count.known) == (8.0, 0, True)
+    assert final(course, graded(), None).known
+
+
+def test_an_assignment_that_the_course_has_lost(course):
+    assert final(course, replace(graded(), assignment="00_old"), None) == Final(8.0)
+
+
+def test_a_due_date_without_a_policy_says_late_and_costs_nothing(tmp_path):
+    course = write_course(tmp_path, POLICY.replace(POLICY.splitlines()[1] + "\n", ""))
+    count = final(course, graded(), berlin("2026-11-29 12:00"))
+    assert (count.score, count.sentence) == (8.0, "8 points, two days late")
+
+
+def test_a_day_alone_is_due_at_its_end(tmp_path):
+    course = write_course(
+        tmp_path, POLICY.replace("2026-11-27 23:59", "2026-11-27").replace("grace_minutes: 15, ", "")
+    )
+    assert final(course, graded(), berlin("2026-11-27 23:59:59")).days == 0
+    assert final(course, graded(), berlin("2026-11-28 00:00")).days == 1
+
+
+# ---------------------------------------------------------------------- extensions
+
+
+def test_extensions_are_for_whom_they_name(course):
+    more = with_extensions(
+        course, Extension(student="ada", days=2), Extension(student="ben", assignment=NAME, days=1)
+    )
+    assignment = course.assignment(NAME)
+    assert due_for(more, assignment, "ada") == berlin("2026-11-29 23:59")
+    assert due_for(more, assignment, "ben") == berlin("2026-11-28 23:59")
+    assert due_for(more, assignment, "cy") == berlin("2026-11-27 23:59")
+
+
+def test_an_extension_for_another_assignment_does_not_count(course):
+    more = with_extensions(course, Extension(student="ada", assignment="02_other", days=2))
+    assert due_for(more, course.assignment(NAME), "ada") == DUE
+
+
+def test_of_several_extensions_the_last_day_counts(course):
+    own = Extension(student="ada", assignment=NAME, due=datetime(2026, 12, 24, 12))
+    early = Extension(student="ada", assignment=NAME, due=datetime(2026, 1, 1))
+    more = with_extensions(course, Extension(student="ada", days=2), own, early)
+    assert due_for(more, course.assignment(NAME), "ada") == berlin("2026-12-24 12:00")
+
+
+def test_grace_and_days_are_counted_from_the_extension(course):
+    more = with_extensions(course, Extension(student="ada", days=2))
+    assert final(more, graded(), berlin("2026-11-30 00:14")).days == 0
+    assert final(more, graded(), berlin("2026-11-30 00:15")).minus == 0.8
+
+
+# ---------------------------------------------------------------------- attempts
+
+
+def best(course: Course) -> Course:
+    return course.model_copy(update={"attempts": "best"})
+
+
+IN_TIME, LATE = berlin("2026-11-27 12:00"), berlin("2026-11-30 12:00")
+
+
+def test_the_last_attempt_counts_unless_the_course_says_otherwise(course):
+    attempts = [graded(score=9, text="one"), graded(score=5, text="two")]
+    assert counting(course, attempts, {}) == attempts[1:]
+    assert counting(best(course), attempts, {}) == attempts[:1]
+
+
+def test_the_best_attempt_is_best_after_being_late(course):
+    attempts = [graded(score=7, text="one"), graded(score=9, text="two")]
+    times = {("ada", NAME, "one"): IN_TIME, ("ada", NAME, "two"): LATE}  # 9 counts 6.3
+    assert counting(best(course), attempts, times) == attempts[:1]
+    assert finals(course, attempts[1:], times)["ada", NAME].score == 6.3
+
+
+def test_of_two_equal_attempts_the_later_counts(course):
+    attempts = [graded(text="one"), graded(text="two")]
+    assert counting(best(course), attempts, {}) == attempts[1:]
+
+
+def test_the_same_text_graded_again_is_no_other_attempt(course):
+    attempts = [graded(score=9, text="one"), graded(score=5, text="one")]
+    assert counting(best(course), attempts, {}) == attempts[1:]
+
+
+def test_only_the_newest_suite_is_compared(course):
+    attempts = [graded(score=9, text="one", suite="old"), graded(score=5, text="two", suite="new")]
+    assert counting(best(course), attempts, {}) == attempts[1:]
+
+
+def test_a_refused_attempt_does_not_hide_a_graded_one(course):
+    refused = replace(graded(score=0, text="two"), status="refused", problem="Not UTF-8.")
+    attempts = [graded(score=9, text="one"), refused]
+    assert counting(best(course), attempts, {}) == attempts[:1]
+    assert counting(best(course), [refused], {}) == [refused]
+
+
+# ---------------------------------------------------------------------- course.yml
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "Europe/Berlin",
+            "Berlin",
+            "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`",
+        ),
+        (
+            "percent_a_day: 10",
+            "percent_a_day: 101",
+            "line 5: `percent_a_day` of `late` must be at most 100, not 101.",
+        ),
+        (
+            "grace_minutes: 15",
+            "grace_minutes: -1",
+            "line 5: `grace_minutes` of `late` must be at least 0, not -1.",
+        ),
+        (
+            "2026-11-27 23:59",
+            "friday",
+            "line 8: `due` of the assignment `01_adding` must be a date and time such as",
+        ),
+        ("50}", "50, extensions: [{student: ada}]}", "line 5: extension 1 must say either `due` or `days`."),
+        ("50}", "50, extensions: [{student: ada, due: 2026-12-01}]}", "it must say for which `assignment`."),
+        (
+            "50}",
+            "50, extensions: [{student: ada, assignment: 01_ading, days: 1}]}",
+            "line 5: the course has no assignment `01_ading`; did you mean `01_adding`?",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_policy_is_a_sentence(tmp_path, old, new, sentence):
+    assert old in POLICY
+    with pytest.raises(CourseError) as caught:
+        write_course(tmp_path, POLICY.replace(old, new))
+    assert sentence in str(caught.value)
+
+
+def test_a_new_due_date_grades_nothing_again(tmp_path):
+    with_due, without = write_course(tmp_path / "a"), load_course(write_tiny_course(tmp_path / "b"))
+    digests = [suite_digest(course, course.assignment(NAME)) for course in (with_due, without)]
+    assert digests[0] == digests[1]
+
+
+# ---------------------------------------------------------------------- files
+
+
+def submission(student: str, text: str = "x = 1\n", path: Path | None = None) -> Submission:
+    return Submission(student, NAME, (SourceFile("adding.py", text),), path=path)
+
+
+def test_times_come_from_what_was_collected_and_earlier_ones_stay(tmp_path):
+    submitted, grades = tmp_path / "submitted", tmp_path / "grades"
+    submitted.mkdir()
+    for text, when in (("one", "2026-11-27T12:00:00+01:00"), ("two", "2026-11-30T12:00:00Z")):
+        write_collected(submitted, [Collected("ada", NAME, submitted_at=when), Collected("ben", NAME)])
+        keep_times(grades, submitted, [submission("ada", text), submission("ben", text)])
+    digests = [submission_digest(submission("ada", text)) for text in ("one", "two")]
+    assert read_times(grades) == {
+        ("ada", NAME, digests[0]): berlin("2026-11-27 12:00"),
+        ("ada", NAME, digests[1]): datetime(2026, 11, 30, 12, tzinfo=timezone.utc),
+    }
+
+
+def test_times_of_one_student_come_from_the_class_around(tmp_path):
+    folder = tmp_path / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    write_collected(
+        tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
+    )
+    keep_times(tmp_path / "grades", folder, [submission("ada")])
+    assert list(read_times(tmp_path / "grades").values()) == [berlin("2026-11-27 12:00")]
+
+
+@pytest.mark.parametrize(
+    ("stamp", "moment"),
+    [
+        ("2026-11-27 11:00:00.000000 UTC", berlin("2026-11-27 12:00")),
+        ("2026-11-27 11:00:00", berlin("2026-11-27 12:00")),
+        ("2026-11-27 12:00:00 Europe/Berlin", berlin("2026-11-27 12:00")),
+        ("2026-11-27 12:00:00 +0100", berlin("2026-11-27 12:00")),
+        ("2026-11-27 12:00:00 Nowhere/Land", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_times_come_from_nbgraders_stamp(tmp_path, stamp, moment):
+    (tmp_path / "timestamp.txt").write_text(stamp + "\n", "utf-8")
+    keep_times(tmp_path / "grades", tmp_path, [submission("ada", path=tmp_path / "adding.py")])
+    assert list(read_times(tmp_path / "grades").values()) == ([moment] if moment else [])
+
+
+def test_broken_times_are_never_scores(tmp_path):
+    (tmp_path / "times.json").write_text("{}", "utf-8")
+    with pytest.raises(InfrastructureError, match="cannot be read"):
+        read_times(tmp_path)
+
+
+# ---------------------------------------------------------------------- pages
+
+
+@pytest.fixture
+def written(tmp_path, course) -> Path:
+    """A folder of grades: ada two days late, ben in time, cy at a time that nobody knows."""
+    submitted, folder = tmp_path / "submitted", tmp_path / "grades"
+    submitted.mkdir()
+    ada = Collected("ada", NAME, submitted_at="2026-11-29T12:00:00+01:00")
+    write_collected(submitted, [ada, Collected("ben", NAME, submitted_at="2026-11-27T12:00:00+01:00")])
+    students = ("ada", "ben", "cy")
+    keep_times(folder, submitted, [submission(student) for student in students])
+    with Journal(folder) as journal:
+        for student in students:
+            journal.append(graded(student, text=submission_digest(submission(student))))
+    write_all(folder, course, read_journal(folder / "grades.jsonl"))
+    return folder
+
+
+def rows(folder: Path) -> dict[str, dict[str, str]]:
+    with (folder / "grades.csv").open(encoding="utf-8", newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def test_gradebook_has_both_scores(written):
+    found = {
+        name: (row["score"], row["final_score"], row["days_late"]) for name, row in rows(written).items()
+    }
+    assert found == {"ada": ("8", "6.4", "2"), "ben": ("8", "8", "0"), "cy": ("8", "8", "")}
+
+
+def test_journal_keeps_the_raw_score(written):
+    lines = (written / "grades.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["score"] for line in lines] == [8.0, 8.0, 8.0]
+
+
+def test_feedback_says_how_the_score_came_about(written):
+    late = (written / "feedback" / "ada" / f"{NAME}.html").read_text("utf-8")
+    assert '<p class="score">6.4 <small>of 10 points</small></p>' in late
+    assert "8 points, minus 1.6 for two days late." in late
+    for student in ("ben", "cy"):
+        assert (
+            "late"
+            not in (written / "feedback" / student / f"{NAME}.html").read_text("utf-8").split("<main")[1]
+        )
+
+
+def test_report_says_who_was_late_and_of_whom_nobody_knows(written):
+    report = (written / "index.html").read_text("utf-8")
+    assert "8 points, minus 1.6 for two days late" in report
+    assert "Nobody knows when 1 submission with a due date came" in report
+    assert report.count(">6.4<") == 4  # late work, who needs help, her cell and her total
+
+
+def test_report_command_follows_a_new_extension(written, course):
+    file = course.root / "course.yml"
+    file.write_text(
+        file.read_text("utf-8").replace("50}", "50, extensions: [{student: ada, days: 2}]}"), "utf-8"
+    )
+    done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
+    assert done.exit_code == 0, done.output
+    assert rows(written)["ada"]["final_score"] == "8"
