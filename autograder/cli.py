@@ -367,24 +367,59 @@ def _grades(path: Path) -> list[Any]:
 @app.command(rich_help_panel="Instructors")
 @kindly
 def export(
-    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")],
-    to: Annotated[str, typer.Option("--to", help="The tool that shall have them: nbgrader.", metavar="TOOL")],
-    submissions: Annotated[
-        Path | None, typer.Option(help="Where the class's submissions are, for tools that keep them.")
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            help="csv, canvas, moodle, gradescope, classroom50, junit or nbgrader.",
+            metavar="TOOL",
+        ),
+    ],
+    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
+    assignment: Annotated[
+        str | None, typer.Option("--assignment", "-a", help="Only this assignment.")
     ] = None,
+    sheet: Annotated[
+        Path | None, typer.Option(help="The file from Canvas or Moodle that shall be filled in.")
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="The column to fill, when its title is not the assignment's.")
+    ] = None,
+    roster: Annotated[
+        Path | None, typer.Option(help="A CSV file with the students' ids and their other names and numbers.")
+    ] = None,
+    submissions: Annotated[
+        Path | None, typer.Option(help="Where the class's submissions are, `submitted` if not said.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
+    hidden: Annotated[
+        str,
+        typer.Option(
+            help="When Gradescope shows hidden tests: hidden, after_due_date, after_published, visible."
+        ),
+    ] = "after_published",
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Hand a class's grades to another tool."""
+    """Hand a class's grades, or an assignment's autograder, to another tool."""
     from autograder import exports
-    from autograder.journal import FILE_NAME, read_journal
+    from autograder.collecting.people import read_roster
 
     if to not in exports.EXPORTERS:
         raise UsageProblem(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
-    journal = grades / FILE_NAME if grades.is_dir() else grades
-    if not journal.is_file():
-        raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
-    latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
-    request = exports.Request(load_course(course_path), tuple(latest.values()), submissions)
+    course = load_course(course_path)
+    counted = exports.Counted() if to in exports.WITHOUT_GRADES else exports.read_grades(grades, course)
+    request = exports.Request(
+        course=course,
+        grades=counted.grades,
+        scores=counted.scores,
+        submissions=submissions,
+        assignment=assignment,
+        sheet=sheet,
+        column=column,
+        roster=read_roster(roster),
+        output=output,
+        hidden=hidden,
+    )
     exported = exports.export(to, request)
     for problem in exported.problems:
         say(problem)

@@ -5,26 +5,87 @@ An exporter is a module with one function, `export(request)`; `EXPORTERS` lists 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.records import Grade
+from autograder.collecting.people import Roster, graded_name
+from autograder.collecting.record import Collected, read_collected
+from autograder.journal import FILE_NAME, read_journal
+from autograder.records import Grade, Refused
 
 if TYPE_CHECKING:
-    from autograder.course import Course
+    from autograder.course import Assignment, Course
 
-EXPORTERS = {"nbgrader": "autograder.exports.nbgrader"}
+EXPORTERS = {
+    "csv": "autograder.exports.table",
+    "canvas": "autograder.exports.canvas",
+    "moodle": "autograder.exports.moodle",
+    "gradescope": "autograder.exports.gradescope",
+    "classroom50": "autograder.exports.classroom50",
+    "junit": "autograder.exports.junit",
+    "nbgrader": "autograder.exports.nbgrader",
+}
+WITHOUT_GRADES = ("gradescope",)
+SUBMITTED = Path("submitted")
+
+
+class ExportError(Refused):
+    """An export that cannot be made as it was asked for; its `str` is a sentence for the instructor."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to export: the latest grades of a class, and where its submissions are when a tool wants them, too."""
+    """What to export: the grades of a class that count, and what a tool needs besides.
+
+    `submissions` is where they were collected. `sheet` is the table that the instructor downloaded, `column` its
+    column when the title does not tell, `output` where the result goes. `hidden` is when Gradescope shows the results
+    of hidden tests.
+    """
 
     course: Course
     grades: tuple[Grade, ...]
     submissions: Path | None = None
+    assignment: str | None = None
+    sheet: Path | None = None
+    column: str | None = None
+    roster: Roster = field(default_factory=Roster)
+    output: Path | None = None
+    hidden: str = "after_published"
+    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def score(self, grade: Grade) -> float:
+        """What a grade counts: `scores` says it where it is not simply what was reached."""
+        return self.scores.get((grade.student, grade.assignment), grade.score)
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """The one that is asked for, or those that there are grades of; raises CourseError for an unknown one."""
+        if self.assignment is not None:
+            return (self.course.assignment(self.assignment),)
+        graded = {grade.assignment for grade in self.grades}
+        return tuple(a for a in self.course.assignments if a.name in graded)
+
+    def grades_of(self, assignment: Assignment) -> list[Grade]:
+        return [grade for grade in self.grades if grade.assignment == assignment.name]
+
+    @cached_property
+    def collected(self) -> Mapping[tuple[str, str], Collected]:
+        """What is known of where the submissions came from; nothing when they were not collected."""
+        return read_collected(self.submissions or SUBMITTED)
+
+    def name(self, student: str) -> str:
+        """A student's name for people, as far as the roster or the source told it."""
+        person = next((one for one in self.roster.people if graded_name(one.id) == student), None)
+        names = [one.name for (whose, _), one in self.collected.items() if whose == student and one.name]
+        return (person.name if person else "") or next(iter(names), "")
+
+    def keys(self, student: str) -> tuple[str, ...]:
+        """Everything by which another tool may know a student, the id first."""
+        return (*self.roster.aliases(student), self.name(student))
 
 
 @dataclass
@@ -35,7 +96,24 @@ class Exported:
     problems: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Counted:
+    """The grades of a class that count, and what each of them counts."""
+
+    grades: tuple[Grade, ...] = ()
+    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+def read_grades(path: Path, course: Course) -> Counted:
+    """What a journal, or the folder that it is in, holds; raises ExportError when there is none."""
+    journal = path / FILE_NAME if path.is_dir() else path
+    if not journal.is_file():
+        raise ExportError(f"There is no journal {journal}. `autograder grade` writes one.")
+    latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
+    return Counted(tuple(latest.values()))
+
+
 def export(tool: str, request: Request) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises InfrastructureError when what the tool needs is not installed."""
+    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError when something is not installed."""
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     return exported

@@ -1,0 +1,141 @@
+"""Scores put into the table that an instructor downloaded: into the right column, and nothing else is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.collecting.people import Directory
+from autograder.collecting.sheet import Sheet, read_sheet
+from autograder.exports import Exported, ExportError, Request
+from autograder.feedback.gradebook import number
+from autograder.records import Grade
+from autograder.submissions.names import shown
+
+LISTED = 8
+_NUMBER = re.compile(r"-?\d+([.,]\d+)?")
+
+
+@dataclass
+class Filling:
+    """A sheet while it is filled. `keys` are the columns that tell whose a row is, the surest first."""
+
+    request: Request
+    sheet: Sheet
+    rows: Sequence[int]
+    keys: Sequence[int]
+    kept: Sequence[str] = ()
+    problems: list[str] = field(default_factory=list)
+    filled: int = 0
+    changed: int = 0
+    missing: set[int] = field(default_factory=set)
+    remarks: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._students = Directory()
+        for row in self.rows:
+            self._students.add(row, [self.sheet.cell(row, column) for column in self.keys])
+
+    def row(self, grade: Grade) -> int | None:
+        """The row of the student, if exactly one fits."""
+        return self._students.find(self.request.keys(grade.student))
+
+    def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
+        """Put these grades, all of one assignment, into a column whose maximum the sheet writes as `most`."""
+        full = _read_number(most)
+        points = grades[0].max_score if grades else 0
+        if full is not None and grades and full != points:
+            title = shown(self.sheet.header[column])
+            self.remarks.append(
+                f"{title} is out of {number(full)} there: scores out of {number(points)} are scaled."
+            )
+        found: dict[int, Grade] = {}
+        for grade in grades:
+            row = self.row(grade)
+            if row is None:
+                self.problems.append(
+                    f"{shown(grade.student)}, {grade.assignment}: not found in {self.sheet.name}."
+                )
+            elif row in found:
+                whose = f"{shown(grade.student)} and {shown(found[row].student)}"
+                self.problems.append(f"{grade.assignment}: {whose} are the same row of {self.sheet.name}.")
+            else:
+                found[row] = grade
+        for row, grade in found.items():
+            self._put(row, column, grade, (full or points) / points if points else 1, "," in most)
+        self.missing |= set(self.rows) - set(found)
+
+    def _put(self, row: int, column: int, grade: Grade, scale: float, comma: bool) -> None:
+        old = self.sheet.cell(row, column)
+        if column >= len(self.sheet.rows[row]):
+            self.problems.append(
+                f"{shown(grade.student)}: the row in {self.sheet.name} ends before that column."
+            )
+            return
+        if old and old in self.kept:
+            self.problems.append(f"{shown(grade.student)}, {grade.assignment}: {old} stands there and stays.")
+            return
+        new = number(self.request.score(grade) * scale)
+        before = _read_number(old)
+        if before is not None and number(before) == new:
+            self.filled += 1
+            return
+        self.sheet.fill(row, column, new.replace(".", ",") if comma else new)
+        self.filled += 1
+        self.changed += bool(old)
+
+    def finish(self, who: int) -> Exported:
+        """Write the filled sheet beside the one that was downloaded; `who` is the column with names."""
+        path = write_beside(self.request, self.sheet)
+        parts = [f"{self.filled} scores are in {path}."]
+        if self.changed:
+            parts.append(f"{self.changed} of them took the place of another.")
+        parts += self.remarks
+        if self.missing:
+            rows = sorted(self.missing)
+            names = [shown(self.sheet.cell(row, who)) for row in rows[:LISTED]]
+            more = f" and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
+            parts.append(f"Nothing was filled in for {'; '.join(names)}{more}.")
+        return Exported(" ".join(parts), self.problems)
+
+
+def open_sheet(request: Request, where: str) -> Sheet:
+    """The sheet that was downloaded; raises ExportError when there is none. `where` says how to get it."""
+    if request.sheet is None:
+        raise ExportError(f"Say with --sheet which file to fill: {where}")
+    return read_sheet(request.sheet)
+
+
+def write_beside(request: Request, sheet: Sheet) -> Path:
+    """Write what was filled into a file that is not there yet; what was downloaded stays as it is."""
+    assert request.sheet is not None
+    path, data = request.output or _filled(request.sheet), sheet.data
+    if request.output is None:
+        number = 1
+        while path.exists() and path.read_bytes() != data:
+            number += 1
+            path = _filled(request.sheet, f"-{number}")
+    elif path.exists():
+        raise ExportError(f"{path} is there already. Name another file with --output.")
+    write(path, data)
+    return path
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file and the folders on the way; raises ExportError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _filled(sheet: Path, ending: str = "") -> Path:
+    return sheet.with_name(f"{sheet.stem}-filled{ending}{sheet.suffix}")
+
+
+def _read_number(text: str) -> float | None:
+    plain = text.strip()
+    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
