@@ -24,11 +24,11 @@ from autograder.scene import RemoteScene, Scene, Use
 from autograder.session import SuiteSession, Test, TestAlarm, alarm, check_suite
 from autograder.stage import load_reference
 from autograder.student.connection import WorkerConnection, malformed, told_exception
+from autograder.student.conversation import Conversations
 from autograder.student.errors import StudentError, StudentTimeout
 from autograder.student.local import LocalStudent, load_text
 from autograder.student.remote import RemoteStudent
 from autograder.student.transcript import Transcript
-from autograder.suite import forbidden_by
 
 PATIENCE = 4  # a test may take this many times `call_seconds` on the trusted side
 
@@ -108,6 +108,7 @@ class Grader:
         if problems:
             raise CourseError(problems)
         self._diagnoses: dict[str, Diagnosis] = {}
+        self._known: dict[str, Conversations] = {}
         self._digests = {name: suite_digest(course, a) for name, a in self.assignments.items()}
 
     def grade(self, submission: Submission) -> Grade:
@@ -143,6 +144,7 @@ class Grader:
         if run_seed != self.run_seed:
             self.run_seed = run_seed
             self._diagnoses.clear()
+            self._known.clear()
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
         """The test that fails first, and how, for an answer of our own that is run here, without a sandbox.
@@ -192,7 +194,7 @@ class Grader:
 
     def _flags(self, assignment: Assignment, candidate: _Candidate) -> tuple[str, ...]:
         """What a person may want to look at: look-ups that the search for forbidden names cannot follow."""
-        if not any(forbidden_by(test.item) for test in self.tests[assignment.name]):
+        if not any(test.forbids for test in self.tests[assignment.name]):
             return ()
         return tuple(
             f"Line {use.line} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
@@ -203,7 +205,8 @@ class Grader:
     def _results(self, assignment: Assignment, candidate: _Candidate) -> tuple[TestResult, ...]:
         tests = self.tests[assignment.name]
         try:
-            sitting = _Sitting(self.session, candidate, assignment)
+            known = self._known.setdefault(assignment.name, Conversations())
+            sitting = _Sitting(self.session, candidate, assignment, known)
             self.session.start(self.run_seed)
             runs = [sitting.take(test) for test in tests]
         finally:
@@ -309,8 +312,11 @@ class _Candidate:
 class _Sitting:
     """One submission takes the tests of a suite."""
 
-    def __init__(self, session: SuiteSession, candidate: _Candidate, assignment: Assignment) -> None:
+    def __init__(
+        self, session: SuiteSession, candidate: _Candidate, assignment: Assignment, known: Conversations
+    ) -> None:
         self._session, self._candidate, self._limits = session, candidate, assignment.limits
+        self._known = known
         self._end = time.monotonic() + assignment.limits.submission_seconds
         self._titles: dict[str, str] = {}
 
@@ -338,10 +344,20 @@ class _Sitting:
         except StudentError as refusal:
             self._session.skip(test)
             return _Run(test, error=refusal)
-        error = self._session.run(test, scene, PATIENCE * self._limits.call_seconds)
-        if error is not None:
+        seconds = PATIENCE * self._limits.call_seconds
+        connection, allowed = scene.connection, scene.forbidden(test.forbids) is None
+        if allowed and connection.recite(self._known, test.name, seconds):
+            self._session.accept(test)
+            return _Run(test)
+        error = self._session.run(test, scene, seconds)
+        if connection.line.lost:
+            self._known.distrust(test.name)
+            return self._once(test, fresh=True)
+        if error is None:
+            connection.line.passed()
+        else:
             _let_go(error)
-        return _Run(test, error=error, transcript=scene.connection.transcript)
+        return _Run(test, error=error, transcript=connection.transcript)
 
 
 def _let_go(error: BaseException) -> None:

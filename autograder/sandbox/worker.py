@@ -184,8 +184,10 @@ class Server:
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
     def seed(self, seed: int) -> None:
-        """Start a test: fixed random numbers, and no graphs of earlier tests."""
-        self.graphs.clear()
+        """Start a test: fixed random numbers, and nothing that earlier tests made."""
+        for book in (self.objects, self.numbers, self.graphs):
+            book.clear()
+        self.calls = 0
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every accelerator, too
         np.random.seed(seed % 2**32)
         random.seed(seed)

@@ -10,6 +10,7 @@ worker is killed; when the worker has ended, one JSON object says how.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import gc
 import importlib
@@ -29,10 +30,13 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from autograder.sandbox import jail
+from autograder.sandbox.libc import libc
 
 OPEN_FILES = 4096
 DATA, SETUP = 3, 4
 FAILED = 70
+LARGE_PAGE = 2 << 20
+COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
 
 Entry = Callable[[socket.socket], None]
@@ -316,6 +320,23 @@ def preload(modules: Iterable[str]) -> None:
     tempfile.tempdir = None
 
 
+def use_large_pages() -> None:
+    """Asks for this process's memory in pages of 2 MB: a fork copies one entry for each page, and later drops it.
+
+    A kernel that cannot, or finds no room for them, changes nothing but the speed.
+    """
+    if not jail.ON_LINUX:
+        return
+    with open("/proc/self/maps") as file:
+        regions = [line.split() for line in file]
+    for addresses, access, _, _, _, *name in regions:
+        if access == "rw-p" and (not name or name == ["[heap]"]):
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            start, end = -(-start // LARGE_PAGE) * LARGE_PAGE, end // LARGE_PAGE * LARGE_PAGE
+            if start < end:
+                libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), COLLAPSE)
+
+
 def limit_own_files() -> None:
     """Bounds the descriptors that a fork has to close."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -348,6 +369,7 @@ def main() -> None:
             rehearse()
     gc.collect()
     gc.freeze()
+    use_large_pages()
     zygote = Zygote(control, walls, entry)
     control.sendall(json.dumps({"note": walls.note, "user": os.getuid()}).encode() + b"\n")
     zygote.serve()

@@ -21,6 +21,7 @@ from torch import nn
 from autograder.records import InfrastructureError
 from autograder.sandbox.worker import Server, answer, raise_told, unsendable
 from autograder.student import wire
+from autograder.student.conversation import Conversations, Line, Said
 from autograder.student.errors import (
     Frame,
     RemoteException,
@@ -63,6 +64,7 @@ class Connection:
     def __init__(self) -> None:
         self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # turns handles into what stands for objects
         self.transcript = Transcript()
+        self.found: dict[str, Any] = {}  # the student's names that this test has asked for
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self._callables: list[Any] = []
         self._numbers: dict[int, int] = {}
@@ -103,6 +105,8 @@ class Connection:
         """Forget what earlier tests left behind; returns the transcript that this test will fill."""
         self._callables.clear()
         self._numbers.clear()
+        self.mirrors.clear()
+        self.found.clear()
         self.transcript = Transcript()
         self.request("seed", seed=seed)
         return self.transcript
@@ -154,6 +158,7 @@ class WorkerConnection(Connection):
     def __init__(self, worker: Worker, call_seconds: float, endless: set[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
+        self.line = Line(worker.socket)
         self.call_seconds = call_seconds
         self._endless = set() if endless is None else endless  # names of calls that did not end
         self._number = 0
@@ -162,8 +167,12 @@ class WorkerConnection(Connection):
         self._dead: StudentError | None = None
 
     def start_test(self, seed: int) -> Transcript:
-        self._received = 0
+        self._received = self._number = 0
         return super().start_test(seed)
+
+    def recite(self, known: Conversations, test: str, seconds: float) -> bool:
+        """Go through the known part of a test; True when it is passed, otherwise it is to be run."""
+        return not self.dead and self.line.recite(known, test, self._patience, seconds)
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         self._raise_if_dead()
@@ -173,16 +182,16 @@ class WorkerConnection(Connection):
             frame = wire.dumps([number, operation, arguments], self.register)
         except wire.WireError as error:
             raise _too_much_to_send(error) from None
-        name = _called(operation, arguments)
-        seconds = self._patience(name, seconds or self.call_seconds)
-        deadline = time.monotonic() + seconds
+        name, seconds = _called(operation, arguments), seconds or self.call_seconds
+        patience = self._patience(name, seconds)
+        deadline = time.monotonic() + patience
         try:
-            wire.send_frame(self.worker.socket, frame, deadline)
+            self.line.say(Said(frame, name, seconds), deadline)
             return self._await_reply(number, deadline) if number else {"ok": None}
         except StudentError:
             raise
         except TimeoutError:
-            self._die(self._too_late(name, seconds))
+            self._die(self._too_late(name, patience))
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a call from inside this one, which knows better why
             self._die(StudentCrashed(self._epitaph()))
@@ -211,7 +220,7 @@ class WorkerConnection(Connection):
                 raise wire.WireError("it is not a reply")
             if "callback" in reply:
                 answered = [number, "return", self._call_inside(reply)]
-                wire.send(self.worker.socket, answered, deadline, self.register)
+                self.line.say(Said(wire.dumps(answered, self.register)), deadline)
                 continue
             if type(reply.get("id")) is not int or reply["id"] != number:
                 raise wire.WireError("it is not the reply to this question")
@@ -220,7 +229,7 @@ class WorkerConnection(Connection):
             return reply
 
     def _receive(self, deadline: float) -> Any:
-        header, data = wire.receive_frame(self.worker.socket, deadline)
+        header, data = self.line.hear(deadline)
         self._received += HEADER_WEIGHT * len(header) + len(data)
         if self._received > MAX_TEST_BYTES:
             raise wire.WireError("there is too much of it in one test")

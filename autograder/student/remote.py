@@ -34,14 +34,14 @@ class RemoteStudent:
         connection.adopt = adopt
         self._connection = connection
         self._load_errors = load_errors
-        self._found: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if name not in self._found:
-            self._found[name] = self._find(name)
-        return self._found[name]
+        found = self._connection.found
+        if name not in found:
+            found[name] = self._find(name)
+        return found[name]
 
     def _find(self, name: str) -> Any:
         found = self._connection.request("find", name=name)

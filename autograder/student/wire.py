@@ -27,6 +27,7 @@ MAX_DATA = 64 << 20
 MAX_VALUES = 50_000
 MAX_DEPTH = 40
 MAX_TEXT = 64 << 10
+SHORT_TEXT = 1 << 10  # shorter ones in ASCII, which is nearly all of them, need no looking after
 LONG_TEXT = 16 << 10  # longer texts travel beside the header, as bytes
 PIECE = 1 << 20  # room is made for at most this much, and then for as much again as has really come
 
@@ -167,6 +168,8 @@ def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytearr
 
 
 def _clean(text: str) -> str:
+    if text.isascii():
+        return text
     return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break JSON and terminals
 
 
@@ -175,7 +178,7 @@ class _Encoder:
 
     def __init__(self, register: Register | None, max_text: int) -> None:
         self.register = register
-        self.max_text = max_text
+        self.max_text, self.short_text = max_text, min(max_text, SHORT_TEXT)
         self.chunks: list[Any] = []
         self.size = 0
         self.values = 0
@@ -227,6 +230,8 @@ class _Encoder:
         return {"!opaque": _clean(str(type(value).__name__))[:80]}
 
     def _text(self, text: str) -> Any:
+        if len(text) <= self.short_text and text.isascii():
+            return text
         raw = text.encode("utf-8", "replace")
         if len(raw) > self.max_text:
             raise WireError("a text is too long")
