@@ -1,28 +1,25 @@
 """`nbgrader autograde` for this course: the students' code runs in our sandbox, graded as `autograder grade` does.
 
-`GradedExporter` grades all submissions that nbgrader is about to process, several at once, and keeps the results in
-the journal; what the journal holds already is not graded again. nbgrader's own preprocessors then read the scores
-from the notebook that is made here, and write its gradebook.
+`GradedExporter` has all submissions graded that nbgrader is about to process, several at once, and keeps the results
+in the journal; what the journal holds already is not graded again. nbgrader's own preprocessors read the scores from
+the notebooks that are made here, and write its gradebook.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
+from nbgrader.converters.base import BaseConverter
 from nbgrader.preprocessors import NbGraderPreprocessor
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -30,14 +27,15 @@ from traitlets import Integer, Unicode
 
 from autograder.authoring.build import to_notebook
 from autograder.authoring.document import load_document
-from autograder.cohort import grade_class
 from autograder.course import Assignment, Course, CourseError
-from autograder.digests import submission_digest, suite_digest
 from autograder.exports.graded_notebook import show_grade, submitted_notebook
+from autograder.exports.nbgrader_class import ClassUnderWay, run_seed
 from autograder.exports.nbgrader_release import open_course, refusal
+from autograder.feedback.kept import keep
 from autograder.journal import Journal
 from autograder.pool import Plan
-from autograder.records import Grade, InfrastructureError, Submission
+from autograder.records import Grade, InfrastructureError, Refused, Submission
+from autograder.submission_times import keep_times
 from autograder.submissions import SubmissionsError, find_submissions
 
 
@@ -54,7 +52,7 @@ class GradedExporter(NotebookExporter):
         self.course, self.assignment = open_course(self.converter)
         self.release = _release(self.converter, self.course, self.assignment)
         self._check_gradebook()
-        self.submissions, self.grades = self.graded()
+        self.begin()
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """First the submitted notebook, restored; then, from nbgrader's own folder, the restored one again."""
@@ -65,43 +63,28 @@ class GradedExporter(NotebookExporter):
         notebook = submitted_notebook(self.assignment, self.release, submission.files, submission.problem)
         return self.from_notebook_node(notebook, resources, **kwargs)
 
-    def graded(self) -> tuple[dict[str, Submission], dict[str, Grade]]:
-        """The submissions that nbgrader is about to process and their grades, by student.
+    def begin(self) -> None:
+        """Read the submissions that nbgrader is about to process, and have them graded in the background.
 
         Raises NbGraderException when the course cannot be graded at all.
         """
-        self._take_every_folder()
-        submissions = {
+        self.submissions = {
             student: read_submission(self._submitted(student), self.course, self.assignment, student)
             for student in self._due()
         }
-        with Journal(Path(self.folder.root) / self.journal) as journal:
-            return submissions, self._grade(submissions, journal)
-
-    def _grade(self, submissions: dict[str, Submission], journal: Journal) -> dict[str, Grade]:
-        """The grades by student, without those that the machine could not give."""
-        name = self.assignment.name
-        suite = suite_digest(self.course, self.assignment)
-        grades = {
-            student: journal.latest[student, name]
-            for student, submission in submissions.items()
-            if journal.holds(student, name, submission_digest(submission), suite)
-        }
-        plan = Plan(self.course, run_seed(journal), "best", self.jobs, (name,))
-
-        def tell(grade: Grade | None) -> None:
-            if grade is not None:
-                grades[grade.student] = grade
-                self.converter.log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
-
+        folder = Path(self.folder.root) / self.journal
         try:
-            with nothing_to_import():
-                outcome = grade_class(plan, submissions.values(), journal, tell)
-        except (CourseError, InfrastructureError) as error:
+            keep(folder, self.submissions.values())
+            keep_times(folder, self._submitted(".").parent, self.submissions.values())
+            journal = Journal(folder)
+            plan = Plan(self.course, run_seed(journal), "best", self.jobs, (self.assignment.name,))
+            self.under_way = ClassUnderWay(plan, self.submissions, journal, self.converter.log)
+        except (CourseError, InfrastructureError, Refused) as error:
             raise refusal(self.converter, str(error)) from None
-        for failure in outcome.failures:
-            self.converter.log.error("Not graded: %s", failure)
-        return grades
+
+    def grade(self, student: str) -> Grade | None:
+        """The student's grade, as soon as it is there; None when the machine could not give one."""
+        return self.under_way.grade(student)
 
     def _check_gradebook(self) -> None:
         if not gradebook_agrees(self.converter, self.assignment):
@@ -111,15 +94,6 @@ class GradedExporter(NotebookExporter):
                 f"The gradebook does not have {name} with the parts and points of course.yml. "
                 f"First: nbgrader generate_assignment {name}",
             )
-
-    def _take_every_folder(self) -> None:
-        """Let nbgrader process each student's folder once, whatever the files in it are called."""
-        name, stem = self.assignment.name, self.assignment.stem
-        folders = glob(self.folder.format_path(self.folder.submitted_directory, self.folder.student_id, name))
-        if fnmatch(stem, self.folder.notebook_id):
-            self.converter.assignments = {
-                folder: [os.path.join(folder, f"{stem}.ipynb")] for folder in folders if os.path.isdir(folder)
-            }
 
     def _due(self) -> Iterator[str]:
         """The students whose submissions nbgrader will not skip as done already."""
@@ -141,6 +115,26 @@ class GradedExporter(NotebookExporter):
         return Path(self.folder.format_path(self.folder.submitted_directory, student, self.assignment.name))
 
 
+def take_every_folder(converter: Any) -> None:
+    """What nbgrader is about to process: each student's folder once, whatever the files in it are called.
+
+    nbgrader itself looks for notebooks, and who handed in the `.py` has none.
+    """
+    folder = converter.coursedir
+    converter.assignments, converter.notebooks = {}, []
+    if issubclass(converter.exporter_class, GradedExporter):
+        _, assignment = open_course(converter)
+        if fnmatch(assignment.stem, folder.notebook_id):
+            pattern = folder.format_path(folder.submitted_directory, folder.student_id, assignment.name)
+            places = filter(os.path.isdir, glob(pattern))
+            converter.assignments = {place: [f"{place}/{assignment.stem}.ipynb"] for place in places}
+    if not converter.assignments:
+        BaseConverter.init_notebooks(converter)  # says what it looked for
+
+
+Autograde.init_notebooks = take_every_folder
+
+
 class FromJournal(Autograde):
     """nbgrader's Autograde for grades that are known already, and for nobody else."""
 
@@ -158,9 +152,12 @@ class FromJournal(Autograde):
 class KnownGrades(GradedExporter):
     """Shows grades that are known already."""
 
-    def graded(self) -> tuple[dict[str, Submission], dict[str, Grade]]:
-        work = self.converter.work.items()
-        return {name: pair[0] for name, pair in work}, {name: pair[1] for name, pair in work}
+    def begin(self) -> None:
+        self.submissions = {student: submission for student, (submission, _) in self.converter.work.items()}
+
+    def grade(self, student: str) -> Grade | None:
+        _, grade = self.converter.work[student]
+        return grade
 
 
 class ShowGrade(NbGraderPreprocessor):
@@ -169,25 +166,11 @@ class ShowGrade(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """The notebook with feedback and scores; raises InfrastructureError when the machine could not grade it."""
         exporter, student = self.parent, resources["nbgrader"]["student"]
-        grade = exporter.grades.get(student)
+        grade = exporter.grade(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
         show_grade(nb, exporter.assignment, grade)
         return nb, resources
-
-
-@contextmanager
-def nothing_to_import() -> Iterator[None]:
-    """Processes that start meanwhile do not import the command that started them.
-
-    All of nbgrader, or of a Jupyter server, takes each grader longer to import than a class of ten to grade.
-    """
-    command = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = command
 
 
 def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
@@ -197,11 +180,6 @@ def read_submission(folder: Path, course: Course, assignment: Assignment, studen
     except SubmissionsError as error:
         return Submission(student, assignment.name, problem=str(error), path=folder)
     return replace(found, student=student, assignment=assignment.name)
-
-
-def run_seed(journal: Journal) -> int:
-    """The seed of the run that is in the journal, or a fresh secret one."""
-    return next(reversed(journal.latest.values())).seed if journal.latest else secrets.randbits(31)
 
 
 def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
