@@ -12,10 +12,12 @@ import types
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from torch import nn
 
 from autograder.records import InfrastructureError
@@ -278,14 +280,14 @@ class LoopbackConnection(Connection):
         super().__init__()
         self.server = Server(name)
         self.server.link = self
-        self._other_random_state = _random_state()
+        self._other_random_numbers = _RandomNumbers.elsewhere()
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         try:
             arguments = _travelled(arguments, self.register, wire.MAX_DATA)
         except wire.WireError as error:
             raise _too_much_to_send(error) from None
-        with self._other_random_numbers():
+        with self._sides_changed():
             reply = answer(self.server, operation, arguments)
         try:
             return _travelled(reply, self.server.register, wire.MAX_TEXT)
@@ -302,24 +304,24 @@ class LoopbackConnection(Connection):
             "grad": torch.is_grad_enabled(),
         }
         frame = _travelled(frame, self.server.register, wire.MAX_TEXT)
-        with self._other_random_numbers():
+        with self._sides_changed():
             reply = self.answer_callback(frame)
         raise_told(reply)
         return self.server.localise(_travelled(reply["value"], self.register, wire.MAX_DATA))
 
     @contextmanager
-    def _other_random_numbers(self) -> Iterator[None]:
+    def _sides_changed(self) -> Iterator[None]:
         """Change sides: the module's random numbers inside a request, the test's inside a call back."""
-        self._swap_random_states()
+        self._change_sides()
         try:
             yield
         finally:
-            self._swap_random_states()
+            self._change_sides()
 
-    def _swap_random_states(self) -> None:
-        here = _random_state()
-        _set_random_state(self._other_random_state)
-        self._other_random_state = here
+    def _change_sides(self) -> None:
+        here = _RandomNumbers.here()
+        self._other_random_numbers.come_here()
+        self._other_random_numbers = here
 
 
 def _called(operation: str, arguments: dict) -> str:
@@ -350,15 +352,26 @@ def _as_it_is(connection: Connection, value: Any) -> Any:
     return value
 
 
-def _random_state() -> tuple:
-    return torch.default_generator.get_state(), np.random.get_state(), random.getstate()
+@dataclass
+class _RandomNumbers:
+    """Where one side's random numbers stand. NumPy's generator changes hands whole, which costs nothing."""
 
+    of_torch: torch.Tensor
+    of_numpy: Any
+    of_python: tuple
 
-def _set_random_state(state: tuple) -> None:
-    of_torch, of_numpy, of_python = state
-    torch.default_generator.set_state(of_torch)
-    np.random.set_state(of_numpy)
-    random.setstate(of_python)
+    @classmethod
+    def here(cls) -> _RandomNumbers:
+        return cls(torch.default_generator.get_state(), get_bit_generator(), random.getstate())
+
+    @classmethod
+    def elsewhere(cls) -> _RandomNumbers:
+        return cls(torch.default_generator.get_state(), np.random.MT19937(), random.getstate())
+
+    def come_here(self) -> None:
+        torch.default_generator.set_state(self.of_torch)
+        set_bit_generator(self.of_numpy)
+        random.setstate(self.of_python)
 
 
 def _told_error(claim: dict) -> StudentError:
