@@ -23,7 +23,7 @@
       const words = search.value.toLocaleLowerCase().split(/\s+/);
       const rows = [...body.rows];
       for (const row of rows) {
-        const text = row.textContent.toLocaleLowerCase();
+        const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLocaleLowerCase();
         row.hidden = !words.every((word) => text.includes(word));
       }
       const shown = rows.filter((row) => !row.hidden).length;

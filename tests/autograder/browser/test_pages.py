@@ -1,0 +1,249 @@
+"""The class report and the feedback pages in a real browser: by phone and desk, by day and night, by keyboard.
+
+Needs Playwright, axe-core and a Chromium of the system: `pip install 'autograder[browser]'`, `apt-get install
+chromium`. What the pages look like is kept in build/screenshots, or where AUTOGRADER_SCREENSHOTS says.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install 'autograder[browser]'")
+pytest.importorskip(
+    "axe_playwright_python", reason="axe-core is not installed: pip install 'autograder[browser]'"
+)
+
+from axe_playwright_python.sync_playwright import Axe
+from matplotlib.figure import Figure
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from autograder.course import Course, load_course
+from autograder.feedback.html import write_all
+from autograder.feedback.pages import feedback_path
+from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
+from autograder.records import Grade
+from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+SCREENSHOTS = Path(os.environ.get("AUTOGRADER_SCREENSHOTS") or here() / "build" / "screenshots")
+WIDTHS = {"phone": 390, "desk": 1280}
+NAME = "03_masked_heads"
+OPENS = 2.0  # seconds; told, not asserted, for a busy machine is slow
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(here())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def picture(part: str) -> Picture:
+    """A picture as large as the course's, with what to look for."""
+    figure, file = Figure(figsize=(8.6, 4.8)), io.BytesIO()
+    figure.subplots().plot([1, 3, 2])
+    figure.savefig(file, format="png", dpi=100)
+    image = base64.b64encode(file.getvalue()).decode()
+    return Picture(part, "who listens to whom", "With the mask, *the* hears itself alone.", image)
+
+
+def ada(course: Course) -> Grade:
+    """Everything that a feedback page can show: works, fails with and without a name, waits, crashed, a picture."""
+    assignment = course.assignment(NAME)
+    tests, known = results_of(course, assignment), mistakes_of(course, assignment)
+    outcomes = [failing(tests[1], known[0]), failing(tests[2], known[0]), failing(tests[3], None, "crashed")]
+    outcomes += [failing(tests[4], known[1]), failing(tests[5], None, "timeout")]
+    said = "Your code raised a TypeError (line 4).\n    return torch.softmax(scores, dim=-1) @ value_with_a_long_name"
+    outcomes += [replace(failing(tests[6], None), message=said)]
+    outcomes += [
+        replace(
+            failing(tests[7], None, "skipped"), message="This waits until “The shares add up to 1.” passes."
+        )
+    ]
+    results = (tests[0], *outcomes, *tests[8:])
+    score = sum(result.score for result in results)
+    return Grade("ada", NAME, "graded", score, assignment.points, results, seed=41, isolation="namespaces")
+
+
+@pytest.fixture(scope="module")
+def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of a class of twelve, refused and flagged submissions and pictures among them."""
+    folder = tmp_path_factory.mktemp("site")
+    problem = "masked_heads.py is not UTF-8 text (byte 6); save it as UTF-8."
+    grades = [ada(course), *paper_class(course, 12)]
+    grades += [Grade("zoë <b>", NAME, "refused", 0.0, 15.0, problem=problem)]
+    flag = "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there."
+    grades += [replace(ada(course), student="bo", flags=(flag,), submission_sha256="b")]
+    file = picture_file(folder, course, grades[0])
+    assert file is not None
+    first, second, *_ = failing_parts(grades[0])
+    undrawn = Picture(
+        second, "gradient xray", "Black.", problem="`Head.forward` is not written yet (line 9)."
+    )
+    keep_pictures(file, [picture(first), undrawn])
+    write_all(folder, course, grades)
+    return folder
+
+
+PAGES = {
+    "report": "index.html",
+    "feedback": f"feedback/ada/{NAME}.html",
+    "refused": f"feedback/zoë _b_-*/{NAME}.html",
+}
+
+
+def address(site: Path, pattern: str) -> str:
+    (page,) = site.glob(pattern)
+    return page.as_uri()
+
+
+@contextmanager
+def opened(browser: Browser, where: str, **options: Any) -> Iterator[Page]:
+    """A page in a window of its own; what it complained of is an error of the test."""
+    context = browser.new_context(viewport={"width": WIDTHS["desk"], "height": 900}, **options)
+    page, complaints = context.new_page(), list[str]()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda request: complaints.append(request.url))
+    try:
+        page.goto(where)
+        yield page
+    finally:
+        context.close()
+    assert complaints == []
+
+
+def grave(page: Page) -> list[str]:
+    """What axe-core finds that would shut somebody out."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{entry['id']}: {entry['help']} ({node['html'][:200]})"
+        for entry in found
+        if entry["impact"] in ("serious", "critical")
+        for node in entry["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_can_be_read_by_everybody(
+    browser: Browser, site: Path, name: str, width: str, scheme: str
+) -> None:
+    with opened(browser, address(site, PAGES[name]), color_scheme=scheme) as page:
+        page.set_viewport_size({"width": WIDTHS[width], "height": 900})
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+        assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0, "it scrolls sideways"
+        page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert grave(page) == []
+
+
+def test_the_pictures_are_there(browser: Browser, site: Path) -> None:
+    with opened(browser, address(site, PAGES["feedback"])) as page:
+        (image,) = page.locator("img").all()
+        assert image.evaluate("image => image.complete && image.naturalWidth") == 860
+        assert image.get_attribute("alt", timeout=1000).endswith("With the mask, the hears itself alone.")
+        assert page.locator("figure em").inner_text() == "the"
+        assert page.get_by_text("No picture yet of gradient xray").is_visible()
+
+
+def test_the_report_is_found_through_by_keyboard(browser: Browser, site: Path) -> None:
+    with opened(browser, address(site, "index.html")) as page:
+        tab_to(page, "#search")
+        page.keyboard.type("stud 007")
+        rows = page.locator("#everybody tbody tr:visible")
+        assert [row.split()[1] for row in rows.all_inner_texts()] == ["007"]
+        assert page.get_by_role("status").inner_text() == "1 of 15 students"
+        page.keyboard.press("Control+A")
+        page.keyboard.press("Delete")
+        assert rows.count() == 15
+        tab_to(page, "#everybody th:last-child button")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid", "the focus cannot be seen"
+        page.keyboard.press("Enter")
+        totals = [float(cell) for cell in page.locator("#everybody tbody td:last-child").all_inner_texts()]
+        assert totals == sorted(totals)
+        page.keyboard.press("Space")
+        again = [float(cell) for cell in page.locator("#everybody tbody td:last-child").all_inner_texts()]
+        assert again == totals[::-1]
+        assert page.locator("#everybody th:last-child").get_attribute("aria-sort") == "descending"
+
+
+def test_a_score_is_opened_by_keyboard(browser: Browser, site: Path) -> None:
+    with opened(browser, address(site, "index.html")) as page:
+        tab_to(page, "#everybody tbody a")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/feedback/**")
+        assert page.get_by_role("heading", level=1).count() == 1
+
+
+def tab_to(page: Page, selector: str) -> None:
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{selector} cannot be reached with the Tab key")
+
+
+# A class of three hundred
+
+
+@pytest.fixture(scope="module")
+def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Grade]]:
+    grades = paper_class(course, 300)
+    return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
+
+
+def test_the_report_of_three_hundred_is_small_and_opens_quickly(
+    browser: Browser, lecture: tuple[Path, list[Grade]], record_property: Any
+) -> None:
+    index = lecture[0] / "index.html"
+    assert index.stat().st_size < 3_000_000
+    started = time.monotonic()
+    with opened(browser, index.as_uri()) as page:
+        assert page.locator("#everybody tbody tr").count() == 300
+        seconds = time.monotonic() - started
+        for width in WIDTHS:
+            page.set_viewport_size({"width": WIDTHS[width], "height": 900})
+            page.screenshot(path=SCREENSHOTS / f"lecture-{width}.png", full_page=True)
+    record_property("seconds", round(seconds, 2))
+    print(f"{index.stat().st_size / 1e6:.2f} MB, open after {seconds:.2f} s (hoped for: {OPENS:g} s)")
+
+
+def test_everybodys_feedback_is_two_clicks_away(
+    browser: Browser, lecture: tuple[Path, list[Grade]], course: Course
+) -> None:
+    folder, grades = lecture
+    with opened(browser, (folder / "index.html").as_uri()) as page:
+        page.get_by_role("link", name="Everybody").click()  # the first
+        links = page.locator("#everybody tbody a").evaluate_all("all => all.map(one => one.href)")
+        reached = {Path(unquote(urlsplit(link).path)) for link in links}
+        assert reached == {folder / feedback_path(grade) for grade in grades}
+        assert all(path.is_file() for path in reached)
+        page.locator("#everybody tbody tr", has_text="student 299").locator("a").last.click()  # the second
+        assert page.get_by_text("Feedback for student 299").is_visible()
+        assert page.get_by_role("heading", level=1).inner_text() == course.assignments[-1].title
