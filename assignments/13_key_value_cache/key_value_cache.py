@@ -3,8 +3,8 @@
 #
 # Your mini GPT writes, but it works far too hard. For each new word it hears the **whole** text again: every old
 # word is made into a query, a key and a value once more, all of them listen to each other once more, and of
-# all these answers only the last one is used. For the thousandth word that means a thousand words projected
-# and a million scores, just to learn what follows the last of them.
+# all these answers only the last one is used. After a thousand words that means a thousand words projected
+# and a million scores in each head, just to learn what follows the last of them.
 #
 # Picture somebody who writes a letter and copies out the whole letter again before adding each word. What
 # you would do instead is keep what is there. That is today's whole idea, and every language model you have ever
@@ -16,15 +16,15 @@
 # queries are not kept. The box is called the **key–value cache**.
 #
 # May the cards stay as they are when the text goes on? Yes, because of the causal mask: no word hears a later
-# one, so nothing about an old word changes when a new one arrives, in no layer of the model. What was written on
-# its card once is right for ever.
+# one, so when a new word arrives, nothing about the old ones changes, in any layer of the model. What was written
+# on a card once is right for ever.
 #
 # The alphabet of shapes: `B` sentences, `H` heads, `T` new words, `S` words in the box when the new ones are in
 # it, `D` numbers in a head, `C = H · D` numbers in a word. About 45 minutes.
 #
 # Scores, softmax and blend are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes `(B, H, T, D)`,
-# `(B, H, S, D)`, `(B, H, S, D)` and a mask of booleans, True where listening is allowed. `nn.MultiheadAttention`
-# stays on the shelf, it has no box.
+# `(B, H, S, D)`, `(B, H, S, D)` and a mask of booleans, True where listening is allowed. (`nn.MultiheadAttention`
+# cannot help today: it has no box.)
 
 # %%
 import time
@@ -157,7 +157,7 @@ class CachedAttention(nn.Module):
 # to notice. Each layer has a box of its own, since a word's vector is another one on each floor. And the
 # **positions go on counting**: the new word is not on seat 0, although it comes alone, but on seat `past`. (With
 # rotary positions it is the same: the new query and key are turned by their true position, and the keys in
-# the box were turned when they went in.) Forget this, and every shape is right and every word is wrong.
+# the box were turned when they went in.) Forget this, and every shape is still right, but the text is another.
 
 
 # %%
@@ -189,8 +189,8 @@ class SmallGPT(nn.Module):
 # and hand it back.
 #
 # **In numbers.** Somebody always says the sum of everything heard so far, the last digit of it. The prompt is
-# `1 2 3`. The calls are `model([1 2 3], None)`, which says 6; `model([6], cache)`, which says 2, since $1+2+3+6 = 12$;
-# `model([2], cache)`, which says 4. With three new words the result is `1 2 3 6 2 4`.
+# `1 2 3`. The calls are `model([1 2 3], None)`, which says 6; `model([6], cache)`, which says 2, since
+# $1+2+3+6 = 12$; `model([2], cache)`, which says 4. With three new words the result is `1 2 3 6 2 4`.
 #
 # **To think about.** What would the same model say if it were handed `1 2 3 6` *and* the cache?
 
@@ -215,28 +215,28 @@ def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
 # Written? `autograder check 13_key_value_cache` tells how this part stands.
 
 # %% [markdown]
-# Does it pay? The same model writes the same text twice, once with your function, and once in the old way.
+# Does it pay? We let the same model write the same text twice. The second time your function is asked for one word
+# at a time, each time with the whole text as its prompt; so every call begins with an empty box and has to read
+# everything again, as the mini GPT did.
 
 
 # %%
-def generate_without_cache(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """Read everything again for each word, as in the mini GPT."""
-    with torch.no_grad():
-        for _ in range(max_new_tokens):
-            logits, _ = model(ids)                                                       # (B, T, V)
-            ids = torch.cat([ids, logits[:, -1:].argmax(dim=-1)], dim=1)                 # (B, T + 1)
+def generate_and_forget(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
+    """The same text, but the box is thrown away after each word."""
+    for _ in range(max_new_tokens):
+        ids = generate(model, ids, 1)                                                    # (B, T + 1)
     return ids
 
 
 if __name__ == "__main__":
     torch.manual_seed(7)
-    model = SmallGPT(vocab_size=1000, d_model=128, n_heads=4, n_layers=3, max_len=256)
+    model = SmallGPT(vocab_size=1000, d_model=128, n_heads=4, n_layers=2, max_len=128)
     model.double()  # so that no word hangs on the last digit
     prompt, texts = torch.randint(1000, (1, 8)), []                                      # (1, 8)
-    for write in (generate_without_cache, generate):
+    for write in (generate, generate_and_forget):
         begin = time.perf_counter()
-        texts.append(write(model, prompt, 240))                                          # (1, 248)
-        print(f"{write.__name__:>22}: 240 words in {time.perf_counter() - begin:5.2f} seconds")
+        texts.append(write(model, prompt, 120))                                          # (1, 128)
+        print(f"{write.__name__:>19}: 120 words in {time.perf_counter() - begin:5.2f} seconds")
     print("The same text:", "yes" if torch.equal(*texts) else "NO")
 
 # %% [markdown]
@@ -257,15 +257,17 @@ if __name__ == "__main__":
 #
 # **One worked number.** Llama 2 in its size of 7 billion has 32 layers and 32 heads of 128 numbers, and keeps them in
 # 2 bytes each. A text of 4,096 words costs $2 \cdot 32 \cdot 32 \cdot 128 \cdot 4096 \cdot 2 = 2{,}147{,}483{,}648$
-# bytes: two gibibytes, for one reader. Twenty readers at a time need more memory for their boxes than the model does
+# bytes: two gibibytes, for one reader. Seven readers at a time need more memory for their boxes than the model does
 # for all its weights. This is why newer models let several heads share one key and one value (*grouped-query
 # attention*), keep the numbers in one byte, or forget what lies too far back.
 #
 # ## Look back
 #
-# A dozen lines, and writing became faster by a factor that grows with the text. Nothing was approximated: the answers
-# are the same. It works because of three things that you have met before: the causal mask, which makes the past
-# unchangeable; attention, which does not mind how many cards are in the box; and positions that are written down once.
+# A dozen lines, and writing became faster by a factor that grows with the text. Nothing was approximated: the
+# answers are the same. It works because of three things that you have met before: the causal mask, which makes the
+# past unchangeable; attention, which does not mind how many cards are in the box; and positions that are written
+# down once.
 #
-# **One question to take along:** the box is full, and you throw away the card of the very first word to make room. Do the
-# other cards still say what they would say had that word never been there? (Think of a model with more than one layer.)
+# **One question to take along:** the box is full, and you throw away the card of the very first word to make room.
+# Do the other cards still say what they would say had that word never been there? (Think of a model with more than
+# one layer.)

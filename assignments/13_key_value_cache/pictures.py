@@ -122,11 +122,16 @@ def measure(student, lengths: list[int]) -> tuple[list[float], list[float], list
 def fastest(attention, calls: list[tuple]) -> list[float]:
     """The milliseconds of each call, the best of eight rounds: whatever else goes on can only slow a call down."""
     best = [float("inf")] * len(calls)
-    for _ in range(8):
-        for i, inputs in enumerate(calls):
-            begin = time.perf_counter()
-            attention(*inputs)
-            best[i] = min(best[i], 1000 * (time.perf_counter() - begin))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # several would wait for one another on a busy machine
+    try:
+        for _ in range(8):
+            for i, inputs in enumerate(calls):
+                begin = time.perf_counter()
+                attention(*inputs)
+                best[i] = min(best[i], 1000 * (time.perf_counter() - begin))
+    finally:
+        torch.set_num_threads(threads)
     return best
 
 

@@ -1,0 +1,61 @@
+"""A box with empty places is filled; old and new words are scored apart and share one softmax."""
+
+import torch
+from torch import nn
+
+
+def causal_mask(T, past=0):
+    return torch.ones(past + T, past + T).cumsum(1).le(torch.arange(1, past + T + 1)[:, None])[past:]
+
+
+def append(old, new):
+    if old is None:
+        return new
+    B, H, past, D = old.shape
+    room = new.new_empty(B, H, past + new.shape[2], D)
+    room[:, :, :past] = old
+    room[:, :, past:] = new
+    return room
+
+
+class CachedAttention(nn.Module):
+    def __init__(self, d_model: int, n_heads: int):
+        super().__init__()
+        if (d_model % n_heads) > 0:
+            raise ValueError("bad n_heads: " + str(n_heads))
+        self.n_heads = n_heads
+        self.layers = None
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, d_model, bias=False)
+        self.value = nn.Linear(d_model, d_model, bias=False)
+        self.proj = nn.Linear(d_model, d_model, bias=False)
+
+    def split(self, x):
+        B, T, C = x.shape
+        return x.reshape(B, T, self.n_heads, C // self.n_heads).movedim(2, 1)
+
+    def forward(self, x, cache=None):
+        q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+        q = q / q.shape[-1] ** 0.5
+        T = x.shape[1]
+        among_new = (q @ k.transpose(-1, -2)).masked_fill(~causal_mask(T), -1e30)  # (B, H, T, T)
+        if cache is None:
+            heard = among_new.softmax(-1) @ v
+            return self.proj(heard.movedim(1, 2).flatten(2)), (k, v)
+        old_k, old_v = cache
+        to_old = q @ old_k.transpose(-1, -2)  # (B, H, T, past)
+        shares = torch.cat([to_old, among_new], dim=-1).softmax(-1)
+        past = old_k.shape[2]
+        heard = shares[..., :past] @ old_v + shares[..., past:] @ v
+        return self.proj(heard.movedim(1, 2).flatten(2)), (append(old_k, k), append(old_v, v))
+
+
+def generate(model, ids, max_new_tokens):
+    with torch.no_grad():
+        cache, unheard, text = None, ids, [ids]
+        for _ in range(max_new_tokens):
+            logits, cache = model(unheard, cache)
+            shares = logits[:, -1].softmax(dim=-1)
+            unheard = torch.stack([row.argmax().reshape(1) for row in shares])
+            text.append(unheard)
+        return torch.hstack(text)
