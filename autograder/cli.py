@@ -407,7 +407,7 @@ def export(
     if to not in exports.EXPORTERS:
         raise UsageProblem(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     course = load_course(course_path)
-    counted = exports.Counted() if to in exports.WITHOUT_GRADES else exports.read_grades(grades, course)
+    counted = exports.Counted() if to in exports.WITHOUT_GRADES else exports.read_grades(grades, course, to)
     request = exports.Request(
         course=course,
         grades=counted.grades,

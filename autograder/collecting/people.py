@@ -33,7 +33,7 @@ _TELLING = re.compile(  # columns that tell who somebody is; `Title (123)` is an
     r"(id|name|mail|login|user|student|participant|number|alias|canvas|moodle|gradescope|github)(?!.*\(\d+\)$)",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"\D*\s(\d+)")  # Moodle: Participant 17
+_PARTICIPANT = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)?\s?(\d+)")
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,15 @@ def read_roster(path: Path | None) -> Roster:
             raise CollectError(f"{sheet.name} has the id {identity} twice.")
         spelled = " ".join(sheet.cell(row, part) for part in parts).strip()
         aliases = (*(sheet.cell(row, number) for number in telling), spelled)
+        aliases += (participant(sheet.cell(row, sheet.column("identifier"))),)
         people[identity] = Person(identity, sheet.cell(row, name) or spelled, tuple(filter(None, aliases)))
     return Roster(people.values())
+
+
+def participant(identifier: str) -> str:
+    """The number in Moodle's `Participant 17`, in whatever language; empty when this is none."""
+    match = _PARTICIPANT.fullmatch(identifier)
+    return match[1] if match else ""
 
 
 def folder_name(identity: str) -> str:
@@ -126,14 +133,11 @@ def graded_name(identity: str) -> str:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """How the same text may be written elsewhere: other capitals, last name first, letters alone, a number alone."""
+    """How the same text may be written elsewhere: other capitals, last name first, letters alone."""
     plain = " ".join(unicodedata.normalize("NFC", text).casefold().split())
     if not plain:
         return
     yield plain
-    numbered = _NUMBERED.fullmatch(plain)
-    if numbered:
-        yield numbered[1]
     if "@" in plain or not any(map(str.isalpha, plain)):
         return
     last, comma, first = plain.partition(",")

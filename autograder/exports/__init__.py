@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 
 from autograder.collecting.people import Roster, graded_name
 from autograder.collecting.record import Collected, read_collected
+from autograder.feedback.gradebook import latest_grades
 from autograder.journal import FILE_NAME, read_journal
+from autograder.lateness import counting, finals
 from autograder.records import Grade, Refused
+from autograder.submission_times import read_times
 
 if TYPE_CHECKING:
     from autograder.course import Assignment, Course
@@ -30,6 +33,7 @@ EXPORTERS = {
     "nbgrader": "autograder.exports.nbgrader",
 }
 WITHOUT_GRADES = ("gradescope",)
+WITH_THE_LAST_TEXT = ("nbgrader",)
 SUBMITTED = Path("submitted")
 
 
@@ -104,13 +108,21 @@ class Counted:
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
-def read_grades(path: Path, course: Course) -> Counted:
-    """What a journal, or the folder that it is in, holds; raises ExportError when there is none."""
+def read_grades(path: Path, course: Course, tool: str) -> Counted:
+    """What a journal, or the folder that it is in, holds for a tool; raises ExportError when there is none.
+
+    The course says which attempt counts, and how much when it came late; nbgrader has a policy of its own.
+    """
     journal = path / FILE_NAME if path.is_dir() else path
     if not journal.is_file():
         raise ExportError(f"There is no journal {journal}. `autograder grade` writes one.")
-    latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
-    return Counted(tuple(latest.values()))
+    grades = list(read_journal(journal))
+    if tool in WITH_THE_LAST_TEXT:
+        return Counted(tuple({(grade.student, grade.assignment): grade for grade in grades}.values()))
+    times = read_times(journal.parent)
+    grades = latest_grades(counting(course, grades, times))
+    scores = {place: final.score for place, final in finals(course, grades, times).items()}
+    return Counted(tuple(grades), scores)
 
 
 def export(tool: str, request: Request) -> Exported:

@@ -1,6 +1,7 @@
 """Canvas: the gradebook that "Export Entire Gradebook" gave, with the scores filled in, to be imported again.
 
-An assignment's column is called `Title (1234)`. The row of maxima begins with four spaces; `EX` and `N/A` stay.
+An assignment's column is called `Title (1234)`. Rows without an id, the one of the maxima among them, are nobody's;
+`EX` and `N/A` stay.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import re
 from autograder.collecting.sheet import Sheet
 from autograder.course import Assignment
 from autograder.exports import Exported, ExportError, Request
-from autograder.exports.filling import Filling, open_sheet
+from autograder.exports.filling import Filling, is_number, open_sheet
 from autograder.submissions.names import shown
 
 ID_COLUMNS = ("ID", "SIS Login ID", "SIS User ID", "Integration ID")
 NAME_COLUMNS = ("Student", "LastName,FirstName")
 KEPT = ("EX", "N/A")
-POINTS = "    "
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
 
@@ -28,13 +28,12 @@ def export(request: Request) -> Exported:
     if who is None or not ids:
         raise ExportError(f"{sheet.name} is no gradebook of Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
-    points = next((r for r in range(len(sheet.rows)) if sheet.rows[r][0].startswith(POINTS)), None)
-    students = [row for row in students if row != points]
     filling = Filling(request, sheet, students, [*ids, who], KEPT)
     for assignment in _wanted(request):
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:
-            most = sheet.cell(points, column) if points is not None else ""
+            above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
+            most = next((cell for cell in above if is_number(cell)), "")
             filling.fill(request.grades_of(assignment), column, most)
     return filling.finish(who)
 

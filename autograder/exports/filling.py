@@ -38,6 +38,10 @@ class Filling:
         for row in self.rows:
             self._students.add(row, [self.sheet.cell(row, column) for column in self.keys])
 
+    def also(self, row: int, *keys: str) -> None:
+        """Further texts that tell whose a row is."""
+        self._students.add(row, keys)
+
     def row(self, grade: Grade) -> int | None:
         """The row of the student, if exactly one fits."""
         return self._students.find(self.request.keys(grade.student))
@@ -99,6 +103,11 @@ class Filling:
             more = f" and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
             parts.append(f"Nothing was filled in for {'; '.join(names)}{more}.")
         return Exported(" ".join(parts), self.problems)
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell is a number, with a point or a comma."""
+    return _read_number(text) is not None
 
 
 def open_sheet(request: Request, where: str) -> Sheet:

@@ -6,6 +6,7 @@ why the sheet that was downloaded is filled, and why its dates stay.
 
 from __future__ import annotations
 
+from autograder.collecting.people import participant
 from autograder.collecting.sheet import Sheet
 from autograder.exports import Exported, ExportError, Request
 from autograder.exports.filling import Filling, open_sheet
@@ -38,6 +39,8 @@ def export(request: Request) -> Exported:
     others = [sheet.column(name) for name in OTHER_KEYS]
     keys = [n for n in (identifier, *others, who) if n is not None]
     filling = Filling(request, sheet, range(len(sheet.rows)), keys)
+    for row in filling.rows:
+        filling.also(row, participant(sheet.cell(row, identifier)))
     grades = _changeable(request.grades_of(assignments[0]), filling, sheet)
     most = next((sheet.cell(r, sheet.column(*MOST_COLUMNS)) for r in range(len(sheet.rows))), "")
     filling.fill(grades, column, most)

@@ -1,0 +1,587 @@
+"""Grades for other tools: golden files made from each tool's documented format, and the way back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib import import_module
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.authoring.build import build
+from autograder.cli import app
+from autograder.collecting.people import read_roster
+from autograder.collecting.record import Collected, CollectError, write_collected
+from autograder.collecting.sheet import Sheet
+from autograder.course import Course, load_course
+from autograder.exports import EXPORTERS, Exported, ExportError, Request, export
+from autograder.exports.classroom50 import scale
+from autograder.exports.gradescope_run import results
+from autograder.records import Grade, TestResult
+from tests.autograder.tiny_course import FILES, write_tiny_course
+
+GOLDENS = Path(__file__).parent / "goldens" / "exports"
+NAME = "01_adding"
+RUNNER = {
+    "CLASSROOM": "cs-principles",
+    "ASSIGNMENT": "adding",
+    "ASSIGNMENT_TYPE": "individual",
+    "OWNER": "ada",
+    "SUBMISSION_TAG": "submit/2026-03-20T22-58-00Z-a1b2c3d",
+    "COMMIT_URL": "https://example.org/ada/adding/commit/a1b2c3d",
+    "RELEASE_URL": "https://example.org/ada/adding/releases/tag/submit",
+    "REVIEW_URL": "https://example.org/ada/adding/compare/0000000...a1b2c3d",
+}
+
+
+def outcome_of(
+    name: str, part: str, outcome: str, score: float, most: float, message: str | None = None
+) -> TestResult:
+    title = f"{name.replace('_', ' ').capitalize()}."
+    return TestResult(name, part, title, outcome, score, most, message)  # type: ignore[arg-type]
+
+
+def ada() -> Grade:
+    tests = (
+        outcome_of("adds_small_numbers", "add", "passed", 1.5, 1.5),
+        outcome_of(
+            "adds_any_numbers",
+            "add",
+            "failed",
+            0,
+            2.5,
+            'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m',
+        ),
+        outcome_of("remembers", "total", "passed", 6, 6),
+    )
+    return Grade("1001", NAME, "graded", 7.5, 10, tests, seed=7, isolation="namespaces", seconds=0.25)
+
+
+def grace() -> Grade:
+    tests = (
+        outcome_of("adds_small_numbers", "add", "passed", 1.5, 1.5),
+        outcome_of("adds_any_numbers", "add", "passed", 2.5, 2.5),
+        outcome_of("remembers", "total", "passed", 6, 6),
+    )
+    return Grade("1002", NAME, "graded", 10, 10, tests, seed=7, isolation="namespaces", seconds=0.5)
+
+
+def alan() -> Grade:
+    tests = (
+        outcome_of("adds_small_numbers", "add", "timeout", 0, 1.5, "It was still running after 2 seconds."),
+        outcome_of("adds_any_numbers", "add", "skipped", 0, 2.5, "This waits until another one passes."),
+        outcome_of("remembers", "total", "crashed", 2, 6, "The process ended."),
+    )
+    return Grade("1003", NAME, "graded", 2, 10, tests, seed=7, isolation="namespaces", seconds=2.0)
+
+
+def eve() -> Grade:
+    return Grade(
+        "1004", NAME, "refused", 0, 10, problem="adding.py is not UTF-8 text (byte 3); save it as UTF-8."
+    )
+
+
+CLASS = (ada(), grace(), alan(), eve())
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return load_course(write_tiny_course(tmp_path / "course"))
+
+
+@pytest.fixture
+def submitted(tmp_path: Path) -> Path:
+    """A folder that was collected: the names of three students are known, and when one came."""
+    folder = tmp_path / "submitted"
+    folder.mkdir()
+    known = [
+        Collected("1001", NAME, "Ada Lovelace", submitted_at="2026-03-20T23:58:00+01:00"),
+        Collected("1002", NAME, "Grace Hopper"),
+        Collected("1004", NAME, "=cmd|' /C calc'!A0"),
+    ]
+    write_collected(folder, known)
+    return folder
+
+
+@pytest.fixture
+def ask(course: Course, submitted: Path, tmp_path: Path):
+    """Exports the class, into a copy of the golden file that the sheet shall be `like`."""
+
+    def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **wishes: object) -> Exported:
+        if like:
+            wishes["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
+        return export(tool, Request(course, grades, submitted, **wishes))  # type: ignore[arg-type]
+
+    return exported
+
+
+def golden(name: str) -> bytes:
+    return (GOLDENS / name).read_bytes()
+
+
+# ------------------------------------------------------------------ Canvas
+
+
+def test_canvas_gradebook_is_filled_and_nothing_else_changes(ask, tmp_path):
+    exported = ask("canvas", "canvas-downloaded.csv")
+    assert (tmp_path / "canvas-downloaded-filled.csv").read_bytes() == golden("canvas-filled.csv")
+    assert (tmp_path / "canvas-downloaded.csv").read_bytes() == golden("canvas-downloaded.csv")
+    assert exported.problems == [f"1003, {NAME}: EX stands there and stays."]
+    assert exported.summary == (
+        f"3 scores are in {tmp_path / 'canvas-downloaded-filled.csv'}. 1 of them took the place of another. "
+        "Nothing was filled in for Student, Test."
+    )
+
+
+def test_canvas_filled_sheet_reads_back_as_the_grades(ask, tmp_path):
+    ask("canvas", "canvas-downloaded.csv")
+    with (tmp_path / "canvas-downloaded-filled.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    scores = {row["ID"]: row["Adding (88123)"] for row in rows if row["ID"]}
+    assert scores == {"1001": "7.5", "1002": "10", "1003": "EX", "1004": "0", "1099": ""}
+
+
+def test_a_filled_sheet_can_be_filled_again_and_stays_the_same(ask, tmp_path):
+    exported = ask("canvas", "canvas-filled.csv", grades=(ada(), grace(), eve()))
+    assert not exported.problems
+    assert (tmp_path / "canvas-filled-filled.csv").read_bytes() == golden("canvas-filled.csv")
+
+
+def test_canvas_names_whoever_is_not_in_the_gradebook(ask):
+    stranger = Grade("9999", NAME, "graded", 3, 10)
+    exported = ask("canvas", "canvas-downloaded.csv", grades=(stranger,))
+    assert exported.problems == [f"9999, {NAME}: not found in canvas-downloaded.csv."]
+
+
+def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student,name,canvas\nhopperg,Grace Hopper,1002\n", "utf-8")
+    by_login = Grade("ada@example.org", NAME, "graded", 5, 10)
+    by_roster = Grade("hopperg", NAME, "graded", 6, 10)
+    exported = ask(
+        "canvas", "canvas-downloaded.csv", grades=(by_login, by_roster), roster=read_roster(roster)
+    )
+    assert not exported.problems
+    filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
+    assert "ada@example.org,Section 1,5,4.00" in filled
+    assert "grace@example.org,Section 1,6,5.00" in filled
+
+
+def test_canvas_two_students_in_one_row_are_told(ask):
+    twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
+    (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
+    assert problem == f"{NAME}: ada@example.org and 1001 are the same row of canvas-downloaded.csv."
+
+
+def test_canvas_scales_to_the_maximum_of_the_gradebook_and_says_so(ask, tmp_path):
+    exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(),), assignment=NAME, column="Essay")
+    assert "Essay (88124) is out of 5 there: scores out of 10 are scaled." in exported.summary
+    assert "Section 1,,3.75,," in (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
+
+
+def test_what_counts_is_what_the_policy_says(ask, tmp_path):
+    ask("canvas", "canvas-downloaded.csv", grades=(ada(),), scores={("1001", NAME): 6.25})
+    assert "ada@example.org,Section 1,6.25,4.00" in (tmp_path / "canvas-downloaded-filled.csv").read_text(
+        "utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    "title, found",
+    [
+        ("1 Adding (5)", True),
+        ("01_adding (5)", True),
+        ("ADDING (5)", True),
+        ("Adding", False),
+        ("Add (5)", False),
+    ],
+)
+def test_canvas_column_is_the_assignment_by_any_of_its_names(ask, tmp_path, title, found):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text(f"Student,ID,{title}\nAda,1001,\n", "utf-8")
+    exported = ask("canvas", grades=(ada(),), sheet=sheet)
+    assert bool(exported.problems) != found
+    assert ("1001,7.5" in (tmp_path / "book-filled.csv").read_text("utf-8")) == found
+
+
+def test_the_file_that_is_there_is_never_overwritten(ask, tmp_path):
+    (tmp_path / "canvas-downloaded-filled.csv").write_text("by hand", "utf-8")
+    ask("canvas", "canvas-downloaded.csv")
+    assert (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8") == "by hand"
+    assert (tmp_path / "canvas-downloaded-filled-2.csv").read_bytes() == golden("canvas-filled.csv")
+    with pytest.raises(ExportError, match="is there already"):
+        ask("canvas", "canvas-downloaded.csv", output=tmp_path / "canvas-downloaded.csv")
+
+
+# ------------------------------------------------------------------ Moodle
+
+
+def test_moodle_worksheet_is_filled_and_nothing_else_changes(ask, tmp_path):
+    exported = ask("moodle", "moodle-downloaded.csv")
+    assert (tmp_path / "moodle-downloaded-filled.csv").read_bytes() == golden("moodle-filled.csv")
+    assert exported.problems == [
+        "1003: Moodle says that this grade cannot be changed.",
+        f"1004, {NAME}: not found in moodle-downloaded.csv.",
+    ]
+    assert exported.summary.endswith("Nothing was filled in for Alan Turing; Barbara Liskov.")
+
+
+def test_moodle_in_german_with_commas_and_another_maximum(ask, tmp_path):
+    third = Grade("1002", NAME, "graded", 10 / 3, 10)
+    exported = ask("moodle", "moodle-german-downloaded.csv", grades=(ada(), third))
+    assert (tmp_path / "moodle-german-downloaded-filled.csv").read_bytes() == golden(
+        "moodle-german-filled.csv"
+    )
+    assert "Bewertung is out of 100 there: scores out of 10 are scaled." in exported.summary
+
+
+def test_moodle_wants_one_assignment(ask):
+    with pytest.raises(ExportError, match="--assignment"):
+        ask("moodle", "moodle-downloaded.csv", grades=())
+
+
+@pytest.mark.parametrize("tool", ["canvas", "moodle"])
+def test_another_table_is_refused_in_a_sentence(ask, tmp_path, tool):
+    sheet = tmp_path / "other.csv"
+    sheet.write_text("apples,pears\n1,2\n", "utf-8")
+    with pytest.raises(ExportError, match="other.csv is no"):
+        ask(tool, sheet=sheet)
+    with pytest.raises(ExportError, match="Say with --sheet"):
+        ask(tool)
+
+
+@pytest.mark.parametrize("data", [b"PK\x03\x04", b"\0\0\0", b"", b'a,"b\n1,2', b"\xff\xfe\0", b"\n\n"])
+def test_what_is_no_table_is_refused_in_a_sentence(ask, tmp_path, data):
+    sheet = tmp_path / "broken.csv"
+    sheet.write_bytes(data)
+    with pytest.raises(CollectError, match=r"broken\.csv.*\."):
+        ask("canvas", sheet=sheet)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_sheet_keeps_every_byte_that_is_not_filled(encoding, end):
+    text = end.join(['Näme;"ID";Grade', '"Lovelace; ""Ada""";1;""', "", "Émilie ;2;", "short"])
+    sheet = Sheet(text.encode(encoding), "sheet.csv")
+    assert sheet.data == text.encode(encoding)
+    assert sheet.rows == [['Lovelace; "Ada"', "1", ""], ["Émilie ", "2", ""], ["short"]]
+    sheet.fill(0, 2, "7;5")
+    sheet.fill(1, 2, "8")
+    assert sheet.data == text.replace(';""' + end, ';"7;5"' + end).replace(" ;2;", " ;2;8").encode(encoding)
+
+
+# ------------------------------------------------------------------ CSV
+
+
+def test_csv_has_a_row_a_student_and_no_formulas(ask, tmp_path):
+    exported = ask("csv", output=tmp_path / "scores.csv")
+    assert (tmp_path / "scores.csv").read_bytes() == golden("scores.csv")
+    assert exported.summary == f"4 students are in {tmp_path / 'scores.csv'}."
+
+
+# ------------------------------------------------------------------ JUnit
+
+ATTRIBUTES = {
+    "testsuites": {"name", "time", "tests", "failures", "disabled", "errors"},
+    "testsuite": {
+        *("name", "tests", "failures", "errors", "time", "disabled", "skipped"),
+        *("timestamp", "hostname", "id", "package"),
+    },
+    "testcase": {"name", "assertions", "time", "classname", "status"},
+    "properties": set(),
+    "property": {"name", "value"},
+    "failure": {"type", "message"},
+    "error": {"type", "message"},
+    "skipped": set(),
+}
+REQUIRED = {"testsuite": {"name", "tests"}, "testcase": {"name"}, "property": {"name", "value"}}
+CHILDREN = {
+    "testsuites": r"(testsuite )*",
+    "testsuite": r"(properties )?(testcase )*(system-out )?(system-err )?",
+    "testcase": r"(skipped )?(error )*(failure )*(system-out )*(system-err )*",
+    "properties": r"(property )+",
+}
+
+
+def violations(element: ElementTree.Element) -> list[str]:
+    """Where an element breaks the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
+    tag, names = element.tag, set(element.attrib)
+    found = [f"{tag}: {name} is unknown" for name in names - ATTRIBUTES[tag]]
+    found += [f"{tag}: {name} is missing" for name in REQUIRED.get(tag, set()) - names]
+    if not re.fullmatch(CHILDREN.get(tag, ""), "".join(f"{child.tag} " for child in element)):
+        found.append(f"{tag}: its children are {[child.tag for child in element]}")
+    return found + [problem for child in element for problem in violations(child)]
+
+
+def test_junit_is_the_golden_file_and_keeps_the_schema(ask, tmp_path):
+    ask("junit", output=tmp_path / "junit.xml")
+    assert (tmp_path / "junit.xml").read_bytes() == golden("junit.xml")
+    assert violations(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
+
+
+def test_the_schema_would_find_a_mistake():
+    wrong = ElementTree.fromstring(
+        "<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>"
+    )
+    assert len(violations(wrong)) == 6
+
+
+def test_junit_reads_back_as_the_results(ask, tmp_path):
+    ask("junit", output=tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    counts = [int(root.get(name, "")) for name in ("tests", "failures", "errors")]
+    assert counts == [10, 1, 3]
+    kinds = {"failure": "failed", "skipped": "skipped"}
+    for suite, grade in zip(root, CLASS):
+        told = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
+        assert (told["student"], float(told["score"] or "")) == (grade.student, grade.score)
+        for case, result in zip(suite.iter("testcase"), grade.tests):
+            outcome = next((kinds.get(child.tag, child.get("type")) for child in case), "passed")
+            assert (case.get("name"), outcome) == (result.name, result.outcome)
+
+
+# ------------------------------------------------------------------ Classroom 50
+
+
+def test_classroom50_result_is_the_golden_file(ask, tmp_path, monkeypatch):
+    for name, value in RUNNER.items():
+        monkeypatch.setenv(name, value)
+    ask("classroom50", grades=(ada(),), output=tmp_path / "result.json")
+    record = json.loads((tmp_path / "result.json").read_text("utf-8"))
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", record["graded_at"])
+    record["graded_at"] = "2026-03-21T08:00:00Z"
+    assert record == json.loads(golden("classroom50.json"))
+
+
+def test_classroom50_has_whole_points_in_the_right_proportion(ask, tmp_path, monkeypatch):
+    monkeypatch.setenv("SUBMISSION_TAG", "submit/x")
+    for grade in CLASS:
+        ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
+        record = json.loads((tmp_path / "result.json").read_text("utf-8"))
+        points = [
+            record["score"],
+            record["max-score"],
+            *(t[k] for t in record["tests"] for k in ("score", "max-score")),
+        ]
+        assert all(type(value) is int for value in points)
+        assert record["score"] == sum(t["score"] for t in record["tests"])
+        assert record["score"] / record["max-score"] == grade.score / grade.max_score
+
+
+def test_classroom50_of_a_class_is_a_file_for_each(ask, tmp_path):
+    exported = ask("classroom50", output=tmp_path / "out")
+    files = sorted(str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json"))
+    assert files == [f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")]
+    assert "not known" in exported.summary
+
+
+@pytest.mark.parametrize(
+    "points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)]
+)
+def test_scale_makes_points_whole(points, times):
+    assert scale(points) == times
+
+
+# ------------------------------------------------------------------ Gradescope
+
+
+def test_gradescope_results_are_the_golden_file(course):
+    record = results(course, course.assignment(NAME), ada(), {"adds_any_numbers"}, "after_published")
+    assert record == json.loads(golden("gradescope-results.json"))
+
+
+def test_gradescope_says_nothing_of_tests_that_are_not_shown(course):
+    """The text above the tests is the same whether hidden tests pass or not."""
+    assignment, hidden = course.assignment(NAME), {"adds_any_numbers"}
+    worse, better = (results(course, assignment, grade, hidden, "hidden") for grade in (ada(), grace()))
+    assert worse["output"] == better["output"]
+    shown = results(course, assignment, ada(), hidden, "visible")
+    assert {test["visibility"] for test in shown["tests"]} == {"visible"}
+    assert shown["output"] != worse["output"]
+
+
+def test_gradescope_refused_submission_has_no_points_and_a_reason(course):
+    record = results(course, course.assignment(NAME), eve(), (), "hidden")
+    assert (record["score"], record["tests"]) == (0, [])
+    assert "not UTF-8" in record["output"]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory) -> Path:
+    """The zip for Gradescope; the course that it was made from is gone."""
+    folder = tmp_path_factory.mktemp("gradescope")
+    course = load_course(write_tiny_course(folder / "course"))
+    build(course)
+    export("gradescope", Request(course, (), assignment=NAME, output=folder / "autograder.zip"))
+    shutil.rmtree(course.root)
+    return folder / "autograder.zip"
+
+
+@pytest.fixture
+def gradescope(archive: Path, tmp_path: Path):
+    """Gradescope's machine in small: the zip laid out under a root, and `run_autograder` started there."""
+    root = tmp_path / "autograder"
+    (root / "submission").mkdir(parents=True)
+    (root / "results").mkdir()
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(root / "source")
+        (root / "run_autograder").write_bytes(packed.read("run_autograder"))
+    (root / "run_autograder").chmod(0o755)
+
+    def run(**files: str) -> subprocess.CompletedProcess[str]:
+        for name, text in files.items():
+            (root / "submission" / f"{name}.py").write_text(text, "utf-8")
+        variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.run(
+            [root / "run_autograder"],
+            cwd=root,
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
+        )
+
+    run.root = root  # type: ignore[attr-defined]
+    return run
+
+
+def read_results(root: Path) -> dict:
+    return json.loads((root / "results" / "results.json").read_text("utf-8"))
+
+
+def test_gradescope_zip_has_its_programs_at_the_root(archive):
+    with zipfile.ZipFile(archive) as packed:
+        names = packed.namelist()
+        modes = {name: packed.getinfo(name).external_attr >> 16 & 0o777 for name in names}
+        programs = {name: packed.read(name) for name in ("setup.sh", "run_autograder")}
+    assert {name for name, mode in modes.items() if mode == 0o755} == {"setup.sh", "run_autograder"}
+    assert all(text.startswith(b"#!") and b"\r" not in text for text in programs.values())
+    assert "kit/autograder/grading.py" in names
+    assert not [name for name in names if "__pycache__" in name or "alternatives" in name]
+    for name in ("setup.sh", "run_autograder"):
+        assert subprocess.run(["bash", "-n"], input=programs[name], check=False).returncode == 0
+
+
+def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
+    done = gradescope(adding=FILES[f"solutions/{NAME}/adding.py"])
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    right = read_results(gradescope.root)
+    assert right["score"] == sum(test["score"] for test in right["tests"]) == 10
+    assert {test["visibility"] for test in right["tests"]} == {"visible", "after_published"}
+
+    wrong = FILES[f"solutions/{NAME}/adding.py"].replace("a + b", "a - b")
+    assert gradescope(adding=wrong).returncode == 0
+    failed = [test for test in read_results(gradescope.root)["tests"] if test["status"] == "failed"]
+    assert failed and read_results(gradescope.root)["score"] == 10 - sum(test["max_score"] for test in failed)
+    assert any("Do two heaps become smaller" in test["output"] for test in failed)
+
+
+def test_gradescope_forged_results_do_not_count(gradescope):
+    forged = '{"score": 10, "tests": []}'
+    cheat = f"open({str(gradescope.root / 'results' / 'results.json')!r}, 'w').write({forged!r})\n"
+    assert gradescope(adding=cheat).returncode == 0
+    assert read_results(gradescope.root)["score"] == 0
+
+
+def test_gradescope_refuses_what_cannot_be_used(gradescope):
+    assert gradescope(one="x = 1", two="x = 2").returncode == 0
+    record = read_results(gradescope.root)
+    assert record["score"] == 0 and "one.py and two.py are all there" in record["output"]
+
+
+def test_gradescope_without_a_course_has_no_results(gradescope):
+    (gradescope.root / "source" / "course" / "course.yml").unlink()
+    done = gradescope(adding="")
+    assert (
+        done.returncode == 3 and "course.yml" in done.stdout and "Traceback" not in done.stdout + done.stderr
+    )
+    assert not (gradescope.root / "results" / "results.json").exists()
+
+
+def test_gradescope_needs_an_assignment_that_was_built(course, tmp_path):
+    with pytest.raises(ExportError, match="--assignment"):
+        export("gradescope", Request(course, ()))
+    with pytest.raises(ExportError, match="autograder build"):
+        export("gradescope", Request(course, (), assignment=NAME, output=tmp_path / "x.zip"))
+    with pytest.raises(ExportError, match="--hidden is one of"):
+        export("gradescope", Request(course, (), assignment=NAME, hidden="never"))
+
+
+# ------------------------------------------------------------------ the command
+
+
+@pytest.fixture
+def command(course: Course, tmp_path: Path, monkeypatch):
+    grades = tmp_path / "grades"
+    grades.mkdir()
+    (grades / "grades.jsonl").write_text("".join(f"{grade.to_json()}\n" for grade in CLASS), "utf-8")
+    monkeypatch.chdir(course.root)
+
+    def run(*words: str):
+        return CliRunner().invoke(app, ["export", *words])
+
+    return run
+
+
+def test_command_fills_a_sheet_and_says_what_is_missing(command, tmp_path):
+    sheet = shutil.copy(GOLDENS / "canvas-downloaded.csv", tmp_path)
+    done = command(str(tmp_path / "grades"), "--to", "canvas", "--sheet", str(sheet))
+    assert done.exit_code == 1
+    assert done.stdout.startswith("3 scores are in")
+    assert "EX stands there and stays" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["grades", "--to", "spreadsheet"],
+        ["nowhere", "--to", "csv"],
+        ["--to", "gradescope"],
+        ["--to", "gradescope", "--assignment", "99_none"],
+        ["../grades", "--to", "canvas", "--sheet", "nothing.csv"],
+        ["../grades", "--to", "canvas", "--sheet", "."],
+        ["../grades", "--to", "csv", "--roster", "course.yml"],
+        ["../grades", "--to", "csv", "--output", "course.yml/scores.csv"],
+    ],
+)
+def test_command_answers_wrong_arguments_in_a_sentence(command, words):
+    done = command(*words)
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") <= 2 and done.stderr.strip().endswith((".", "`."))
+
+
+def test_late_work_counts_what_the_course_says(course, tmp_path, monkeypatch):
+    """Graded two days late at 10 % a day: the sheet has what counts, the journal what was reached."""
+    text = (course.root / "course.yml").read_text("utf-8")
+    due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
+    policy = "late: {percent_a_day: 10, most_percent: 50}\n"
+    (course.root / "course.yml").write_text(policy + text.replace("    minutes: 10\n", due), "utf-8")
+    grades = tmp_path / "grades"
+    grades.mkdir()
+    (grades / "grades.jsonl").write_text(ada().to_json() + "\n", "utf-8")
+    entry = {
+        "student": "1001",
+        "assignment": NAME,
+        "submission_sha256": "",
+        "at": "2026-03-20T23:00:00+00:00",
+    }
+    (grades / "times.json").write_text(json.dumps({"schema": 1, "times": [entry]}), "utf-8")
+    monkeypatch.chdir(course.root)
+    done = CliRunner().invoke(
+        app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")]
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
+
+
+def test_every_exporter_has_its_one_function():
+    assert all(callable(import_module(module).export) for module in EXPORTERS.values())
