@@ -1,5 +1,6 @@
 ## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, one that is made up
-## make test                        installs what is needed and passes the tests
+## make test                        installs what is needed and passes the tests, but for those of
+## make test-nbgrader               nbgrader, JupyterLab, PostgreSQL and a browser, which it installs, too
 ## make build                       makes assignments/ from solutions/
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make clean                       takes away what was made here, but never grades/
@@ -13,7 +14,10 @@ AUTOGRADER := .venv/bin/autograder
 EXAMPLE := examples/class
 FLAGS = $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(JOBS),--jobs $(JOBS))
 
-.PHONY: help grade test audit build clean
+# What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
+APART := tests/autograder/nbgrader tests/autograder/browser
+
+.PHONY: help grade test test-nbgrader audit build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -38,7 +42,10 @@ test: .venv/.ready-test
 	$(AUTOGRADER) build --check
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	.venv/bin/python -m pytest
+	.venv/bin/python -m pytest $(APART:%=--ignore=%)
+
+test-nbgrader: .venv/.ready-nbgrader
+	.venv/bin/python -m pytest -rs $(wildcard $(APART))
 
 audit: .venv/.ready-test
 	$(AUTOGRADER) audit --output audit.json $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
@@ -48,6 +55,7 @@ build: .venv/.ready-grade
 
 .venv/.ready-grade: EXTRAS = report
 .venv/.ready-test: EXTRAS = report,dev
+.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,browser
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup "$(EXTRAS)"
 	@touch $@
