@@ -15,7 +15,7 @@ import json
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ MAX_DATA = 64 << 20
 MAX_VALUES = 50_000
 MAX_DEPTH = 40
 MAX_TEXT = 64 << 10
-SHORT_TEXT = 1 << 10  # shorter ones in ASCII, which is nearly all of them, need no looking after
+SHORT_TEXT = 1 << 10  # such ones in ASCII, nearly all there are, need no looking after
 LONG_TEXT = 16 << 10  # longer texts travel beside the header, as bytes
 PIECE = 1 << 20  # room is made for at most this much, and then for as much again as has really come
 
@@ -38,8 +38,10 @@ _TORCH_DTYPES = {
         torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool,
     )
 }  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items()}
 _NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_AS_IT_IS = frozenset((type(None), bool, float))
 _LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
@@ -167,9 +169,15 @@ def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytearr
     return buffer
 
 
+def _memory(tensor: torch.Tensor) -> Any:
+    """A tensor's numbers in order, as NumPy or, where it has no such type, as bytes."""
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    if plain.dtype is torch.bfloat16:
+        plain = plain.reshape(-1).view(torch.uint8)
+    return plain.numpy()
+
+
 def _clean(text: str) -> str:
-    if text.isascii():
-        return text
     return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break JSON and terminals
 
 
@@ -181,16 +189,11 @@ class _Encoder:
         self.max_text, self.short_text = max_text, min(max_text, SHORT_TEXT)
         self.chunks: list[Any] = []
         self.size = 0
-        self.values = 0
+        self.values = 1
 
     def encode(self, value: Any, depth: int) -> Any:
-        self.values += 1
-        if depth > MAX_DEPTH:
-            raise WireError("it is nested too deeply")
-        if self.values > MAX_VALUES:
-            raise WireError("it holds too many values")
         kind = type(value)
-        if value is None or kind is bool or kind is float:
+        if kind in _AS_IT_IS:
             return value
         if kind is int:
             return value if -(2**63) <= value < 2**63 else {"!opaque": "number beyond 64 bits"}
@@ -199,13 +202,28 @@ class _Encoder:
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if kind is list:
-            return [self.encode(item, depth + 1) for item in value]
+            return self._items(value, depth + 1)
         if isinstance(value, tuple):
-            return {"!tuple": [self.encode(item, depth + 1) for item in value]}
+            return {"!tuple": self._items(value, depth + 1)}
         if isinstance(value, dict):
-            pairs = [[self.encode(k, depth + 1), self.encode(v, depth + 1)] for k, v in value.items()]
-            return {"!dict": pairs}
+            flat = self._items([each for pair in value.items() for each in pair], depth + 1)
+            return {"!dict": list(zip(flat[::2], flat[1::2], strict=True))}
         return self._other(value, depth)
+
+    def _items(self, items: Collection[Any], depth: int) -> list[Any]:
+        """What a container holds. Most of it is plain, and goes without a call each."""
+        self.values += len(items)
+        if self.values > MAX_VALUES:
+            raise WireError("it holds too many values")
+        if items and depth > MAX_DEPTH:
+            raise WireError("it is nested too deeply")
+        short = self.short_text
+        return [
+            item
+            if (kind := type(item)) in _AS_IT_IS or (kind is str and len(item) <= short and item.isascii())
+            else self.encode(item, depth)
+            for item in items
+        ]
 
     def _other(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
@@ -213,9 +231,9 @@ class _Encoder:
         if isinstance(value, np.ndarray):
             return self._array(value)
         if type(value) is bytes:
-            return {"!bytes": self._append(value)}
-        if isinstance(value, torch.dtype) and value in _TORCH_DTYPES.values():
-            return {"!dtype": str(value).removeprefix("torch.")}
+            return {"!bytes": self._append(value, len(value))}
+        if isinstance(value, torch.dtype) and value in _NAMES:
+            return {"!dtype": _NAMES[value]}
         if isinstance(value, torch.Generator) and value.device.type == "cpu":
             return {"!generator": self._tensor(value.get_state())["!tensor"]}
         if isinstance(value, Opaque):
@@ -224,21 +242,19 @@ class _Encoder:
         if not isinstance(value, (Handle, CallableHandle)):
             handle = self.register(value) if self.register else None
         if isinstance(handle, Handle):
-            return {"!handle": [handle.number, self.encode(handle.description, depth + 1)]}
+            return {"!handle": [handle.number, *self._items([handle.description], depth + 1)]}
         if isinstance(handle, CallableHandle):
-            return {"!callable": [handle.number, self.encode(handle.description, depth + 1)]}
+            return {"!callable": [handle.number, *self._items([handle.description], depth + 1)]}
         return {"!opaque": _clean(str(type(value).__name__))[:80]}
 
     def _text(self, text: str) -> Any:
-        if len(text) <= self.short_text and text.isascii():
-            return text
         raw = text.encode("utf-8", "replace")
         if len(raw) > self.max_text:
             raise WireError("a text is too long")
-        return raw.decode() if len(raw) <= LONG_TEXT else {"!text": self._append(raw)}
+        return raw.decode() if len(raw) <= LONG_TEXT else {"!text": self._append(raw, len(raw))}
 
-    def _append(self, chunk: Any) -> int:
-        size = len(chunk)
+    def _append(self, chunk: Any, size: int) -> int:
+        """`chunk` is `size` bytes of anything that lays its memory open."""
         self.size += size
         if self.size > MAX_DATA:
             raise WireError(f"it is larger than {MAX_DATA >> 20} MB")
@@ -246,23 +262,23 @@ class _Encoder:
         return size
 
     def _tensor(self, tensor: torch.Tensor) -> Any:
-        name = str(tensor.dtype).removeprefix("torch.")
-        if name not in _TORCH_DTYPES or tensor.layout != torch.strided:
-            return {"!opaque": f"{name} tensor"}
+        name = _NAMES.get(tensor.dtype)
+        if name is None or tensor.layout != torch.strided:
+            return {"!opaque": f"{str(tensor.dtype).removeprefix('torch.')} tensor"}
         if tensor.is_meta:
             return {"!meta": [name, *tensor.shape]}
-        if tensor.numel() * tensor.element_size() > MAX_DATA:
+        size = tensor.numel() * tensor.element_size()
+        if size > MAX_DATA:
             raise WireError(f"a tensor of shape {tuple(tensor.shape)} is too large")
-        if tensor.numel():
-            plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-            self._append(plain.reshape(-1).view(torch.uint8).numpy())
+        if size:
+            self._append(_memory(tensor), size)
         return {"!tensor": [name, *tensor.shape]}
 
     def _array(self, array: np.ndarray) -> Any:
         if array.dtype.name not in _NUMPY_DTYPES:
             return {"!opaque": f"{array.dtype.name} array"}
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-        self._append(native.reshape(-1).view(np.uint8))
+        self._append(native, native.nbytes)
         return {"!array": [array.dtype.name, *array.shape]}
 
 
@@ -271,25 +287,35 @@ class _Decoder:
         self.data = data
         self.max_text = max_text
         self.position = 0
-        self.values = 0
+        self.values = 1
 
     def decode(self, value: Any, depth: int) -> Any:
-        self.values += 1
-        if self.values > MAX_VALUES or depth > MAX_DEPTH:
-            raise WireError("too many values, or nested too deeply")
         kind = type(value)
-        if value is None or kind is bool or kind is float:
+        if kind in _AS_IT_IS:
             return value
         if kind is int and -(2**63) <= value < 2**63:
             return value
         if kind is str and len(value) <= self.max_text:
             return _clean(value)
         if kind is list:
-            return [self.decode(item, depth + 1) for item in value]
+            return self._items(value, depth + 1)
         if kind is dict and len(value) == 1:
             ((tag, content),) = value.items()
             return self._tagged(tag, content, depth)
         raise WireError("a value is not of a known kind, or a text is too long")
+
+    def _items(self, items: list, depth: int) -> list[Any]:
+        """What a container holds, as `_Encoder._items`."""
+        self.values += len(items)
+        if self.values > MAX_VALUES or (items and depth > MAX_DEPTH):
+            raise WireError("too many values, or nested too deeply")
+        longest = self.max_text
+        return [
+            item
+            if (kind := type(item)) in _AS_IT_IS or (kind is str and len(item) <= longest and item.isascii())
+            else self.decode(item, depth)
+            for item in items
+        ]
 
     def _tagged(self, tag: str, content: Any, depth: int) -> Any:
         decode_one = _TAGS.get(tag)
@@ -298,17 +324,18 @@ class _Decoder:
         return decode_one(self, content, depth)
 
     def _tuple(self, content: Any, depth: int) -> tuple:
-        return tuple([self.decode(item, depth + 1) for item in _list(content)])
+        return tuple(self._items(_list(content), depth + 1))
 
     def _dict(self, content: Any, depth: int) -> dict:
-        pairs = [
-            (self.decode(key, depth + 1), self.decode(value, depth + 1))
-            for key, value in map(_list, _list(content))
-        ]
-        if not all(_is_plain(key) for key, _ in pairs):
+        flat: list[Any] = []
+        for pair in _list(content):
+            key, value = _list(pair)
+            flat += (key, value)
+        flat = self._items(flat, depth + 1)
+        if not all(map(_is_plain, flat[::2])):
             raise WireError("a key of a dict is not plain data")
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        found = dict(zip(flat[::2], flat[1::2], strict=True))
+        if 2 * len(found) != len(flat):
             raise WireError("a dict has a key twice")
         return found
 
@@ -367,11 +394,11 @@ class _Decoder:
 
     def _handle(self, content: Any, depth: int) -> Handle:
         number, description = _numbered(content)
-        return Handle(number, self.decode(description, depth + 1))
+        return Handle(number, *self._items([description], depth + 1))
 
     def _callable(self, content: Any, depth: int) -> CallableHandle:
         number, description = _numbered(content)
-        return CallableHandle(number, self.decode(description, depth + 1))
+        return CallableHandle(number, *self._items([description], depth + 1))
 
     def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
         name, *shape = _list(content)
@@ -391,9 +418,10 @@ def _size(shape: list[int], itemsize: int) -> int:
 
 def _is_plain(key: Any) -> bool:
     """Whether a key is data through and through: comparing it with another can neither fail nor surprise."""
-    if type(key) is tuple:
-        return all(map(_is_plain, key))
-    return key is None or type(key) in (str, int, float, bool)
+    kind = type(key)
+    if kind is str:
+        return True
+    return all(map(_is_plain, key)) if kind is tuple else kind is int or kind in _AS_IT_IS
 
 
 def _check_generator(state: torch.Tensor) -> None:
