@@ -429,6 +429,41 @@ def export(
 
 @app.command(rich_help_panel="Instructors")
 @kindly
+def similar(
+    path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
+    assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to look at.")],
+    most: Annotated[int, typer.Option(min=1, help="List at most so many pairs.")] = 20,
+    least: Annotated[float, typer.Option(min=0, max=100, help="List pairs from this likeness on.")] = 15,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a page with each pair side by side.")
+    ] = None,
+    course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
+) -> int:
+    """List submissions that are more alike than usual, for a person to look at; not a verdict."""
+    from autograder.console import console
+    from autograder.feedback.alike import write_alike
+    from autograder.similarity import similar as comparing
+    from autograder.submissions import SubmissionsError
+    from autograder.tables import show_similar
+
+    course = load_course(course_path)
+    chosen = course.assignment(assignment)
+    try:
+        found = comparing(course, chosen, path, most, least / 100)
+    except SubmissionsError as error:
+        raise UsageProblem(str(error)) from None
+    if output:
+        write_alike(output, chosen.title, found)
+    if as_json:
+        print(json.dumps([pair.as_record() for pair in found.pairs], ensure_ascii=False))
+    else:
+        show_similar(console, found)
+    return DONE
+
+
+@app.command(rich_help_panel="Instructors")
+@kindly
 def doctor(
     walls: Annotated[bool, typer.Option("--verify", help="Try every wall of every kind of sandbox.")] = False,
     as_json: JsonOption = False,

@@ -12,6 +12,7 @@ from rich.table import Table
 from autograder.comparing import Change, Comparison, TestChange
 from autograder.feedback.gradebook import number
 from autograder.records import Grade
+from autograder.similarity import Pair, Similar
 
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
@@ -95,3 +96,47 @@ def _reason(test: TestChange) -> str:
 
 def _points(score: float | None) -> str:
     return "–" if score is None else number(score)
+
+
+# ---------------------------------------------------------------------- submissions that are alike
+
+
+PASSAGES = 4  # of a pair, the longest; the page has them all
+SHOWN_WORDS = 5
+
+
+def show_similar(console: Console, found: Similar) -> None:
+    """The pairs, the lines that both have, and that this is no verdict."""
+    if found.pairs:
+        console.print(_pairs(found.pairs))
+    else:
+        console.print("No pair stands out.")
+    console.print(
+        f"{len(found.codes)} submissions compared, {len(found.empty)} with nothing of their own. "
+        "For a person to look at; not a verdict: short answers are alike by nature."
+    )
+
+
+def _pairs(pairs: Iterable[Pair]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("likeness", justify="right", no_wrap=True)
+    table.add_column("in common", justify="right", no_wrap=True)
+    table.add_column("students")
+    table.add_column("lines that both have", ratio=1)
+    for pair in pairs:
+        students = f"{escape(pair.one)}, {escape(pair.other)}"
+        table.add_row(f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair)))
+    return table
+
+
+def _shared(pair: Pair) -> Iterator[str]:
+    longest = sorted(pair.passages, key=lambda passage: -passage.length)[:PASSAGES]
+    yield ", ".join(f"{_span(p.one)} = {_span(p.other)}" for p in sorted(longest, key=lambda p: p.one))
+    if len(pair.passages) > PASSAGES:
+        yield f"[dim]and {len(pair.passages) - PASSAGES} shorter ones[/]"
+    if pair.words:
+        yield f"[yellow]only these two write {escape(', '.join(pair.words[:SHOWN_WORDS]))}[/]"
+
+
+def _span(lines: tuple[int, int]) -> str:
+    return f"{lines[0]}–{lines[1]}" if lines[0] != lines[1] else f"{lines[0]}"

@@ -1,0 +1,141 @@
+"""The code that a student wrote, as tokens in which names, comments, formatting and the stub no longer show.
+
+Two texts that differ only in what their variables are called, in annotations' spacing, in comments or in line breaks
+give the same tokens. Nothing is executed, and a text that is not Python is read as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pygments.lexers.python import PythonLexer
+from pygments.token import Token
+
+NAME, TEXT = "name", "text"  # what stands for every own name, and for every string
+_WORD = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Code:
+    """One text's own tokens, each with its line and the function that it is in, counted from the top.
+
+    `words` are what a copy keeps when nobody renamed it: own names, comments and strings.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    lines: tuple[int, ...]
+    functions: tuple[int, ...]
+    words: frozenset[str]
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each function's tokens begin and end."""
+        starts = [i for i, at in enumerate(self.functions) if i == 0 or at != self.functions[i - 1]]
+        return list(zip(starts, [*starts[1:], len(self.tokens)]))
+
+
+@dataclass(frozen=True)
+class Stub:
+    """What everybody was given: names that nobody can change, and lines that are nobody's own."""
+
+    names: frozenset[str]
+    lines: frozenset[tuple[str, ...]]
+    words: frozenset[str]
+
+    def has(self, line: Sequence[str]) -> bool:
+        """Whether a line was given: as it is, or the head of a given function without its annotations."""
+        return tuple(line) in self.lines or (
+            line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2])
+        )
+
+    @classmethod
+    def of(cls, text: str) -> Stub:
+        """What a stub gives; it must be Python."""
+        names = frozenset(node.name for node in _definitions(ast.parse(text)))
+        tokens, words = _read(text, names)
+        return cls(names, frozenset(tuple(line) for line in tokens.values()), frozenset(words))
+
+
+def own_code(text: str, stub: Stub) -> Code:
+    """What is left of a text without the lines of the stub."""
+    by_line, words = _read(text, stub.names)
+    rows: list[tuple[str, int, int]] = []
+    function = 0
+    for line, tokens in sorted(by_line.items()):
+        function += tokens[0] in ("def", "class")
+        if not stub.has(tokens):
+            rows += [(token, line, function) for token in tokens]
+    columns = tuple(zip(*rows)) or ((), (), ())
+    return Code(text, columns[0], columns[1], columns[2], frozenset(words) - stub.words)
+
+
+def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[str]]:
+    """The tokens of each line that has any, and the words of the text."""
+    own = _own_names(text)
+    lines: dict[int, list[str]] = {}
+    words: set[str] = set(own or ()) - given
+    before = previous = ""
+    for kind, value, line in _lexed(text):
+        if kind in Token.Comment:
+            words.add(" ".join(value.strip("#% ").split()))
+            continue
+        tokens = lines.setdefault(line, [])
+        if kind in Token.Literal.String:
+            words |= {value.strip()} if kind not in Token.Literal.String.Affix else set()
+            token = TEXT
+        else:
+            token = NAME if (before, previous) == ("self", ".") else _token(kind, value, previous, own, given)
+        if token != TEXT or tokens[-1:] != [TEXT]:  # quotes and contents are one string
+            tokens.append(token)
+        before, previous = previous, value
+    return {line: tokens for line, tokens in lines.items() if tokens}, {
+        word for word in words if len(word) > 3
+    }
+
+
+def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:
+    """What is no space and no docstring, with its line."""
+    line = 1
+    for kind, value in PythonLexer(stripnl=False).get_tokens(text):
+        if value.strip() and kind not in Token.Literal.String.Doc:
+            yield kind, value.strip(), line
+        line += value.count("\n")
+
+
+def _token(kind: Token, value: str, previous: str, own: set[str] | None, given: frozenset[str]) -> str:
+    """An own name is like any other; those of libraries stay, since nobody can rename them."""
+    if value in given or not _WORD.fullmatch(value) or kind in Token.Keyword or kind in Token.Operator:
+        return value
+    if own is None:
+        return value if previous == "." else NAME
+    return NAME if value in own or value == "self" else value
+
+
+def _own_names(text: str) -> set[str] | None:
+    """The names that a text gives to things; None when it is not Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    names = {node.name for node in _definitions(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.alias) and node.asname:
+            names.add(node.asname)
+    return names
+
+
+def _definitions(tree: ast.AST) -> Iterable[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    return (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    )

@@ -1,0 +1,316 @@
+"""`autograder similar`: a renamed copy is listed, independent right answers are not, and nothing is a verdict."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install 'autograder[similar]'")
+
+from autograder.authoring.build import to_notebook
+from autograder.authoring.demo import write_demo
+from autograder.authoring.document import load_document
+from autograder.authoring.mistakes import load_alternatives
+from autograder.cli import app
+from autograder.code_tokens import NAME, Stub, own_code
+from autograder.course import Assignment, Course, load_course
+from autograder.similarity import similar
+from tests.autograder.tiny_course import write_tiny_course
+
+ROOT = Path(__file__).parents[2]
+LEAST = 0.15  # what the command lists without being asked for more
+
+ORIGINAL = """\
+import math
+import torch
+from torch import nn
+
+
+def causal_mask(T):
+    # every word may look at itself and at whoever spoke before
+    rows = [[speaker <= listener for speaker in range(T)] for listener in range(T)]
+    return torch.tensor(rows, dtype=torch.bool).reshape(T, T)
+
+
+def attention(q, k, v, mask=None):
+    loudness = torch.matmul(q / math.sqrt(q.size(-1)), k.mT)
+    if mask is not None:
+        closed = mask.logical_not().expand_as(loudness)
+        loudness = torch.where(closed, torch.full_like(loudness, -math.inf), loudness)
+    highest = loudness.amax(-1, keepdim=True).clamp(min=-1e30)
+    heard = (loudness - highest).exp()
+    total = heard.sum(-1, keepdim=True)
+    weights = heard / total.masked_fill(total == 0, 1.0)
+    return weights.matmul(v), weights
+
+
+class Head(nn.Module):
+    def __init__(self, embed_size, head_size, block_size):
+        super().__init__()
+        for layer in ("key", "query", "value"):
+            setattr(self, layer, nn.Linear(embed_size, head_size, bias=False))
+        self.register_buffer("allowed", causal_mask(block_size))
+
+    def forward(self, x):
+        length = x.size(1)
+        if length > self.allowed.size(0):
+            raise ValueError("T is " + str(length))
+        q, k, v = (layer(x) for layer in (self.query, self.key, self.value))
+        return attention(q, k, v, self.allowed[:length, :length])[0]
+"""
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(ROOT)
+
+
+@pytest.fixture(scope="module")
+def heads(course: Course) -> Assignment:
+    return course.assignment("03_masked_heads")
+
+
+class Renaming(ast.NodeTransformer):
+    """Calls everything differently that its author has named, as somebody does who copies."""
+
+    def __init__(self, names: set[str]) -> None:
+        self.new = {name: f"my_{number}" for number, name in enumerate(sorted(names))}
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self.new.get(node.id, node.id)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.arg = self.new.get(node.arg, node.arg)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        node.attr = self.new.get(node.attr, node.attr)
+        return node
+
+
+def renamed(text: str, keep: frozenset[str]) -> str:
+    """A copy with other names, without comments, its line breaks changed, its functions in another order."""
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names |= {n.arg for n in nodes if isinstance(n, ast.arg)} | {"allowed"}
+    tree = Renaming(names - keep - {"self"}).visit(tree)
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    others = [node for node in tree.body if node not in imports and node not in functions]
+    tree.body = [*imports, *reversed(functions), *others]
+    return ast.unparse(ast.fix_missing_locations(tree)).replace("mask=None", "mask = None") + "\n"
+
+
+def stub_of(course: Course, assignment: Assignment) -> Stub:
+    return Stub.of(load_document(course, assignment).stub)
+
+
+def hand_in(folder: Path, student: str, text: str, name: str = "masked_heads.py") -> None:
+    file = folder / student / "03_masked_heads" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+# ---------------------------------------------------------------------- tokens
+
+
+def test_a_renamed_copy_has_the_same_tokens(course, heads):
+    one = """\
+def attention(q, k, v, mask=None):
+    scores = (q @ k.mT) / math.sqrt(q.shape[-1])  # how loud
+    self.allowed = "how loud"
+    return helper(scores).masked_fill(
+        self.allowed, 0.0)
+
+def helper(x):
+    return x.softmax(-1)
+"""
+    other = """\
+def attention(a: Tensor, b: Tensor, c: Tensor, m: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    t = (a @ b.mT) / math.sqrt(a.shape[-1])
+
+
+    self.open = '''something else'''
+    return twin(t).masked_fill(self.open, 0.0)
+def twin(z):
+    return z.softmax(-1)
+"""
+    stub = stub_of(course, heads)
+    assert own_code(one, stub).tokens == own_code(other, stub).tokens
+    assert own_code(one, stub).words & own_code(other, stub).words == set()
+
+
+def test_names_of_libraries_stay(course, heads):
+    tokens = own_code("masked = torch.softmax(scores, dim=-1)\n", stub_of(course, heads)).tokens
+    assert tokens == (NAME, "=", "torch", ".", "softmax", "(", "scores", ",", "dim", "=", "-", "1", ")")
+
+
+def test_the_stub_leaves_nothing(course):
+    for assignment in course.assignments:
+        document = load_document(course, assignment)
+        assert own_code(document.stub, Stub.of(document.stub)).tokens == ()
+
+
+def test_what_is_not_python_is_read_as_well(course, heads):
+    code = own_code("def causal_mask(T)\n    return torch.tril(\x00 ☃ everything\n", stub_of(course, heads))
+    assert "tril" in code.tokens
+
+
+# ---------------------------------------------------------------------- classes
+
+
+@pytest.fixture(scope="module", params=[3, 8])
+def classroom(request, course, heads, tmp_path_factory) -> Path:
+    """A made-up class of thirty, and two more: one wrote their own answer, one copied and renamed it."""
+    folder = tmp_path_factory.mktemp("class") / "submitted"
+    write_demo(course, folder, students=30, seed=request.param, assignments=[heads.name])
+    hand_in(folder, "xenia", ORIGINAL)
+    hand_in(folder, "xaver", renamed(ORIGINAL, stub_of(course, heads).names))
+    return folder
+
+
+def test_the_renamed_copy_comes_first(classroom, course, heads):
+    found = similar(course, heads, classroom, most=20, least=LEAST)
+    first, *rest = found.pairs
+    assert {first.one, first.other} == {"xenia", "xaver"}
+    assert first.likeness > 0.5 > max((pair.likeness for pair in rest), default=0)
+    assert first.common > 0.9
+
+
+def test_answers_like_the_solution_are_not_listed(classroom, course, heads):
+    """Most of a made-up class hands in the solution itself, which real students write as well."""
+    found = similar(course, heads, classroom, most=1000, least=LEAST)
+    assert len(found.codes) > 20
+    assert len(found.pairs) <= 5
+
+
+@pytest.mark.parametrize("name", ["02_positional_encoding", "03_masked_heads", "06_bert_param_count"])
+def test_independent_right_answers_are_not_listed(course, tmp_path, name):
+    assignment = course.assignment(name)
+    document = load_document(course, assignment)
+    texts = dict(load_alternatives(course, assignment))
+    texts |= {f"usual{number}": document.text for number in range(8)}
+    for student, text in texts.items():
+        (tmp_path / f"{Path(student).stem}.py").write_text(text, "utf-8")
+    found = similar(course, assignment, tmp_path, most=20, least=LEAST)
+    assert len(found.codes) == len(texts)
+    assert found.pairs == []
+
+
+def test_a_renamed_copy_of_an_answer_that_the_course_knows_is_listed(course, heads, tmp_path):
+    texts = dict(load_alternatives(course, heads))
+    copied = next(text for label, text in texts.items() if "einsum" in label)
+    texts |= {f"usual{number}": load_document(course, heads).text for number in range(8)}
+    texts["copy"] = renamed(copied, stub_of(course, heads).names)
+    for student, text in texts.items():
+        (tmp_path / f"{Path(student).stem}.py").write_text(text, "utf-8")
+    (pair,) = similar(course, heads, tmp_path, most=20, least=LEAST).pairs
+    assert {pair.one, pair.other} == {"copy", "einsum"}
+
+
+def test_a_copy_in_a_notebook_is_found(course, heads, tmp_path):
+    notebook = to_notebook(heads, "# %%\n" + renamed(ORIGINAL, stub_of(course, heads).names))
+    hand_in(tmp_path, "ada", ORIGINAL)
+    hand_in(tmp_path, "ben", json.dumps(notebook), "masked_heads.ipynb")
+    for number in range(4):
+        hand_in(tmp_path, f"usual{number}", load_document(course, heads).text)
+    (pair,) = similar(course, heads, tmp_path, most=20, least=LEAST).pairs
+    assert (pair.one, pair.other) == ("ada", "ben")
+
+
+def test_unusual_words_of_two_are_told(course, heads, tmp_path):
+    usual = load_document(course, heads).text
+    odd = usual.replace("### BEGIN SOLUTION", "# ask grandma about teh mask", 1)
+    for student, text in {"ada": odd, "ben": odd, "cy": usual, "dan": usual, "eve": usual}.items():
+        hand_in(tmp_path, student, text)
+    (pair,) = similar(course, heads, tmp_path, most=1, least=0.0).pairs
+    assert (pair.one, pair.other, pair.words) == ("ada", "ben", ("ask grandma about teh mask",))
+
+
+# ---------------------------------------------------------------------- the command
+
+
+@pytest.fixture
+def adders(tmp_path) -> Path:
+    """The tiny course's root, with a class of three: two wrote the same odd answer under other names."""
+    root = write_tiny_course(tmp_path / "course")
+    odd = "def add(a, b):\n    {0} = [a, b]\n    while len({0}) > 1:\n        {0}.append({0}.pop() + {0}.pop(0))\n"
+    texts = {
+        "ada": odd.format("pile") + "    return pile[0]  # </script><b>\n",
+        "ben": odd.format("heap") + "    return heap[0]\n",
+        "cy": "def add(a, b):\n    return a + b\n",
+    }
+    for student, text in texts.items():
+        file = root / "class" / student / "01_adding" / "adding.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text, "utf-8")
+    return root
+
+
+def run(root: Path, *words: object):
+    command = ["similar", str(root / "class"), "--assignment", "01_adding", "--course", str(root)]
+    return CliRunner().invoke(app, [*command, *map(str, words)], env={"COLUMNS": "120"})
+
+
+def test_command_lists_and_judges_nobody(adders):
+    done = run(adders)
+    assert done.exit_code == 0
+    said = " ".join(done.stdout.split())
+    assert "ada, ben" in said and "cy" not in said
+    assert "2–5 = 2–5" in said
+    assert "not a verdict" in said
+
+
+def test_command_for_machines(adders):
+    (pair,) = json.loads(run(adders, "--json").stdout)
+    assert pair["students"] == ["ada", "ben"]
+    assert pair["passages"][0]["lines"] == [[2, 5], [2, 5]]
+
+
+def test_page_shows_both_sides_and_nothing_breaks_out(adders, tmp_path):
+    page = tmp_path / "pages" / "alike.html"
+    assert run(adders, "--output", page).exit_code == 0
+    html = page.read_text("utf-8")
+    assert "not a verdict" in html
+    assert len(re.findall(r'<span class="both">', html)) == 8
+    assert "</script><b>" not in html and "&lt;/script&gt;&lt;b&gt;" in html
+
+
+def test_nothing_stands_out(adders):
+    (adders / "class" / "ben" / "01_adding" / "adding.py").write_text(
+        "def add(a, b):\n    return a + b\n", "utf-8"
+    )
+    done = run(adders)
+    assert done.exit_code == 0
+    assert "No pair stands out." in done.stdout
+
+
+def test_wrong_words_are_sentences(adders):
+    assert run(adders, "--assignment", "02_other").exit_code == 2
+    done = CliRunner().invoke(
+        app, ["similar", str(adders / "nowhere"), "-a", "01_adding", "--course", str(adders)]
+    )
+    assert (done.exit_code, "There is no file or folder" in done.stderr) == (2, True)
+
+
+def test_torch_is_not_imported(adders):
+    program = (
+        "import sys; from autograder.cli import app; "
+        "app(sys.argv[1:], standalone_mode=False) if not sys.argv[1:] else None; "
+        "import typer; command = typer.main.get_command(app); "
+        "command(sys.argv[1:], standalone_mode=False); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    words = ["similar", str(adders / "class"), "-a", "01_adding", "--course", str(adders)]
+    done = subprocess.run([sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
