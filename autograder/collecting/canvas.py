@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.collecting.handed import Found, Handed
-from autograder.submissions.files import Entry, File
+from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.names import shown
 
 NAME = re.compile(
@@ -22,8 +22,8 @@ NAME = re.compile(
 
 def fits(entries: Sequence[Entry]) -> bool:
     """Whether these look like a download of Canvas."""
-    files = [entry for entry in entries if isinstance(entry, File)]
-    return bool(files) and 2 * sum(NAME.fullmatch(file.name) is not None for file in files) > len(entries)
+    files = [entry for entry in entries if isinstance(entry, File | Odd)]
+    return 2 * sum(NAME.fullmatch(file.name) is not None for file in files) >= len(entries) > 0
 
 
 def read(entries: Sequence[Entry]) -> Found:

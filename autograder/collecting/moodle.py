@@ -22,7 +22,7 @@ NAME = re.compile(
 
 def fits(entries: Sequence[Entry]) -> bool:
     """Whether these look like a download of Moodle."""
-    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) > len(entries)
+    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
 
 
 def read(entries: Sequence[Entry]) -> Found:

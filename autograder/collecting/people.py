@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,7 @@ _TELLING = re.compile(  # columns that tell who somebody is; `Title (123)` is an
     r"(id|name|mail|login|user|student|participant|number|alias|canvas|moodle|gradescope|github)(?!.*\(\d+\)$)",
     re.IGNORECASE,
 )
+FOLDER_BYTES = 200
 _PARTICIPANT = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)?\s?(\d+)")
 
 
@@ -123,8 +125,12 @@ def participant(identifier: str) -> str:
 
 
 def folder_name(identity: str) -> str:
-    """The folder of a student in `submitted/`."""
-    return safe_name(identity)
+    """The folder of a student in `submitted/`, short enough for every file system."""
+    name = safe_name(identity)
+    if len(name.encode()) <= FOLDER_BYTES:
+        return name
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+    return safe_name(f"{identity[:20]} {digest[:20]}")
 
 
 def graded_name(identity: str) -> str:

@@ -1,0 +1,653 @@
+"""Downloads of course sites become `submitted/`: everybody is found, nothing is lost, nothing is believed."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.collecting import Report, Wish, collect, gradescope
+from autograder.collecting.choose import named_in
+from autograder.collecting.people import Roster, folder_name, graded_name, read_roster
+from autograder.collecting.record import Collected, CollectError, read_collected, write_collected
+from autograder.course import Course, load_course
+from autograder.submissions import find_submissions
+from tests.autograder.tiny_course import FILES, write_tiny_course
+
+NAME = "01_adding"
+OTHER = """\
+  - name: 02_many_heads
+    title: Many heads
+    minutes: 10
+    parts:
+      - {name: add, title: Two numbers, points: 4}
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Course:
+    """The tiny course and a second assignment of which there is only the name."""
+    root = write_tiny_course(tmp_path_factory.mktemp("course"))
+    (root / "course.yml").write_text(FILES["course.yml"] + OTHER, "utf-8")
+    return load_course(root)
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Callable[..., Path]:
+    def pack(name: str, files: dict[str, str | bytes]) -> Path:
+        path = tmp_path / name
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for inner, data in files.items():
+                archive.writestr(inner, data)
+        return path
+
+    return pack
+
+
+@pytest.fixture
+def gather(course: Course, tmp_path: Path) -> Callable[..., Report]:
+    def run(*paths: Path, assignment: str | None = None, **wishes: object) -> Report:
+        wanted = course.assignment(assignment) if assignment else None
+        return collect(paths, course, Wish(tmp_path / "submitted", wanted, **wishes))  # type: ignore[arg-type]
+
+    return run
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Every file below a folder and its text, but not collected.json."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "collected.json"]
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files}
+
+
+def known(folder: Path) -> dict[str, Collected]:
+    """What collected.json says, by student."""
+    return {student: one for (student, _), one in read_collected(folder).items()}
+
+
+def unpacked(archive: Path) -> Path:
+    """The archive as a folder, with the same name."""
+    folder = archive.with_suffix("")
+    with zipfile.ZipFile(archive) as files:
+        files.extractall(folder)
+    return folder
+
+
+# ------------------------------------------------------------------ Canvas
+
+CANVAS = {
+    "lovelaceada_1001_5001_adding.py": "ada = 1\n",
+    "hoppergrace_LATE_1002_5002_adding-1.py": "grace = 1\n",
+    "turingalan_1003_5003_adding.ipynb": "{}\n",
+    "liskovbarbara_1004_5004_01_adding.zip": b"PK of Barbara",
+    "duchâteletélodie_1005_5005_essay.pdf": "%PDF",
+    "knuthdonald_1006_5006_text.html": "<p>typed</p>",
+    "notes of the tutor.txt": "…",
+    "__MACOSX/._lovelaceada_1001_5001_adding.py": "noise",
+}
+
+
+def test_canvas_download(packed, gather, tmp_path):
+    report = gather(packed("math-1-adding submissions.zip", CANVAS))
+    assert tree(tmp_path / "submitted") == {
+        f"1001/{NAME}/adding.py": "ada = 1\n",
+        f"1002/{NAME}/adding.py": "grace = 1\n",
+        f"1003/{NAME}/adding.ipynb": "{}\n",
+        f"1004/{NAME}/01_adding.zip": "PK of Barbara",
+    }
+    assert report.summary == "4 submissions of 4 students: 4 new; 1 late."
+    where = "math-1-adding submissions.zip"
+    assert report.odd == [
+        f"{where}: notes of the tutor.txt has no name as Canvas gives them.",
+        f"{where}: duchâteletélodie: there is only essay.pdf; a .py, an .ipynb or an archive is needed.",
+        f"{where}: knuthdonald: there is only text.html; a .py, an .ipynb or an archive is needed.",
+    ]
+
+
+def test_canvas_keeps_who_it_was_and_what_was_late(packed, gather, tmp_path):
+    gather(packed("submissions.zip", CANVAS))
+    facts = known(tmp_path / "submitted")
+    assert {student: (one.name, one.late) for student, one in facts.items()} == {
+        "1001": ("lovelaceada", False),
+        "1002": ("hoppergrace", True),
+        "1003": ("turingalan", False),
+        "1004": ("liskovbarbara", False),
+    }
+    assert {one.source for one in facts.values()} == {"submissions.zip"}
+
+
+def test_canvas_anonymous(packed, gather, tmp_path):
+    files = {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"}
+    report = gather(packed("submissions.zip", files))
+    assert not report.odd
+    assert {s: one.late for s, one in known(tmp_path / "submitted").items()} == {
+        "anon_x1Yz9": False,
+        "anon_Qw3rT": True,
+    }
+
+
+def test_canvas_the_last_of_two_uploads_counts(packed, gather, tmp_path):
+    files = {"lovelaceada_1001_90_adding.py": "first\n", "lovelaceada_1001_100_adding-1.py": "second\n"}
+    report = gather(packed("submissions.zip", files))
+    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "second\n"}
+    assert report.notes == [
+        "submissions.zip: lovelaceada: adding.py is there more than once; the last one counts."
+    ]
+
+
+# ------------------------------------------------------------------ Moodle
+
+MOODLE = {
+    "Ada Lovelace_657831_assignsubmission_file/adding.py": "ada = 1\n",
+    "Grace Hopper_657832_assignsubmission_file_/adding (2).py": "grace = 1\n",
+    "Élodie du Châtelet_657833_assignsubmission_file/my work/deep/adding.ipynb": "{}\n",
+    "Alan Turing_657834_assignsubmission_file_adding.py": "alan = 1\n",
+    "Participant_657835_assignsubmission_file/test_adding.py": "given\n",
+    "Barbara Liskov_657836_assignsubmission_onlinetext/onlinetext.html": "<p>typed</p>",
+    "Donald Knuth_657837_assignsubmission_onlinetext/onlinetext.html": "<p>see the file</p>",
+    "Donald Knuth_657837_assignsubmission_file/adding.py": "donald = 1\n",
+}
+
+
+def test_moodle_download(packed, gather, tmp_path):
+    report = gather(packed("Maths-Week 1-4711.zip", MOODLE))
+    assert tree(tmp_path / "submitted") == {
+        f"657831/{NAME}/adding.py": "ada = 1\n",
+        f"657832/{NAME}/adding.py": "grace = 1\n",
+        f"657833/{NAME}/adding.ipynb": "{}\n",
+        f"657834/{NAME}/adding.py": "alan = 1\n",
+        f"657837/{NAME}/adding.py": "donald = 1\n",
+    }
+    where = "Maths-Week 1-4711.zip"
+    assert report.odd == [
+        f"{where}: Barbara Liskov typed a text and handed in no file; only files can be graded.",
+        f"{where}: Participant: there is only test_adding.py; a .py, an .ipynb or an archive is needed.",
+    ]
+    facts = known(tmp_path / "submitted")
+    assert facts["657833"].name == "Élodie du Châtelet"
+    assert {one.late for one in facts.values()} == {None}
+
+
+# ------------------------------------------------------------------ Gradescope
+
+METADATA = """\
+---
+submission_1:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '00123'
+    :email: ada@example.org
+  - :name: Grace Hopper
+    :email: grace@example.org
+  :created_at: 2026-03-20 23:58:00.123456000 -07:00
+  :score: 3.0
+  :status: processed
+  :results:
+    score: 3.0
+    tests: []
+  :history:
+  - :id: 7
+    :created_at: 2026-03-20 22:58:00.123456000 -07:00
+submission_2:
+  :submitters: []
+  :created_at: 2026-03-21 06:00:00.000000000 Z
+submission_3:
+  :submitters:
+  - :name: Alan Turing
+    :sid: 124
+  :created_at: '2026-03-21 07:00:00 UTC'
+submission_4:
+  :submitters:
+  - :name: Nobody
+"""
+GRADESCOPE = {
+    "assignment_5_export/submission_metadata.yml": METADATA,
+    "assignment_5_export/submission_1/adding.py": "both = 1\n",
+    "assignment_5_export/submission_1/.DS_Store": "noise",
+    "assignment_5_export/submission_2/src/adding.py": "unknown = 1\n",
+    "assignment_5_export/submission_3/adding.py": "alan = 1\n",
+    "assignment_5_export/submission_99/adding.py": "whose = 1\n",
+    "__MACOSX/assignment_5_export/._submission_metadata.yml": "noise",
+}
+
+
+def test_gradescope_export(packed, gather, tmp_path):
+    report = gather(packed("assignment_5_export.zip", GRADESCOPE))
+    assert tree(tmp_path / "submitted") == {
+        f"00123/{NAME}/adding.py": "both = 1\n",
+        f"124/{NAME}/adding.py": "alan = 1\n",
+        f"grace@example.org/{NAME}/adding.py": "both = 1\n",
+        f"submission_2/{NAME}/adding.py": "unknown = 1\n",
+        f"submission_99/{NAME}/adding.py": "whose = 1\n",
+    }
+    where = "assignment_5_export.zip: submission_metadata.yml"
+    assert report.odd == [f"{where} speaks of submission_4, and there is no such folder."]
+    assert report.notes == [f"{where} does not say whose submission_99 is; it keeps that name."]
+
+
+def test_gradescope_keeps_when_it_came_and_which_attempt_it_was(packed, gather, tmp_path):
+    gather(packed("assignment_5_export.zip", GRADESCOPE))
+    facts = known(tmp_path / "submitted")
+    assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
+    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == (
+        "2026-03-21T06:00:00+00:00",
+        None,
+    )
+    assert facts["124"].submitted_at == "2026-03-21T07:00:00+00:00"
+    assert facts["submission_99"].submitted_at is None
+    assert facts["grace@example.org"].moment == facts["00123"].moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a list\n",
+        "{unclosed",
+        "!!python/object/apply:os.system ['touch pwned']",
+        "[" * 5000,
+        "\0",
+        "a: &a [x]\nb: *c\n",
+        b"\xff\xfe\xff",
+    ],
+)
+def test_gradescope_metadata_that_is_none_is_a_sentence(packed, gather, text):
+    report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
+    (problem,) = report.odd
+    assert "submission_metadata.yml in" in problem and not report.fates
+    assert not Path("pwned").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["submission_1: 5\n", "submission_1: {':submitters': 3}\n", "5: {}\n", "a: 2026-99-99\n"]
+)
+def test_gradescope_metadata_of_another_shape_stops_nothing(packed, gather, text):
+    report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
+    assert report.odd or report.notes or report.fates
+
+
+def test_gradescope_metadata_of_a_large_class(packed, gather, monkeypatch):
+    """With every test's output in it, the file is larger than what a student may hand in."""
+    long = METADATA + "# " + "x" * (5 << 20) + "\n"
+    archive = packed("export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long})
+    assert gather(archive).fates["new"] == 5
+    assert gather(unpacked(archive)).fates["unchanged"] == 5
+    monkeypatch.setattr(gradescope, "METADATA_BYTES", 5 << 20)
+    assert "larger than 5 MB" in gather(archive).odd[0]
+
+
+# ------------------------------------------------------------------ folders, and all sources alike
+
+
+@pytest.mark.parametrize("files, name", [(CANVAS, "adding"), (MOODLE, "moodle"), (GRADESCOPE, "export")])
+def test_unpacked_is_the_same_as_packed(packed, gather, tmp_path, files, name):
+    archive = packed(f"{name}.zip", files)
+    first = gather(archive)
+    before = tree(tmp_path / "submitted")
+    again = gather(unpacked(archive))
+    assert tree(tmp_path / "submitted") == before
+    assert again.fates == {"unchanged": first.fates["new"]}
+    assert len(again.odd) == len(first.odd)
+
+
+PLAIN = {
+    "class/ada/01_adding/adding.py": "ada = 1\n",
+    "class/grace/adding.py": "grace = 1\n",
+    "class/alan/02_many_heads/many_heads.py": "alan = 1\n",
+    "class/eve/01_adding/adding.py": b"\xff\xfe not a text",
+}
+
+
+def test_plain_folders_and_archives(packed, gather, tmp_path):
+    archive = packed("class.zip", PLAIN)
+    report = gather(archive)
+    expected = {
+        f"ada/{NAME}/adding.py": "ada = 1\n",
+        f"grace/{NAME}/adding.py": "grace = 1\n",
+        "alan/02_many_heads/many_heads.py": "alan = 1\n",
+    }
+    assert tree(tmp_path / "submitted") == expected
+    assert report.odd == [
+        "class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."
+    ]
+    assert gather(unpacked(archive) / "class").fates == {"unchanged": 3}
+    assert gather(tmp_path / "submitted").fates == {"unchanged": 3}
+
+
+def test_one_file_and_a_folder_of_files(gather, tmp_path):
+    week = tmp_path / "week1"
+    week.mkdir()
+    (week / "ada.py").write_text("ada = 1\n")
+    (week / "grace.py").write_text("grace = 1\n")
+    assert gather(week, assignment=NAME).summary == "2 submissions of 2 students: 2 new."
+    assert "Say it with --assignment" in gather(week).odd[0]
+    assert gather(week / "ada.py", assignment=NAME).fates == {"unchanged": 1}
+
+
+def test_whoever_collected_is_whoever_is_graded(packed, gather, course, tmp_path):
+    for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE, PLAIN)):
+        gather(packed(f"{number}.zip", files))
+    found = {(s.student, s.assignment) for s in find_submissions(tmp_path / "submitted", course)}
+    assert found == set(read_collected(tmp_path / "submitted"))
+    assert len(found) == 4 + 5 + 5 + 3
+
+
+@pytest.mark.parametrize(
+    "name, assignment",
+    [
+        ("lin-101-adding submissions.zip", NAME),
+        ("Kurs-01_adding-77.zip", NAME),
+        ("many heads.zip", "02_many_heads"),
+        ("02-Many-Heads", "02_many_heads"),
+        ("submissions.zip", None),
+        ("adding and many heads.zip", "02_many_heads"),
+        ("paddings.zip", None),
+    ],
+)
+def test_name_of_an_archive_tells_the_assignment(course, name, assignment):
+    found = named_in(name, course)
+    assert (found.name if found else None) == assignment
+
+
+def test_file_of_no_assignment_needs_to_be_told(packed, gather, tmp_path):
+    archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
+    (problem,) = gather(archive).odd
+    assert "homework.py is called like no assignment; say which it is with --assignment." in problem
+    assert not gather(archive, assignment=NAME).odd
+    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
+
+
+# ------------------------------------------------------------------ rosters
+
+
+@pytest.fixture
+def roster(tmp_path: Path) -> Callable[[str], Roster]:
+    def read(text: str) -> Roster:
+        (tmp_path / "roster.csv").write_text(text, "utf-8")
+        return read_roster(tmp_path / "roster.csv")
+
+    return read
+
+
+def test_roster_gives_the_ids(packed, gather, roster, tmp_path):
+    people = roster("student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n")
+    report = gather(packed("submissions.zip", CANVAS), roster=people)
+    assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
+    assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
+    strangers = [problem for problem in report.odd if "is not in the roster" in problem]
+    assert len(strangers) == 4
+    told = "submissions.zip: turingalan is not in the roster, under any of 1003, turingalan."
+    assert told in strangers
+
+
+def test_same_student_from_every_site_is_one_folder(packed, gather, roster, tmp_path):
+    people = roster("student,full name,email,numbers\nada42,Ada Lovelace,ada@example.org,00123\n")
+    for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE)):
+        gather(packed(f"{number}.zip", files), roster=people)
+    assert set(known(tmp_path / "submitted")) == {"ada42"}
+
+
+@pytest.mark.parametrize(
+    "text, key, student",
+    [
+        ('Student,ID,SIS User ID,SIS Login ID,Section\n"Lovelace, Ada",1001,S-1,ada1,One\n', "1001", "ada1"),
+        (
+            "Identifier,Full name,Email address\nParticipant 657831,Ada Lovelace,ada@x.org\n",
+            "657831",
+            "ada@x.org",
+        ),
+        (
+            "Identifier;Vollständiger Name\nTeilnehmer/in657831;Ada Lovelace\n",
+            "657831",
+            "Teilnehmer/in657831",
+        ),
+        ("First Name,Last Name,SID,Email\nAda,Lovelace,00123,ada@x.org\n", "lovelaceada", "00123"),
+        ("student,name\nada42,Ada King Lovelace\n", "lovelaceadaking", "ada42"),
+    ],
+)
+def test_tables_of_the_sites_are_rosters(roster, text, key, student):
+    person = roster(text).find([key])
+    assert person is not None and person.id == student
+
+
+def test_a_name_that_two_have_means_nobody(roster):
+    people = roster("student,name\na1,Ada Lovelace\na2,Ada Lovelace\n")
+    assert people.find(["Ada Lovelace"]) is None
+    assert people.find(["Ada Lovelace", "a2"]).id == "a2"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])
+def test_roster_that_is_none_is_a_sentence(roster, text):
+    with pytest.raises(CollectError, match=r"roster\.csv.*\.$"):
+        roster(text)
+
+
+# ------------------------------------------------------------------ again, and nothing is lost
+
+
+def stamped(when: str, text: str) -> dict[str, str | bytes]:
+    metadata = f"submission_1:\n  :submitters:\n  - :sid: ada\n  :created_at: {when}\n"
+    return {"submission_metadata.yml": metadata, "submission_1/adding.py": text}
+
+
+def test_a_later_submission_counts_and_the_earlier_one_is_kept(packed, gather, tmp_path):
+    gather(packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
+    report = gather(packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n")))
+    files = tree(tmp_path / "submitted")
+    assert files.pop(f"ada/{NAME}/adding.py") == "tuesday\n"
+    assert list(files.values()) == ["monday\n"] and next(iter(files)).startswith(f".earlier/ada/{NAME}/")
+    assert report.fates == {"replaced": 1} and "this one counts now" in report.notes[0]
+    assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
+
+
+def test_an_earlier_submission_that_comes_later_changes_nothing(packed, gather, tmp_path):
+    tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
+    report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
+    assert report.fates == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
+    assert tree(tmp_path / "submitted") == {f"ada/{NAME}/adding.py": "tuesday\n"}
+    assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
+
+
+def test_a_notebook_in_place_of_a_file_leaves_only_the_notebook(packed, gather, tmp_path):
+    gather(packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
+    gather(packed("2.zip", {"lovelaceada_1001_2_adding.ipynb": "{}\n"}))
+    assert list((tmp_path / "submitted" / "1001" / NAME).iterdir())[0].name == "adding.ipynb"
+
+
+def test_what_was_changed_by_hand_stays(packed, gather, tmp_path):
+    archive = packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
+    gather(archive)
+    file = tmp_path / "submitted" / "1001" / NAME / "adding.py"
+    file.write_text("mended\n")
+    report = gather(archive)
+    assert file.read_text() == "mended\n"
+    assert report.fates == {"changed by hand": 1} and "`--replace`" in report.odd[0]
+    assert gather(archive, replace=True).fates == {"replaced": 1}
+    assert sorted(tree(tmp_path / "submitted").values()) == ["mended\n", "x\n"]
+
+
+def test_what_was_there_before_is_never_overwritten(packed, gather, tmp_path):
+    file = tmp_path / "submitted" / "1001" / NAME / "adding.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("from elsewhere\n")
+    report = gather(packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
+    assert file.read_text() == "from elsewhere\n" and report.odd
+
+
+def test_collecting_twice_is_collecting_once(packed, gather, tmp_path):
+    archive = packed("1.zip", CANVAS)
+    gather(archive)
+    before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
+    assert gather(archive).fates == {"unchanged": 4}
+    assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
+
+
+# ------------------------------------------------------------------ the record
+
+
+def test_record_reads_back_what_was_written(tmp_path):
+    written = [
+        Collected("ada", NAME, "Ada", "2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"}),
+        Collected("zoë", NAME),
+    ]
+    write_collected(tmp_path, written)
+    assert list(read_collected(tmp_path).values()) == written
+    assert read_collected(tmp_path / "elsewhere") == {}
+    record = json.loads((tmp_path / "collected.json").read_text("utf-8"))
+    assert record["schema"] == 1
+    assert list(record["submissions"][0])[:4] == ["student", "assignment", "name", "submitted_at"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"schema": 2, "submissions": []}',
+        '{"schema": 1, "submissions": [{"student": 5, "assignment": ""}]}',
+        '{"schema": 1, "submissions": [{"student": "a"}]}',
+        '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "late": "yes"}]}',
+        '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "submitted_at": "yesterday"}]}',
+    ],
+)
+def test_record_that_is_none_is_a_sentence(tmp_path, text):
+    (tmp_path / "collected.json").write_text(text, "utf-8")
+    with pytest.raises(CollectError, match=r"collect again\.$"):
+        read_collected(tmp_path)
+
+
+# ------------------------------------------------------------------ hostile archives
+
+
+@pytest.mark.parametrize(
+    "sid", ["../../evil", "/etc/evil", "..", "con", "a\\b", "x" * 300, "'\"\\0'", ".hidden"]
+)
+def test_ids_never_lead_out_of_the_folder(packed, gather, tmp_path, sid):
+    metadata = f"submission_1:\n  ':submitters':\n  - {{':sid': {json.dumps(sid)}}}\n"
+    gather(packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"}))
+    (file,) = tree(tmp_path / "submitted")
+    assert file.endswith(f"/{NAME}/adding.py") and file.count("/") == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip", "submitted"]
+
+
+def test_paths_in_archives_never_lead_out_of_the_folder(packed, gather, tmp_path):
+    files = {
+        "../lovelaceada_1001_1_adding.py": "x",
+        "/hoppergrace_1002_2_adding.py": "x",
+        "turingalan_1003_3_../../adding.py": "x",
+        "liskovbarbara_1004_4_adding.py": "x",
+    }
+    report = gather(packed("submissions.zip", files))
+    assert report.odd
+    assert all(file.endswith(f"/{NAME}/adding.py") for file in tree(tmp_path / "submitted"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["submissions.zip", "submitted"]
+
+
+def test_links_are_not_followed(packed, gather, tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    folder = tmp_path / "Ada_1_assignsubmission_file"
+    folder.mkdir()
+    (folder / "adding.py").symlink_to(tmp_path / "secret")
+    parent = tmp_path / "moodle"
+    parent.mkdir()
+    folder.rename(parent / folder.name)
+    report = gather(parent)
+    assert "adding.py is a link." in report.odd[0] and not tree(tmp_path / "submitted")
+
+    archive = tmp_path / "links.tar"
+    with tarfile.open(archive, "w") as tar:
+        link = tarfile.TarInfo("lovelaceada_1001_1_adding.py")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+        tar.addfile(link)
+        data = tarfile.TarInfo("hoppergrace_1002_2_adding.py")
+        data.size = 2
+        tar.addfile(data, io.BytesIO(b"x\n"))
+    gather(archive)
+    assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
+
+
+def test_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path):
+    files = {"lovelaceada_1001_1_adding.py": b"0" * (64 << 20), "hoppergrace_1002_2_adding.py": "x\n"}
+    report = gather(packed("submissions.zip", files))
+    assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
+    assert report.odd == ["submissions.zip: lovelaceada: adding.py is larger than 4 MB."]
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not an archive", b"\x1f\x8b\x08" + b"\0" * 40])
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.rar", "a.docx"])
+def test_files_that_are_no_archives_are_told_and_stop_nothing(packed, gather, tmp_path, name, data):
+    (tmp_path / name).write_bytes(data)
+    report = gather(tmp_path / name, packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
+    assert report.fates == {"new": 1}
+    (problem,) = report.odd
+    assert problem.startswith(f"{tmp_path / name}: ") and problem.endswith(".")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(identity=st.text(min_size=1, max_size=120))
+def test_grading_knows_every_student_by_the_name_in_the_record(course, identity):
+    """Whatever an id looks like: its folder's name is harmless, and grading calls the student `graded_name`."""
+    name = folder_name(identity)
+    assert not set(name) & set('/\\\0:*?"<>|') and not name.startswith(".")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, name, NAME)
+        place.mkdir(parents=True)
+        (place / "adding.py").write_text("x\n")
+        (submission,) = find_submissions(Path(folder), course)
+    assert (submission.student, submission.problem) == (graded_name(identity), None)
+
+
+# ------------------------------------------------------------------ the command
+
+
+@pytest.fixture
+def command(course: Course, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str):
+        return CliRunner().invoke(app, ["collect", *words, "--course", str(course.root)])
+
+    return run
+
+
+def test_command_says_what_it_did_and_what_it_did_not_understand(command, packed, tmp_path):
+    packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
+    done = command("good.zip")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "1 submission of 1 student: 1 new.\n", "")
+    packed("submissions.zip", CANVAS)
+    done = command("submissions.zip", "--output", "there", "--json")
+    assert done.exit_code == 1 and "essay.pdf" in done.stderr
+    record = json.loads(done.stdout)
+    assert (record["submissions"], record["late"], len(record["not_understood"])) == ({"new": 4}, 1, 3)
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["nothing.zip"], 2),
+        (["good.zip", "nothing.zip"], 2),
+        (["good.zip", "--from", "blackboard"], 2),
+        (["good.zip", "--assignment", "99_none"], 2),
+        (["good.zip", "--roster", "nothing.csv"], 2),
+        (["good.zip", "--roster", "good.zip"], 2),
+        (["good.zip", "--output", "good.zip/below"], 2),
+        (["good.zip", "--from", "moodle"], 1),
+        (["empty"], 1),
+    ],
+)
+def test_command_answers_wrong_arguments_in_a_sentence(command, packed, tmp_path, words, code):
+    packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
+    (tmp_path / "empty").mkdir()
+    done = command(*words)
+    assert done.exit_code == code
+    assert not done.exception or isinstance(done.exception, SystemExit)
+    assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n")
+    assert not (tmp_path / "submitted").exists() or not tree(tmp_path / "submitted")
