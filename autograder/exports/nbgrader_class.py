@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from types import ModuleType
 
 from autograder.cohort import grade_class
@@ -16,6 +17,8 @@ from autograder.digests import submission_digest, suite_digest
 from autograder.journal import Journal
 from autograder.pool import Plan
 from autograder.records import Grade, Submission
+
+WORTH_ANOTHER = 8  # a grader takes about as long to start as that many submissions to be graded
 
 
 class ClassUnderWay:
@@ -28,10 +31,11 @@ class ClassUnderWay:
     def __init__(
         self, plan: Plan, submissions: dict[str, Submission], journal: Journal, log: logging.Logger
     ) -> None:
-        self._plan, self._journal, self._log = plan, journal, log
+        self._journal, self._log = journal, log
         self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}
         suite = suite_digest(plan.course, *plan.course.select(plan.names))
         self._due = [s for s in submissions.values() if not self._is_known(s, suite)]
+        self._plan = replace(plan, jobs=min(plan.jobs, 1 + len(self._due) // WORTH_ANOTHER))
         news = [grade for grade in self._grades.values() if not grade.done()]
         threading.Thread(target=self._grade_all, name="grading").start()
         for first in wait(news, return_when=FIRST_COMPLETED).done:
