@@ -53,7 +53,7 @@ audit: .venv/.ready-test
 build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
-.venv/.ready-grade: EXTRAS = report
+.venv/.ready-grade: EXTRAS = report,ready-made
 .venv/.ready-test: EXTRAS = report,dev
 .venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,browser
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup

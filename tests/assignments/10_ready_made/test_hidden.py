@@ -1,0 +1,356 @@
+"""Ready-made: every switch, and the four promises, against the solution's models by hand."""
+
+import random
+
+import pytest
+import torch
+
+from autograder import checks
+
+B, T, S, C, H, FF, V = 3, 5, 7, 20, 4, 13, 17
+SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
+
+
+def future(length):
+    return torch.ones(length, length, dtype=torch.bool).triu(1)
+
+
+def tail(lengths, width):
+    """True where a row is over: (B, width)."""
+    return torch.arange(width) >= torch.tensor(lengths).unsqueeze(1)
+
+
+def twins(student, reference, name, *sizes, **switches):
+    """The student's module and the solution's with the same fresh weights, both in eval mode."""
+    mine, theirs = (getattr(who, name)(*sizes, **switches) for who in (student, reference))
+    checks.copy_parameters(checks.randomize(theirs), mine, name)
+    mine.eval()
+    theirs.eval()
+    return mine, theirs
+
+
+def resting(module):
+    module.eval()
+    return module
+
+
+def logits(gpt2, ids):
+    answer = gpt2(ids, use_cache=False)
+    known = isinstance(answer, dict) and "logits" in answer
+    checks.true(
+        known, "What came back does not answer as a GPT2LMHeadModel does, with an object that has logits."
+    )
+    return answer["logits"]
+
+
+def own_copies(old, new, ask_old, ask_new):
+    """Whatever happens to one of two modules, the other answers as before."""
+    before_old, before_new = ask_old(old), ask_new(new)
+    checks.randomize(new)
+    changed = ask_new(new)
+    checks.true(not torch.allclose(changed, before_new), "The new module does not use its own parameters.")
+    checks.close(
+        ask_old(old), before_old, "the old module's output after the new one's weights have changed", **SAME
+    )
+    checks.randomize(old)
+    ask_old(old)
+    checks.close(
+        ask_new(new), changed, "the new module's output after the old one's weights have changed", **SAME
+    )
+
+
+def keeps_type(convert, old):
+    """The new module's numbers are of the old one's type."""
+    for kind, word in ((torch.float64, "float64"), (torch.float32, "float32")):
+        new = convert(old.to(kind))
+        for name, parameter in new.named_parameters():
+            checks.dtype(parameter, kind, f"{name}, moved from a module in {word},")
+
+
+def keeps_mode(convert, old):
+    """The new module is in the old one's mode, and the old one stays in it."""
+    for training, word in ((False, "eval"), (True, "training")):
+        old.train(training)
+        new = convert(old)
+        checks.true(new.training == training, f"The old module is in {word} mode; the new one is not.")
+        checks.true(old.training == training, f"The old module was in {word} mode; after the move it is not.")
+
+
+def without_dropout(convert, old, ask_old, ask_new):
+    """A module without dropout is moved to one without dropout: in training mode, too, both answer the same."""
+    old.train()
+    new = convert(old)
+    new.train()
+    checks.close(
+        ask_new(new), ask_old(old), "the new module's output in training mode, without dropout,", **SAME
+    )
+
+
+def with_dropout(convert, old, ask_new):
+    """A module with dropout is moved to one with dropout."""
+    new = convert(old)
+    new.train()
+    alike = torch.equal(ask_new(new), ask_new(new))
+    checks.true(not alike, "The old module has dropout; the new one, in training mode, has none.")
+
+
+# ------------------------------------------------------------------ attention
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_attention_by_hand")
+def test_attention_for_other_sizes(student, reference):
+    """Outputs agree for one head and for many, for short and long sentences, for all and for the past only."""
+    for width, heads, length in ((C, 1, T), (C, 5, T), (12, 3, S), (12, 4, 1)):
+        mine, theirs = twins(student, reference, "FusedMultiHeadAttention", width, heads)
+        layer, x = student.to_torch_attention(mine), torch.randn(B, length, width)
+        what = f"PyTorch's output for C = {width}, H = {heads}, T = {length}"
+        checks.close(layer(x, x, x)[0], theirs(x), what, **SAME)
+        hidden = future(length)
+        past = layer(x, x, x, attn_mask=hidden)[0]
+        checks.close(past, theirs(x, ~hidden), f"{what} and a mask", **SAME)
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.25)
+def test_attention_owns_copies(student, reference):
+    """What happens to one of the two attentions later does not reach the other."""
+    mine, _ = twins(student, reference, "FusedMultiHeadAttention", C, H)
+    x = torch.randn(B, T, C)
+    own_copies(mine, student.to_torch_attention(mine), lambda old: old(x), lambda new: new(x, x, x)[0])
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.25)
+def test_attention_keeps_its_number_type(student):
+    """PyTorch's attention has float64 weights exactly if attention by hand has."""
+    keeps_type(student.to_torch_attention, student.FusedMultiHeadAttention(C, H))
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.25)
+def test_attention_keeps_its_mode(student):
+    """PyTorch's attention comes in the mode, training or eval, that attention by hand is in."""
+    keeps_mode(student.to_torch_attention, student.FusedMultiHeadAttention(C, H))
+
+
+# ------------------------------------------------------------------ the encoder layer
+
+
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+def test_encoder_layer_in_pre_norm(student, reference):
+    """A PreNormBlock becomes a layer that norms first."""
+    mine, theirs = twins(student, reference, "PreNormBlock", C, H, FF)
+    layer, x = resting(student.to_torch_encoder_layer(mine)), torch.randn(B, T, C)
+    checks.close(layer(x), theirs(x), "PyTorch's output for a PreNormBlock", **SAME)
+
+
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_encoder_layer_moves_in")
+def test_encoder_layer_with_the_other_activation(student, reference):
+    """A block with GELU becomes a layer with GELU, for other sizes as well."""
+    mine, theirs = twins(student, reference, "TransformerEncoderBlock", 12, 3, 40, activation="gelu")
+    layer, x = resting(student.to_torch_encoder_layer(mine)), torch.randn(2, S, 12)
+    checks.close(layer(x), theirs(x), "PyTorch's output for a block with GELU", **SAME)
+
+
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_encoder_layer_moves_in")
+def test_encoder_layer_keeps_eps(student, reference):
+    """The layer's norms take the block's eps, large or small."""
+    for eps in (0.05, 1e-12):
+        mine, theirs = twins(student, reference, "TransformerEncoderBlock", C, H, FF, eps=eps)
+        layer, x = resting(student.to_torch_encoder_layer(mine)), 1e-3 * torch.randn(B, T, C)
+        mute(mine, theirs, layer)
+        checks.close(layer(x), theirs(x), f"PyTorch's output for small numbers and eps = {eps}", **SAME)
+
+
+def mute(*modules):
+    """Attention and thinking answer zero: a block's output is its norms' work."""
+    names = ("out_proj.weight", "out_proj.bias", "linear2.weight", "linear2.bias")
+    with torch.no_grad():
+        for module in modules:
+            for name, parameter in module.named_parameters():
+                if name.endswith(names):
+                    parameter.zero_()
+
+
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_encoder_layer_moves_in")
+def test_encoder_layer_keeps_dropout(student, reference):
+    """Dropout is in the layer exactly if it is in the block."""
+    x = torch.randn(B, T, C)
+    dry, _ = twins(student, reference, "TransformerEncoderBlock", C, H, FF, dropout=0.0)
+    without_dropout(student.to_torch_encoder_layer, dry, lambda old: old(x), lambda new: new(x))
+    wet, _ = twins(student, reference, "TransformerEncoderBlock", C, H, FF, dropout=0.5)
+    with_dropout(student.to_torch_encoder_layer, wet, lambda new: new(x))
+
+
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+def test_encoder_layer_keeps_the_promises(student, reference):
+    """The layer owns copies, and has the block's number type and mode."""
+    mine, _ = twins(student, reference, "TransformerEncoderBlock", C, H, FF)
+    x, convert = torch.randn(B, T, C), student.to_torch_encoder_layer
+    own_copies(mine, resting(convert(mine)), lambda old: old(x), lambda new: new(x))
+    keeps_mode(convert, mine)
+    keeps_type(convert, mine)
+
+
+# ------------------------------------------------------------------ the decoder layer
+
+
+@pytest.mark.part("decoder")
+@pytest.mark.points(0.75)
+def test_decoder_layer_for_other_sizes(student, reference):
+    """Outputs agree for other sizes, for memories longer and shorter than the text, and for padded ones."""
+    for width, heads, d_ff, lengths in ((C, 1, FF, [4, S, 2]), (12, 3, 29, [3, 1, 2]), (C, 5, FF, [T, 1, 4])):
+        mine, theirs = twins(student, reference, "DecoderBlock", width, heads, d_ff)
+        layer, longest = resting(student.to_torch_decoder_layer(mine)), max(lengths)
+        y, memory, padding = torch.randn(B, T, width), torch.randn(B, longest, width), tail(lengths, longest)
+        sizes = f"C = {width}, H = {heads}, d_ff = {d_ff}, T = {T}, S = {longest}"
+        checks.close(
+            layer(y, memory, tgt_mask=future(T)), theirs(y, memory), f"PyTorch's output for {sizes}", **SAME
+        )
+        padded = layer(y, memory, tgt_mask=future(T), memory_key_padding_mask=padding)
+        checks.close(padded, theirs(y, memory, padding), f"PyTorch's output for {sizes} and padding", **SAME)
+
+
+@pytest.mark.part("decoder")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_decoder_layer_moves_in")
+def test_decoder_layer_keeps_dropout(student, reference):
+    """Dropout is in the layer exactly if it is in the block."""
+    y, memory = torch.randn(B, T, C), torch.randn(B, S, C)
+    dry, _ = twins(student, reference, "DecoderBlock", C, H, FF, dropout=0.0)
+
+    def ask_new(new):
+        return new(y, memory, tgt_mask=future(T))
+
+    without_dropout(student.to_torch_decoder_layer, dry, lambda old: old(y, memory), ask_new)
+    wet, _ = twins(student, reference, "DecoderBlock", C, H, FF, dropout=0.5)
+    with_dropout(student.to_torch_decoder_layer, wet, ask_new)
+
+
+@pytest.mark.part("decoder")
+@pytest.mark.points(0.25)
+def test_decoder_layer_owns_copies(student, reference):
+    """What happens to the block or to the layer later does not reach the other."""
+    mine, _ = twins(student, reference, "DecoderBlock", C, H, FF)
+    y, memory = torch.randn(B, T, C), torch.randn(B, S, C)
+    layer = resting(student.to_torch_decoder_layer(mine))
+    own_copies(mine, layer, lambda old: old(y, memory), lambda new: new(y, memory, tgt_mask=future(T)))
+
+
+@pytest.mark.part("decoder")
+@pytest.mark.points(0.25)
+def test_decoder_layer_keeps_type_and_mode(student):
+    """The layer has the block's number type and mode."""
+    keeps_mode(student.to_torch_decoder_layer, student.DecoderBlock(C, H, FF))
+    keeps_type(student.to_torch_decoder_layer, student.DecoderBlock(C, H, FF))
+
+
+# ------------------------------------------------------------------ GPT-2
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.5)
+def test_gpt2_for_other_sizes(student, reference):
+    """Logits agree for other sizes, for one block and for three, for short texts and the longest."""
+    for sizes, lengths in (((V, C, 7, 5, 1), (1, 7)), ((29, 12, 5, 3, 3), (2, 5))):
+        mine, theirs = twins(student, reference, "TransformerLanguageModel", *sizes)
+        gpt2 = resting(student.to_hugging_face_gpt2(mine))
+        for length in lengths:
+            ids = torch.randint(sizes[0], (B, length))
+            what = "the logits for V = {}, C = {}, block_size = {}, H = {}, N = {}".format(*sizes)
+            checks.close(logits(gpt2, ids), theirs(ids), f"{what} and T = {length}", **SAME)
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_gpt2_moves_in")
+def test_gpt2_keeps_eps(student, reference):
+    """All norms of GPT-2 take the eps of the model by hand."""
+    mine, theirs = twins(student, reference, "TransformerLanguageModel", V, C, 7, H, eps=0.05)
+    gpt2, ids = resting(student.to_hugging_face_gpt2(mine)), torch.randint(V, (B, T))
+    checks.close(logits(gpt2, ids), theirs(ids), "the logits for eps = 0.05", **SAME)
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_gpt2_moves_in")
+def test_gpt2_has_no_dropout(student, reference):
+    """In training mode, too, GPT-2 gives the logits of the model by hand."""
+    mine, _ = twins(student, reference, "TransformerLanguageModel", V, C, 7, H)
+    ids = torch.randint(V, (B, T))
+    without_dropout(student.to_hugging_face_gpt2, mine, lambda old: old(ids), lambda new: logits(new, ids))
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.25)
+def test_gpt2_is_tied(student):
+    """GPT-2's head and its table of word vectors are one matrix, counted once."""
+    gpt2 = student.to_hugging_face_gpt2(student.TransformerLanguageModel(V, C, 7, H, num_layers=2))
+    tables, norms = V * C + 7 * C, 2 * C
+    block = (C + 1) * 3 * C + (C + 1) * C + (C + 1) * 4 * C + (4 * C + 1) * C + 2 * norms
+    checks.parameter_count(gpt2, tables + 2 * block + norms, "GPT-2 with a tied head and two blocks")
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.25)
+def test_gpt2_owns_copies(student, reference):
+    """What happens to the model by hand or to GPT-2 later does not reach the other."""
+    mine, _ = twins(student, reference, "TransformerLanguageModel", V, C, 7, H)
+    ids = torch.randint(V, (B, T))
+    gpt2 = resting(student.to_hugging_face_gpt2(mine))
+    own_copies(mine, gpt2, lambda old: old(ids), lambda new: logits(new, ids))
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.25)
+def test_gpt2_keeps_type_and_mode(student):
+    """GPT-2 has the number type and the mode of the model by hand."""
+    keeps_mode(student.to_hugging_face_gpt2, student.TransformerLanguageModel(V, C, 7, H))
+    keeps_type(student.to_hugging_face_gpt2, student.TransformerLanguageModel(V, C, 7, H))
+
+
+# ------------------------------------------------------------------ the tokenizer
+
+
+@pytest.mark.part("tokenizer")
+@pytest.mark.points(0.25)
+def test_nothing_is_unknown(student):
+    """Every text comes back as it was: letters never seen, other scripts, pictures, odd spaces."""
+    tokenizer = student.train_tokenizer("so little was seen in training, so very little", 270)
+    for text in ("Zebra & Öl", "東京 🙂🙂", "  two  and\n\tthree ", " so little", "", "\x00\x7f"):
+        again = tokenizer.decode(tokenizer.encode(text).ids)
+        checks.equal(again, text, f"the tokens of {text!r}, decoded,")
+
+
+@pytest.mark.part("tokenizer")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_tokenizer_by_hand")
+def test_frequent_words_are_one_token(student):
+    """A frequent word, with the space in front of it, ends up as one token; what is rare stays in pieces."""
+    frequent = "".join(random.sample("abcdefghijklm", 5))
+    rare = "".join(random.sample("nopqrstuvwxyz", 5))
+    tokenizer = student.train_tokenizer(f" {frequent}" * 50 + f" {rare}", 261)
+    found = tokenizer.encode(f"{frequent} {frequent}").tokens
+    checks.equal(found[-1:], [f"Ġ{frequent}"], "the last token of a frequent word, twice,")
+    checks.equal(len(tokenizer.encode(rare).tokens), 5, "how many tokens a rare word of five letters has")
+
+
+@pytest.mark.part("tokenizer")
+@pytest.mark.points(0.25)
+def test_vocabulary_has_the_size_asked_for(student):
+    """The vocabulary has vocab_size entries; one that cannot hold the 256 bytes is refused."""
+    words = ["".join(random.choices("abcdefgh", k=5)) for _ in range(60)]
+    for size in (256, 259, 300):
+        tokenizer = student.train_tokenizer(" ".join(words), size)
+        checks.equal(tokenizer.get_vocab_size(), size, f"the size of a vocabulary of {size}")
+    checks.raises(ValueError, student.train_tokenizer, "any text", 255, naming=("vocab_size", 255))

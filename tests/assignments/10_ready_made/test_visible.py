@@ -1,0 +1,101 @@
+"""Ready-made, part by part: the model by hand and its ready-made counterpart, with the student's own weights."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+B, T, S, C, H, FF = 3, 5, 7, 20, 4, 13
+SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
+TEXT = "the sun came in and counted the words, and the words listened. " * 9
+
+
+def furnished(module):
+    """The module with fresh numbers everywhere, in eval mode."""
+    module.eval()
+    return checks.randomize(module)
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+def test_attention_moves_in(student):
+    """PyTorch's attention gives the same output as attention by hand, with and without a mask."""
+    fused = furnished(student.FusedMultiHeadAttention(C, H))
+    layer = student.to_torch_attention(fused)
+    x, mask = torch.randn(B, T, C), torch.ones(T, T, dtype=torch.bool).tril()
+    checks.close(layer(x, x, x)[0], fused(x), "PyTorch's output without a mask", **SAME)
+    checks.close(layer(x, x, x, attn_mask=~mask)[0], fused(x, mask), "PyTorch's output with a mask", **SAME)
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.25)
+def test_attention_by_hand(student):
+    """With question 1, key 1, value 5 and output 2, a single word 3 says 30."""
+    fused = student.FusedMultiHeadAttention(1, 1)
+    with torch.no_grad():
+        fused.W_qkv.weight.copy_(torch.tensor([[1.0], [1.0], [5.0]]))
+        fused.W_out.weight.fill_(2.0)
+    word = torch.tensor([[[3.0]]])  # (1, 1, 1)
+    said, _ = student.to_torch_attention(fused)(word, word, word)
+    checks.close(said, 10 * word, "what the word 3 says")
+
+
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.75)
+def test_encoder_layer_moves_in(student):
+    """PyTorch's encoder layer gives the same output as a post-norm block, with and without padding."""
+    block = furnished(student.TransformerEncoderBlock(C, H, FF))
+    layer = student.to_torch_encoder_layer(block)
+    layer.eval()
+    x, padding = torch.randn(B, T, C), torch.arange(T) >= torch.tensor([[5], [3], [4]])
+    checks.close(layer(x), block(x), "PyTorch's output", **SAME)
+    padded = layer(x, src_key_padding_mask=padding)
+    heard = ~padding.unsqueeze(-1)  # (B, T, 1)
+    checks.close(padded * heard, block(x, padding) * heard, "PyTorch's output with padding", **SAME)
+
+
+@pytest.mark.part("decoder")
+@pytest.mark.points(0.5)
+def test_decoder_layer_moves_in(student):
+    """PyTorch's decoder layer, told to hide the future, gives the same output as the block by hand."""
+    block = furnished(student.DecoderBlock(C, H, FF))
+    layer = student.to_torch_decoder_layer(block)
+    layer.eval()
+    y, memory = torch.randn(B, T, C), torch.randn(B, S, C)
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    checks.close(layer(y, memory, tgt_mask=future), block(y, memory), "PyTorch's output", **SAME)
+
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.75)
+def test_gpt2_moves_in(student):
+    """Hugging Face's GPT-2 gives the same logits as the model by hand."""
+    model = furnished(student.TransformerLanguageModel(17, C, 7, H, num_layers=2))
+    gpt2 = student.to_hugging_face_gpt2(model)
+    gpt2.eval()
+    ids = torch.randint(17, (B, T))
+    answer = gpt2(ids, use_cache=False)
+    known = isinstance(answer, dict) and "logits" in answer
+    checks.true(
+        known, "What came back does not answer as a GPT2LMHeadModel does, with an object that has logits."
+    )
+    checks.close(answer["logits"], model(ids), "the logits of GPT-2", **SAME)
+
+
+@pytest.mark.part("tokenizer")
+@pytest.mark.points(0.5)
+def test_tokenizer_by_hand(student):
+    """In "aaab aaab" the most frequent pair is "aa": with 257 entries it becomes the only new token."""
+    tokenizer = student.train_tokenizer("aaab aaab", 257)
+    checks.equal(tokenizer.encode("aab").tokens, ["aa", "b"], "the tokens of aab")
+    checks.equal(tokenizer.get_vocab_size(), 257, "the size of the vocabulary")
+
+
+@pytest.mark.part("tokenizer")
+@pytest.mark.points(0.25)
+def test_tokens_become_the_text_again(student):
+    """Encoding a text and decoding its tokens gives back the text."""
+    tokenizer = student.train_tokenizer(TEXT, 290)
+    for text in (TEXT[:63], "the words listened and counted"):
+        again = tokenizer.decode(tokenizer.encode(text).ids)
+        checks.equal(again, text, f"the tokens of {text!r}, decoded")
