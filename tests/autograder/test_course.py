@@ -195,6 +195,7 @@ def test_the_courses_own_file_is_right() -> None:
         "06_bert_param_count": 15,
         "07_mini_gpt": 20,
         "08_encoder_decoder": 20,
+        "09_masked_language_model": 15,
         "10_ready_made": 10,
         "12_rotary_positions": 10,
         "13_key_value_cache": 10,

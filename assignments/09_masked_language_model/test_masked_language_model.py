@@ -1,0 +1,169 @@
+"""Masked language model: the tests that come with the assignment."""
+
+import math
+
+import pytest
+import torch
+
+from autograder import checks
+
+TABLE = ("row", "place")
+LOGITS = ("row", "place", "word")
+VOCABULARY, MASK, SPECIAL = 23, 11, [17, 2, 11, 22]  # word 0 is an ordinary one
+
+
+def a_text(B, T, V=VOCABULARY, special=SPECIAL):
+    """Random words (B, T), with one special word at the beginning of each row and two at the end."""
+    ordinary = torch.tensor([i for i in range(V) if i not in special])
+    ids = ordinary[torch.randint(len(ordinary), (B, T))]
+    ids[:, 0], ids[:, -2], ids[:, -1] = special[0], special[1], special[-1]
+    return ids
+
+
+def corrupted(student, ids, p, seed=0):
+    """The two tables, as they come back for a copy of the text."""
+    dice = torch.Generator().manual_seed(seed)
+    tables = student.mask_tokens(ids.clone(), VOCABULARY, MASK, list(SPECIAL), dice, p)
+    return checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
+
+
+def a_model(student, V=13, d_model=12, **sizes):
+    """A model of the student's in eval mode and float64, with random weights everywhere."""
+    sizes = {"n_heads": 3, "n_layers": 2, "d_ff": 10, "max_len": 7, **sizes}
+    model = student.MaskedLanguageModel(V, d_model, **sizes).double()
+    model.eval()
+    return checks.randomize(model)
+
+
+# Part 1: making the gaps
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.5)
+def test_two_tables_come_back(student, seed):
+    """Two tables of ids come back, inputs and labels, both as large as the text."""
+    B, T = 3, 7
+    inputs, labels = corrupted(student, a_text(B, T), 0.15, seed)
+    for name, table in (("inputs", inputs), ("labels", labels)):
+        checks.shape(table, (B, T), name, axes=("B", "T"))
+        checks.dtype(table, torch.int64, name)
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_labels_remember_the_words(student, seed):
+    """A chosen word has itself as its label; any other word has -100 and stands as it was."""
+    B, T = 7, 41
+    ids = a_text(B, T)
+    inputs, labels = corrupted(student, ids, 0.5, seed)
+    chosen = labels != -100
+    checks.true(chosen.any(), "Not one of 266 words was chosen, though each had a chance of one half.")
+    checks.true(not chosen.all(), "Every word was chosen, though each had a chance of one half.")
+    checks.equal(labels, torch.where(chosen, ids, -100), "labels", axes=TABLE)
+    checks.equal(inputs.masked_fill(chosen, 0), ids.masked_fill(chosen, 0), "what was not chosen", axes=TABLE)
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_all_or_nothing(student, seed):
+    """With p = 1 all ordinary words are chosen and no special one; with p = 0 nothing happens at all."""
+    ids = a_text(5, 13)
+    special = torch.isin(ids, torch.tensor(SPECIAL))
+    inputs, labels = corrupted(student, ids, 1.0, seed)
+    checks.equal(labels, ids.masked_fill(special, -100), "labels with p = 1", axes=TABLE)
+    checks.equal(inputs[special], ids[special], "the special words in inputs with p = 1")
+    inputs, labels = corrupted(student, ids, 0.0, seed)
+    checks.equal(inputs, ids, "inputs with p = 0", axes=TABLE)
+    checks.equal(labels, torch.full_like(ids, -100), "labels with p = 0", axes=TABLE)
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.25)
+def test_impossible_chances_are_refused(student):
+    """A p below 0 or above 1 is a ValueError that names p or its value."""
+    for p in (-0.25, 1.5):
+        dice = torch.Generator()
+        checks.raises(
+            ValueError,
+            student.mask_tokens,
+            *(a_text(2, 5), VOCABULARY, MASK, list(SPECIAL), dice, p),
+            naming=("p", p),
+            what=f"mask_tokens(...) with p = {p}",
+        )
+
+
+# Part 2: the loss
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_knowing_nothing_costs_ln_v(student):
+    """Logits of zeros cost ln V, whether one place is asked or all of them."""
+    B, T, V = 3, 5, 11
+    for asked in (1, 4, B * T):
+        labels = torch.full((B * T,), -100)
+        labels[torch.randperm(B * T)[:asked]] = torch.randint(V, (asked,))
+        loss = student.masked_language_model_loss(torch.zeros(B, T, V), labels.view(B, T))
+        checks.close(
+            loss, torch.tensor(math.log(V)), f"the loss of zeros, asked at {asked} places", atol=1e-5
+        )
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_nothing_asked_costs_nothing(student):
+    """A batch in which nobody is asked costs 0, not NaN."""
+    labels = torch.full((2, 3), -100)
+    loss = student.masked_language_model_loss(torch.randn(2, 3, 7), labels)
+    checks.close(loss, torch.tensor(0.0), "the loss")
+
+
+# Part 3: the model
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+def test_model_gives_logits_at_every_place(student):
+    """The model gives V logits at every place, in long and in short sentences, with padding and without."""
+    B, V = 3, 13
+    model = a_model(student, V)
+    for T in (7, 2):
+        ids = torch.randint(V, (B, T))
+        padding = torch.arange(T).expand(B, T) >= T - 1
+        for logits in (model(ids), model(ids, padding)):
+            checks.shape(logits, (B, T, V), f"the logits for {T} words", axes=("B", "T", "V"))
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_model_gives_logits_at_every_place")
+def test_both_sides_are_heard(student):
+    """When one word changes, the answer changes at every place of the sentence, to the left and to the right."""
+    T, V = 6, 13
+    model, ids = a_model(student, V), torch.randint(V - 1, (1, T))
+    before = model(ids).detach()
+    for s in range(T):
+        other = ids.clone()
+        other[0, s] += 1
+        moved = (model(other).detach() - before).abs().amax(dim=-1)[0]  # (T,)
+        for t in range(T):
+            checks.true(moved[t] > 1e-12, f"Word {s} changes, but the logits at place {t} stay the same.")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_model_gives_logits_at_every_place")
+def test_the_way_out_is_the_table_of_the_way_in(student):
+    """When `norm` gives the same vector everywhere, the logits are its products with all word vectors, plus bias."""
+    T, V, C = 5, 13, 12
+    model, same = a_model(student, V, C), torch.randn(C, dtype=torch.float64)
+    table = torch.randn(V, C, dtype=torch.float64)
+    with torch.no_grad():
+        model.norm.weight.zero_()
+        model.norm.bias.copy_(same)
+        model.encoder.token_embedding.weight.copy_(table)
+    expected = table @ same + model.bias.detach()  # (V,)
+    logits = model(torch.randint(V, (2, T)))
+    checks.close(logits, expected.expand(2, T, V), "the logits", axes=LOGITS)

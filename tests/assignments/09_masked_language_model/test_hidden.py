@@ -1,0 +1,318 @@
+"""Masked language model: the tests that only graders see.
+
+Where chance is counted, the samples are so large that a right answer stays at least seven standard deviations inside
+the limits, and every mistake that is known to change a share lies at least seven outside.
+"""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from autograder import checks
+
+TABLE = ("row", "place")
+LOGITS = ("row", "place", "word")
+POINT = 0.01
+PLAN = {"d_model": 12, "n_heads": 3, "n_layers": 2, "d_ff": 10, "max_len": 7}
+
+
+def ordinary_words(V, special):
+    """All ids but the special ones, in order."""
+    return torch.tensor([i for i in range(V) if i not in special])
+
+
+def a_text(B, T, V, special, specials=0.0):
+    """Random words (B, T), a given share of them special."""
+    ordinary, signs = ordinary_words(V, special), torch.tensor(special)
+    words = ordinary[torch.randint(len(ordinary), (B, T))]
+    return torch.where(torch.rand(B, T) < specials, signs[torch.randint(len(signs), (B, T))], words)
+
+
+def corrupted(student, ids, V, mask_id, special, seed, **chance):
+    """The two tables, as they come back for a copy of the text."""
+    dice = torch.Generator().manual_seed(seed)
+    tables = student.mask_tokens(ids.clone(), V, mask_id, list(special), dice, **chance)
+    inputs, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
+    checks.shape(inputs, tuple(ids.shape), "inputs", axes=("B", "T"))
+    checks.shape(labels, tuple(ids.shape), "labels", axes=("B", "T"))
+    return inputs, labels
+
+
+def share(hits, among):
+    """Which part of the places in `among` are hits."""
+    return (hits & among).sum().item() / max(among.sum().item(), 1)
+
+
+def within(value, expected, margin, what):
+    """A share is at most so far from the expected one."""
+    checks.between(value, expected - margin, expected + margin, what)
+
+
+def each_line(hits, expected, what):
+    """In every row and every column, the share of hits is within eight standard deviations of the expected one."""
+    for dim, line in ((1, "row"), (0, "column")):
+        shares = hits.double().mean(dim=dim)
+        margin = 8 * math.sqrt(expected * (1 - expected) / hits.shape[dim])
+        for found in (shares.min(), shares.max()):
+            within(found.item(), expected, margin, f"the share of {what} in one {line}")
+
+
+def twins(student, reference, V=13, **sizes):
+    """The student's model and the solution's, with the same random weights, in float64."""
+    expected = checks.randomize(reference.MaskedLanguageModel(V, **{**PLAN, **sizes}).double()).eval()
+    model = student.MaskedLanguageModel(V, **{**PLAN, **sizes}).double()
+    model.eval()
+    checks.copy_parameters(expected, model, "the model")
+    return model, expected
+
+
+# Part 1: making the gaps
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_text_stays_as_it_was(student, seed):
+    """The text that is handed in keeps its words; tomorrow it gets other gaps."""
+    V, special = 29, [5, 0, 28]
+    dice = torch.Generator().manual_seed(seed)
+
+    def corrupt(ids):
+        student.mask_tokens(ids, V, 5, list(special), dice, 0.9)
+
+    checks.input_untouched(corrupt, a_text(5, 13, V, special, 0.2), what="mask_tokens(...)")
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_fifteen_in_a_hundred(student, seed):
+    """In a long text 15 % of the ordinary words are chosen, within one point."""
+    V, special = 1009, [0, 101, 102, 103, 1008]
+    ids = a_text(
+        500, 500, V, special, specials=0.2
+    )  # about 200,000 ordinary words: one point is 12 deviations
+    _, labels = corrupted(student, ids, V, 103, special, seed)
+    ordinary = torch.isin(ids, ordinary_words(V, special))
+    within(share(labels != -100, ordinary), 0.15, POINT, "the share of ordinary words that are chosen")
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(1.25)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_eighty_ten_ten(student, seed):
+    """Of the chosen words 80 % become the mask, 10 % another word and 10 % stay, each within one point."""
+    V, special = 1009, [0, 101, 102, 103, 1008]
+    ids = a_text(400, 500, V, special)
+    inputs, labels = corrupted(student, ids, V, 103, special, seed, p=0.5)
+    two_words, few = a_text(200, 500, 5, [1, 3, 4]), [1, 3, 4]  # a mask among the random words would show
+    disguised, _ = corrupted(student, two_words, 5, 3, few, seed, p=1.0)
+    chosen = labels != -100  # about 100,000: one point is 7.9 deviations of 80 %, 10.5 of 10 %
+    masked, same = inputs == 103, inputs == ids
+    within(share(masked, chosen), 0.8, POINT, "the share of chosen words that became the mask")
+    within(share(~masked & ~same, chosen), 0.1, POINT, "the share of chosen words that became another word")
+    within(share(same, chosen), 0.1, POINT, "the share of chosen words that stayed")
+    masks = (disguised == 3).double().mean().item()
+    within(masks, 0.8, POINT, "the share of masks in a vocabulary with two ordinary words")
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_random_words_are_never_special(student, seed):
+    """A random word is an ordinary one, wherever the special ones stand, and the mask is special in any case."""
+    for V, mask_id, special in ((13, 7, [12, 7, 0, 4]), (11, 3, [0, 1, 2])):
+        signs = {*special, mask_id}
+        ids = a_text(100, 200, V, sorted(signs), specials=0.2)
+        inputs, labels = corrupted(student, ids, V, mask_id, special, seed, p=1.0)
+        ordinary = torch.isin(ids, ordinary_words(V, signs))
+        checks.equal(labels != -100, ordinary, "the table of chosen places with p = 1", axes=TABLE)
+        drawn = set(inputs[ordinary & (inputs != mask_id)].tolist())
+        odd = sorted(drawn & signs) or sorted(i for i in drawn if not 0 <= i < V)
+        checks.true(not odd, f"A chosen word became {odd[:1]}, which is a special word or none at all.")
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_every_ordinary_word_has_the_same_chance(student, seed):
+    """In a text of one single word, all other ordinary words turn up equally often as random words."""
+    V, mask_id, special = 31, 14, [14, 0, 1, 30]
+    others = ordinary_words(V, special)[1:]  # 26, the text says the one before them
+    ids = torch.full((400, 500), 2)
+    inputs, _ = corrupted(student, ids, V, mask_id, special, seed, p=1.0)
+    mean = 0.1 * ids.numel() / (len(others) + 1)  # 741
+    seen = torch.bincount(inputs.clamp(0, V).flatten(), minlength=V + 1)[others].double()
+    margin = 8 * math.sqrt(mean)  # half as often, as by rounding at an end, lies 8 deviations below
+    for count in (seen.min().item(), seen.max().item()):
+        checks.between(count / mean, 1 - margin / mean, 1 + margin / mean, "how often one word was drawn")
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_gaps_can_be_repeated(student, seed):
+    """The same seed makes the same gaps again, and one generator makes new ones each time."""
+    V, special = 997, [0, 1, 2, 3]
+    ids, dice = a_text(31, 67, V, special), torch.Generator().manual_seed(seed)
+    again = torch.Generator().manual_seed(seed)
+    calls = [student.mask_tokens(ids.clone(), V, 3, list(special), g, 0.5) for g in (dice, again, dice)]
+    first, same, later = (checks.unpack(call, ("inputs", "labels"), "mask_tokens(...)") for call in calls)
+    for name, one, two in zip(("inputs", "labels"), same, first):
+        checks.equal(one, two, f"{name} with the same seed again", axes=TABLE)
+    checks.true(
+        not torch.equal(later[1], first[1]), "Two calls, one after the other, chose exactly the same words."
+    )
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_dice_are_thrown_for_each_word(student, seed):
+    """Dice are thrown for each word, not for a whole row or for a whole column."""
+    V, special = 211, [0, 1, 2, 3]
+    ids = a_text(200, 200, V, special)
+    _, labels = corrupted(student, ids, V, 3, special, seed, p=0.5)
+    each_line(labels != -100, 0.5, "chosen words")
+    inputs, _ = corrupted(student, ids, V, 3, special, seed, p=1.0)
+    each_line(inputs == 3, 0.8, "masks")
+
+
+# Part 2: the loss
+
+
+def some_labels(B, T, V):
+    """Labels with five places asked in the first row, one in the last, and word 0 among the right words."""
+    labels = torch.full((B, T), -100)
+    labels[0, torch.randperm(T)[:5]] = torch.tensor([0, *torch.randint(V, (4,)).tolist()])
+    labels[-1, torch.randint(T, ())] = torch.randint(V, ())
+    return labels
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.75)
+def test_loss_is_the_mean_over_asked_places(student):
+    """The loss is the mean of -ln p(right word) over all places of the batch that are asked, and over no other."""
+    B, T, V = 3, 7, 11
+    logits, labels = 3 * torch.randn(B, T, V, dtype=torch.float64), some_labels(B, T, V)
+    asked = labels != -100
+    surprise = -logits.log_softmax(-1)[asked].gather(-1, labels[asked][:, None])  # (6, 1)
+    loss = student.masked_language_model_loss(logits, labels)
+    checks.close(loss, surprise.mean(), "the loss")
+    checks.input_untouched(student.masked_language_model_loss, logits, labels)
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_only_asked_places_are_corrected(student):
+    """What flows back to the logits is (shares minus one-hot) / n at the n asked places, and 0 at all others."""
+    B, T, V = 2, 7, 5
+    logits = torch.randn(B, T, V, dtype=torch.float64, requires_grad=True)
+    labels = some_labels(B, T, V)
+    gradient = flows_back(student, logits, labels)
+    asked = (labels != -100)[..., None]
+    right = nn.functional.one_hot(labels.clamp(min=0), V)
+    expected = torch.where(asked, logits.detach().softmax(-1) - right, 0.0) / asked.sum()
+    checks.close(gradient, expected, "the gradient of the logits", axes=LOGITS)
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.5)
+def test_nothing_asked_corrects_nothing(student):
+    """From a batch in which nobody is asked, zeros flow back: no NaN, and no error either."""
+    logits = torch.randn(3, 4, 5, requires_grad=True)
+    gradient = flows_back(student, logits, torch.full((3, 4), -100))
+    checks.close(gradient, torch.zeros(3, 4, 5), "the gradient of the logits", axes=LOGITS)
+
+
+@pytest.mark.part("loss")
+@pytest.mark.points(0.25)
+def test_being_very_sure_is_no_accident(student):
+    """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
+    V, labels = 5, torch.tensor([[3, -100, 2]])
+    sure = 20_000.0 * nn.functional.one_hot(labels.clamp(min=0), V) - 10_000.0  # (1, 3, 5)
+    checks.close(student.masked_language_model_loss(sure, labels), torch.tensor(0.0), "the loss if right")
+    wrong = student.masked_language_model_loss(sure.roll(1, -1), labels)
+    checks.close(wrong, torch.tensor(20_000.0), "the loss if wrong")
+
+
+def flows_back(student, logits, labels):
+    """The gradient of the student's loss for the logits; zeros where nothing flows."""
+    loss = student.masked_language_model_loss(logits, labels)
+    checks.shape(loss, (), "the loss")
+    checks.true(
+        loss.requires_grad, "The loss is cut off from the logits: no gradient can flow back through it."
+    )
+    (gradient,) = torch.autograd.grad(loss, logits, allow_unused=True)
+    return torch.zeros_like(logits) if gradient is None else gradient
+
+
+# Part 3: the model
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.75)
+def test_model_owns_what_its_plan_says(student, reference):
+    """Besides the encoder, the model owns `dense`, `norm` and `bias`, and no second table of words."""
+    V = 17
+    plan = reference.MaskedLanguageModel(V, **PLAN)
+    model = student.MaskedLanguageModel(V, **PLAN)
+    checks.parameters(model, {name: tuple(p.shape) for name, p in plan.named_parameters()}, "the model")
+    own = sum(p.numel() for p in plan.parameters())
+    checks.parameter_count(model, own, "the model")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(1)
+@pytest.mark.needs("test_model_gives_logits_at_every_place")
+def test_model_with_the_same_weights(student, reference):
+    """With the solution's weights, the model gives the solution's logits, in long and in short sentences."""
+    model, expected = twins(student, reference)
+    for T in (7, 3, 1):
+        ids = torch.randint(13, (3, T))
+        checks.close(model(ids), expected(ids), f"the logits for {T} words", axes=LOGITS)
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_model_gives_logits_at_every_place")
+def test_padding_is_not_heard(student, reference):
+    """What stands in the padding changes nothing, and a padded sentence gets the answers that it gets alone."""
+    model, _ = twins(student, reference)
+    ids = torch.randint(13, (4, 7))
+    checks.padding_invariant(model, ids, [7, 3, 5, 1], what="the logits")
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_model_with_the_same_weights")
+def test_everything_in_the_model_learns(student, reference):
+    """Every table and layer receives the gradient that the solution's receives; the table receives it from both doors."""
+    model, expected = twins(student, reference, n_layers=1)
+    checks.parameter_gradients_close(model, expected, torch.randint(13, (2, 5)))
+
+
+@pytest.mark.part("model")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_model_gives_logits_at_every_place")
+def test_one_batch_is_learnt_by_heart(student):
+    """Model and loss work together: five gaps in two small sentences are learnt by heart in a few steps."""
+    V, mask_id = 11, 3
+    model = student.MaskedLanguageModel(V, **{**PLAN, "n_layers": 1}, dropout=0.0)
+    checks.randomize(model)
+    ids, labels = torch.randint(4, V, (2, 7)), torch.full((2, 7), -100)
+    rows, places = [0, 0, 0, 1, 1], [1, 4, 5, 0, 3]
+    labels[rows, places] = ids[rows, places]
+    ids[rows, places] = mask_id
+    parameters, losses = list(model.parameters()), []
+    for step in range(40):
+        loss = student.masked_language_model_loss(model(ids), labels)
+        losses.append(loss.item())
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients):
+                parameter.sub_(0.05 * (1 - step / 40) * gradient.sign())
+    checks.between(losses[0], 0.5, 30.0, "the first loss")
+    checks.between(losses[-1], 0.0, 1.0, "the loss after 40 steps")  # 0.05 as a rule, 0.25 at worst
