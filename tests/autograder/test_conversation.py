@@ -1,0 +1,238 @@
+"""What was said before is not worked out again, and nobody gains or loses by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.course import load_course
+from autograder.grading import Grader
+from autograder.records import Grade, SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
+from autograder.session import SuiteSession
+from autograder.student.conversation import Conversations, Said, Turn
+
+NAME = "01_doubling"
+COURSE = """\
+title: Doubling
+limits: {call_seconds: 1, load_seconds: 3}
+assignments:
+  - name: 01_doubling
+    title: Doubling
+    minutes: 5
+    parts:
+      - {name: double, title: Twice, points: 4}
+"""
+SOLUTION = '''\
+# %%
+import torch
+
+
+# %%
+def double(x):
+    """Twice `x`."""
+    # TODO: twice x
+    ### BEGIN SOLUTION
+    return 2 * x
+    ### END SOLUTION
+
+
+# %% part="double"
+'''
+VISIBLE = '''\
+import pytest
+from autograder import checks
+
+
+@pytest.mark.part("double")
+@pytest.mark.points(1)
+def test_one(student):
+    """Twice one is two."""
+    checks.equal(student.double(1), 2)
+'''
+HIDDEN = '''\
+import random
+import secrets
+
+import pytest
+import torch
+from autograder import checks
+
+
+@pytest.mark.part("double")
+@pytest.mark.points(1)
+def test_many(student, reference):
+    """Twice a number is twice the number, whatever came before."""
+    for _ in range(3):
+        x = random.randrange(1000)
+        checks.equal(student.double(x), reference.double(x))
+
+
+@pytest.mark.part("double")
+@pytest.mark.points(1)
+@pytest.mark.forbids("torch.add")
+def test_vectors(student):
+    """Vectors are doubled, too."""
+    x = torch.randn(5)
+    checks.close(student.double(x), x + x, atol=1e-3)
+
+
+@pytest.mark.part("double")
+@pytest.mark.points(1)
+def test_unsteady(student):
+    """A test that asks something else each time."""
+    x = secrets.randbits(40)
+    checks.equal(student.double(x), 2 * x)
+    checks.close(student.double(torch.ones(2)), 2 * torch.ones(2), atol=1e-3)
+'''
+TESTS = ["test_one", "test_many", "test_vectors", "test_unsteady"]
+
+
+@pytest.fixture(scope="module")
+def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("doubling")
+    files = {
+        "course.yml": COURSE,
+        f"solutions/{NAME}/doubling.py": SOLUTION,
+        f"tests/assignments/{NAME}/test_visible.py": VISIBLE,
+        f"tests/assignments/{NAME}/test_hidden.py": HIDDEN,
+        f"tests/assignments/{NAME}/mistakes.yml": "[]\n",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def one_grader(course_folder: Path) -> Iterator[Grader]:
+    grader = Grader(load_course(course_folder), Sandbox(), 0)
+    yield grader
+    grader.close()
+
+
+@pytest.fixture
+def grader(one_grader: Grader) -> Grader:
+    """A grader in a run of its own, that has heard nothing yet."""
+    one_grader.reseed(one_grader.run_seed + 1)
+    return one_grader
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the tests whose own code has run."""
+    names: list[str] = []
+    run = SuiteSession.run
+
+    def noted(self, test, *rest):
+        names.append(test.name)
+        return run(self, test, *rest)
+
+    monkeypatch.setattr(SuiteSession, "run", noted)
+    return names
+
+
+def graded(grader: Grader, body: str) -> Grade:
+    text = SOLUTION.replace("return 2 * x", body)
+    assert body in text
+    return grader.grade(Submission("ada", NAME, (SourceFile("doubling.py", text),)))
+
+
+def outcomes(grade: Grade) -> list[str]:
+    return [test.outcome for test in grade.tests]
+
+
+def test_the_same_answers_are_not_judged_twice(grader, ran):
+    assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
+    assert ran == TESTS
+    ran.clear()
+    assert outcomes(graded(grader, "return x * 2  # in other words")) == ["passed"] * 4
+    assert ran == []
+
+
+def test_a_test_that_does_not_repeat_itself_is_always_run(grader, ran):
+    graded(grader, "return 2 * x")
+    ran.clear()
+    nearly = "return 2 * x if isinstance(x, int) else x * 2.000001"
+    assert outcomes(graded(grader, nearly)) == ["passed"] * 4
+    assert ran == ["test_vectors", "test_unsteady", "test_unsteady"], "once more, in a fresh worker"
+    ran.clear()
+    assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
+    assert ran == ["test_unsteady"], "and it is not trusted again"
+
+
+def test_another_answer_is_judged_by_the_test_itself(grader, ran):
+    graded(grader, "return 2 * x")
+    ran.clear()
+    wrong_later = "return 2 * x if isinstance(x, int) and x < 2 else 3 * x"
+    assert outcomes(graded(grader, wrong_later)) == ["passed", "failed", "failed", "failed"]
+    assert set(ran) == set(TESTS[1:])
+
+
+def test_the_first_of_two_students_may_be_the_wrong_one(grader, ran):
+    assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
+    assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
+    assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
+    assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
+
+
+def test_nothing_is_asked_twice_when_answers_part(grader):
+    graded(grader, "return 2 * x")
+    counting = "double.asked = getattr(double, 'asked', 0) + 1\n    return 2 * x if double.asked != 4 else 0"
+    assert outcomes(graded(grader, counting)) == outcomes(graded(grader, counting))
+    grade = graded(grader, counting)
+    assert grade.tests[0].outcome == "passed"
+    assert grade.tests[1].outcome == "passed", "the third answer of the second test is wrong once, not when alone"
+
+
+def test_a_forbidden_name_is_forbidden_with_the_right_answers_too(grader):
+    graded(grader, "return 2 * x")
+    assert outcomes(graded(grader, "torch.add\n    return 2 * x")) == ["passed", "passed", "failed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ("while x != 1: pass  # a vector is neither one nor not one\n    return 2", "timeout"),
+        ("import os; os._exit(3) if x != 1 else None\n    return 2", "crashed"),
+    ],
+)
+def test_what_ends_a_conversation_is_told_as_ever(grader, body, outcome):
+    fresh = graded(grader, body)
+    graded(grader, "return 2 * x")
+    known = graded(grader, body)
+    assert outcomes(fresh) == outcomes(known) == ["passed", outcome, "failed", outcome]
+    assert [test.message for test in fresh.tests] == [test.message for test in known.tests]
+
+
+def test_another_run_has_other_conversations(grader, ran):
+    graded(grader, "return 2 * x")
+    grader.reseed(grader.run_seed + 1)
+    ran.clear()
+    assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
+    assert ran == TESTS
+
+
+def heard(text: bytes) -> tuple[bytearray, bytearray]:
+    return bytearray(text), bytearray()
+
+
+def test_what_takes_too_much_room_is_forgotten():
+    known = Conversations(max_bytes=10_000)
+    first = known.first_turn("test")
+    assert isinstance(first, Turn)
+    known.next_turn(first, [Said(bytes(4000))], heard(b"yes"))
+    assert known.first_turn("test") is first and first.said
+    for answer in range(20):
+        known.next_turn(first, [], heard(b"%d" % answer))
+    assert known.first_turn("test") is not first
+
+
+def test_the_same_question_is_kept_once():
+    known = Conversations(max_bytes=20_000)
+    turn = known.first_turn("test")
+    for _ in range(10):
+        turn = known.next_turn(turn, [Said(b"?" * 8000)], heard(b"yes"))
+    assert known.first_turn("test").said
