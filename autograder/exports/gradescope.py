@@ -26,6 +26,7 @@ CONSTRAINTS = "constraints.txt"
 EPOCH = (2020, 1, 1, 0, 0, 0)
 PROGRAMS = ("setup.sh", "run_autograder")
 NOT_NEEDED = ("__pycache__", "alternatives")
+_EXTRA = re.compile(r";.*\bextra\b")
 
 SETUP = """\
 #!/usr/bin/env bash
@@ -77,7 +78,7 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
         "setup.sh": SETUP.encode(),
         "run_autograder": RUN.encode(),
         SETTINGS: (json.dumps(settings, indent=1) + "\n").encode(),
-        "requirements.txt": _requirements().encode(),
+        "requirements.txt": _requirements(assignment).encode(),
     }
     constraints = course.root / CONSTRAINTS
     found[CONSTRAINTS] = constraints.read_bytes() if constraints.is_file() else b""
@@ -104,15 +105,25 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _requirements() -> str:
-    """What the engine needs to grade, as its own metadata says, without the extras."""
+def _requirements(assignment: Assignment) -> str:
+    """What the engine needs to grade, as its own metadata says, and of its extras what the assignment imports."""
     try:
         needed = metadata.requires("autograder") or []
     except metadata.PackageNotFoundError:
         raise InfrastructureError(
             "autograder is not installed as a package; run `make grade` once."
         ) from None
-    return "".join(f"{line}\n" for line in needed if not re.search(r";.*\bextra\b", line))
+    lines = [line for line in needed if not _EXTRA.search(line)]
+    for name in sorted({module.partition(".")[0] for module in assignment.preload}):
+        if not any(_name(line) == name for line in lines):
+            known = [line.partition(";")[0].strip() for line in needed if _name(line) == name]
+            lines.append(known[0] if known else name)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _name(requirement: str) -> str:
+    """What is imported of a requirement, for packages that are called like their module."""
+    return re.split(r"[^\w-]", requirement)[0].replace("-", "_")
 
 
 def _zipped(contents: dict[str, bytes]) -> bytes:

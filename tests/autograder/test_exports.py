@@ -25,6 +25,7 @@ from autograder.collecting.sheet import Sheet
 from autograder.course import Course, load_course
 from autograder.exports import EXPORTERS, Exported, ExportError, Request, export
 from autograder.exports.classroom50 import scale
+from autograder.exports.gradescope import files
 from autograder.exports.gradescope_run import results
 from autograder.records import Grade, TestResult
 from tests.autograder.tiny_course import FILES, write_tiny_course
@@ -379,8 +380,8 @@ def test_classroom50_has_whole_points_in_the_right_proportion(ask, tmp_path, mon
 
 def test_classroom50_of_a_class_is_a_file_for_each(ask, tmp_path):
     exported = ask("classroom50", output=tmp_path / "out")
-    files = sorted(str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json"))
-    assert files == [f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")]
+    written = sorted(str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json"))
+    assert written == [f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")]
     assert "not known" in exported.summary
 
 
@@ -437,8 +438,8 @@ def gradescope(archive: Path, tmp_path: Path):
         (root / "run_autograder").write_bytes(packed.read("run_autograder"))
     (root / "run_autograder").chmod(0o755)
 
-    def run(**files: str) -> subprocess.CompletedProcess[str]:
-        for name, text in files.items():
+    def run(**texts: str) -> subprocess.CompletedProcess[str]:
+        for name, text in texts.items():
             (root / "submission" / f"{name}.py").write_text(text, "utf-8")
         variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -452,6 +453,14 @@ def gradescope(archive: Path, tmp_path: Path):
 
     run.root = root  # type: ignore[attr-defined]
     return run
+
+
+def course_built(course: Course) -> Course:
+    """The course with a stub, which is all that the archive needs of what is built."""
+    stub = course.stub_file(course.assignment(NAME))
+    stub.parent.mkdir(parents=True)
+    stub.write_text("def add(a, b): ...\n", "utf-8")
+    return course
 
 
 def read_results(root: Path) -> dict:
@@ -505,6 +514,16 @@ def test_gradescope_without_a_course_has_no_results(gradescope):
         done.returncode == 3 and "course.yml" in done.stdout and "Traceback" not in done.stdout + done.stderr
     )
     assert not (gradescope.root / "results" / "results.json").exists()
+
+
+def test_gradescope_installs_what_the_assignment_imports(course):
+    assignment = course.assignment(NAME)
+    plain = files(course_built(course), assignment, "hidden")["requirements.txt"].decode().split()
+    more = assignment.model_copy(update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")})
+    grown = files(course, more, "hidden")["requirements.txt"].decode().split()
+    assert any(line.startswith("torch>=") for line in plain) and not any("extra" in line for line in plain)
+    assert len(grown) == len(plain) + 2
+    assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
 
 def test_gradescope_needs_an_assignment_that_was_built(course, tmp_path):
