@@ -67,7 +67,7 @@ class FusedMultiHeadAttention(nn.Module):
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
         self.n_heads = n_heads
-        self.W_qkv = nn.Linear(d_model, 3 * d_model, bias=False)
+        self.W_qkv = nn.Linear(d_model, d_model * 3, bias=False)
         self.W_out = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -269,7 +269,7 @@ class DecoderBlock(nn.Module):
     def __init__(self, d_model: int, n_heads: int, d_ff: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.self_attention = nn.MultiheadAttention(d_model, n_heads, dropout=dropout, batch_first=True)
-        self.cross_attention = CrossAttention(d_model, n_heads)
+        self.cross_attention = CrossAttention(d_model, n_heads=n_heads)
         self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
         self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d_model) for _ in range(3))
         self.dropout = nn.Dropout(dropout)
@@ -378,8 +378,8 @@ class TransformerLanguageModel(nn.Module):
     ) -> None:
         super().__init__()
         self.block_size = block_size
-        self.token_embed = nn.Embedding(vocab_size, embed_size)
-        self.pos_embed = nn.Embedding(block_size, embed_size)
+        tables = (nn.Embedding(rows, embed_size) for rows in (vocab_size, block_size))
+        self.token_embed, self.pos_embed = tables
         self.blocks = nn.ModuleList(Block(embed_size, num_heads, eps) for _ in range(num_layers))
         self.ln = nn.LayerNorm(embed_size, eps)
         self.fc = nn.Linear(embed_size, vocab_size, bias=False)
