@@ -197,6 +197,7 @@ def test_the_courses_own_file_is_right() -> None:
         "08_encoder_decoder": 20,
         "09_masked_language_model": 15,
         "10_ready_made": 10,
+        "11_spot_the_cheat": 10,
         "12_rotary_positions": 10,
         "13_key_value_cache": 10,
     }

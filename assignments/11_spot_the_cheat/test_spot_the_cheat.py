@@ -1,0 +1,166 @@
+"""Spot the cheat: the tests that come with the assignment."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from autograder import checks
+from autograder.fakes import Die, LanguageModel, Successor
+
+MAP = ("output", "changed word")
+
+
+class Peeker(LanguageModel):
+    """Says the next word if it can see it, and is sure. Where it cannot, all words are the same to it."""
+
+    def logits(self, ids):
+        seen = 50.0 * F.one_hot(ids[:, 1:], self.vocab_size)  # (B, T - 1, V)
+        return F.pad(seen, (0, 0, 0, 1))  # (B, T, V)
+
+
+class Hearsay(LanguageModel):
+    """What it says at a place is the sum of what the words say that are heard there, in random voices.
+
+    heard(T): a (T, T) table, row t the listener, of how loud each word is. repeats: how eager it is to say the
+    last word again; far below zero is never.
+    """
+
+    def __init__(self, vocab_size, block_size, heard, repeats=-50.0):
+        super().__init__(vocab_size, block_size)
+        self._heard, self._repeats = heard, repeats
+        self._voices = torch.randn(block_size, vocab_size, vocab_size)
+
+    def logits(self, ids):
+        T = ids.shape[1]
+        said = self._voices[torch.arange(T), ids]  # (B, T, V)
+        heard = torch.einsum("ts,bsv->btv", self._heard(T).float(), said)  # (B, T, V)
+        return heard + self._repeats * F.one_hot(ids, self.vocab_size)
+
+
+def past(T):
+    """Nobody hears the future."""
+    return torch.ones(T, T).tril()
+
+
+def past_and_next(T):
+    """Everybody also hears the next word."""
+    return torch.ones(T, T).tril(1)
+
+
+def in_leaps(T, H=2):
+    """The notes of H heads, stored head by head and cut into T rows: each note knows the words up to its own."""
+    last = torch.arange(T * H).remainder(T).reshape(T, H).amax(dim=1)  # (T,)
+    return (torch.arange(T) <= last[:, None]) | torch.eye(T, dtype=torch.bool)
+
+
+# Part 1: the honest loss
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.5)
+def test_two_guesses_worked_by_hand(student):
+    """Shares of 1/2 and 1/8 for the right words give (ln 2 + ln 8) / 2 = 1.3863, a model that is right gives 0."""
+    die = Die([0.5, 0.125, 0.375], block_size=5)
+    loss = student.honest_loss(die, torch.tensor([2, 0, 2, 1]), [1, 3])
+    checks.true(isinstance(loss, float), "honest_loss(...) returned something other than a plain float.")
+    checks.close(loss, 2 * math.log(2), "the honest loss", atol=1e-5)
+    counter = Successor(vocab_size=11, block_size=5)
+    checks.close(
+        student.honest_loss(counter, torch.arange(4), [1, 2, 3]), 0.0, "the counter's loss", atol=1e-5
+    )
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_guesses_worked_by_hand")
+def test_looking_ahead_does_not_help(student):
+    """A model that only repeats what it sees ahead knows nothing when the future is taken away: its loss is ln V."""
+    V = 13
+    loss = student.honest_loss(Peeker(V, block_size=9), torch.randint(V, (9,)), [1, 4, 5, 8])
+    checks.close(loss, math.log(V), "the peeker's honest loss", atol=1e-5)
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.25)
+def test_places_that_cannot_be_asked_are_refused(student):
+    """Place 0, a place beyond the text and no place at all are ValueErrors that name positions."""
+    data = torch.tensor([0, 1, 1, 0, 1])
+    for positions in ([2, 0], [1, 5], [-1], []):
+        checks.raises(
+            ValueError,
+            student.honest_loss,
+            Die([0.5, 0.5]),
+            data,
+            positions,
+            naming=("position", "positions"),
+        )
+
+
+# Part 2: the leak map
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.5)
+def test_honest_model_has_an_empty_map(student):
+    """The map is a table of T times T booleans, and where nobody hears the future it is False everywhere."""
+    T, V = 6, 7
+    found = student.leaks(Hearsay(V, 9, past), T, V)
+    checks.shape(found, (T, T), "the leak map", axes=("T", "T"))
+    checks.dtype(found, torch.bool, "the leak map")
+    checks.equal(found, torch.zeros(T, T, dtype=torch.bool), "the leak map", axes=MAP)
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_honest_model_has_an_empty_map")
+def test_late_mask_lights_up_one_diagonal(student):
+    """Where everybody also hears the next word, the map is True at (0, 1), (1, 2), (2, 3) and so on, and nowhere else."""
+    T, V = 5, 11
+    found = student.leaks(Hearsay(V, 8, past_and_next), T, V)
+    expected = torch.tensor([[s == t + 1 for s in range(T)] for t in range(T)])
+    checks.equal(found, expected, "the leak map", axes=MAP)
+
+
+# Part 3: the verdict
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.5)
+def test_models_that_do_not_leak_are_told_apart(student):
+    """Of two models that do not leak, the one that repeats its last word was taught with targets that are not shifted."""
+    models = {"fox": Hearsay(11, 8, past), "owl": Hearsay(13, 9, past, repeats=50.0)}
+    found = student.verdict(models)
+    checks.equal(found, {"fox": "honest", "owl": "targets not shifted"}, "the verdict")
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.25)
+def test_leaks_are_told_apart(student):
+    """An even leak of one diagonal is a late mask, a leak in leaps is a wrong merge of the heads."""
+    models = {"eel": Hearsay(7, 9, in_leaps), "bat": Hearsay(11, 8, past_and_next)}
+    found = student.verdict(models)
+    checks.equal(found, {"eel": "heads merged with view", "bat": "mask late by one"}, "the verdict")
+
+
+# Part 4: silence
+
+
+@pytest.mark.part("heads")
+@pytest.mark.points(0.5)
+def test_nobody_misses_a_head_that_nobody_reads(student):
+    """A head whose columns of out_proj are zero is redundant even with tolerance 0, and the others are not."""
+    C, H, D = 12, 4, 3
+    mha = checks.randomize(student.attention_layer(C, H))
+    with torch.no_grad():
+        mha.out_proj.weight[:, 2 * D : 3 * D] = 0.0
+    checks.equal(student.redundant_heads(mha, torch.randn(2, 5, C), 0.0), [2], "the redundant heads")
+
+
+@pytest.mark.part("heads")
+@pytest.mark.points(0.25)
+def test_negative_tolerance_is_refused(student):
+    """A tolerance below 0 is a ValueError that names it."""
+    mha, x = student.attention_layer(8, 2), torch.randn(1, 3, 8)
+    checks.raises(ValueError, student.redundant_heads, mha, x, -0.1, naming="tolerance")

@@ -1,0 +1,351 @@
+"""Spot the cheat: the tests that only graders see."""
+
+import random
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder import checks
+from autograder.fakes import LanguageModel
+
+MAP = ("output", "changed word")
+NAMES = ("ant", "bee", "cod", "doe", "elk", "fly", "gnu", "hen")
+
+
+class Hearsay(LanguageModel):
+    """What it says at a place is the sum of what the words say that are heard there, in random voices.
+
+    heard(T): a (T, T) table, row t the listener, of how loud each word is. repeats: how eager it is to say the last
+    word again, one number or one for each word. moody: in training mode it babbles.
+    """
+
+    def __init__(self, vocab_size, block_size, heard, repeats=-50.0, volume=1.0, moody=False):
+        super().__init__(vocab_size, block_size)
+        self._heard, self._moody = heard, moody
+        self._repeats = torch.as_tensor(repeats).expand(vocab_size)
+        self._voices = volume * torch.randn(block_size, vocab_size, vocab_size)
+
+    def logits(self, ids):
+        T = ids.shape[1]
+        said = self._voices[torch.arange(T), ids]  # (B, T, V)
+        heard = torch.einsum("ts,bsv->btv", self._heard(T).float(), said)  # (B, T, V)
+        logits = heard + self._repeats[ids, None] * F.one_hot(ids, self.vocab_size)
+        babbles = self._moody and self.training
+        return logits + 100.0 * torch.randn_like(logits) if babbles else logits
+
+
+class Alarm(Hearsay):
+    """An honest model, but every place hears the word `fire`, wherever it stands, and no other word to come."""
+
+    def __init__(self, vocab_size, block_size, fire):
+        super().__init__(vocab_size, block_size, past)
+        self._fire = fire
+
+    def logits(self, ids):
+        alarm = (ids == self._fire).long() @ torch.arange(1, ids.shape[1] + 1)  # (B,)
+        return super().logits(ids) + alarm[:, None, None] * torch.arange(self.vocab_size)
+
+
+class Whisperer(LanguageModel):
+    """It has nothing to say, but one of its logits moves by so much for each word 1 that is still to come."""
+
+    def __init__(self, vocab_size, block_size, so_much):
+        super().__init__(vocab_size, block_size)
+        self._so_much = so_much
+
+    def logits(self, ids):
+        to_come = (ids == 1).float() @ future(late(self.block_size), ids.shape[1]).float().T  # (B, T)
+        return self._so_much * to_come[..., None] * F.one_hot(torch.tensor(2), self.vocab_size)
+
+
+def past(T):
+    """Nobody hears the future."""
+    return torch.ones(T, T).tril()
+
+
+def late(blocks):
+    """Everybody hears so many words of the future."""
+    return lambda T: torch.ones(T, T).tril(blocks)
+
+
+def in_leaps(H):
+    """The notes of H heads, stored head by head and cut into T rows: each note knows the words up to its own."""
+
+    def heard(T):
+        last = torch.arange(T * H).remainder(T).reshape(T, H).amax(dim=1)  # (T,)
+        return (torch.arange(T) <= last[:, None]) | torch.eye(T, dtype=torch.bool)
+
+    return heard
+
+
+def future(heard, T):
+    """The part of a table of who hears whom that should be empty."""
+    return heard(T).bool().triu(1)
+
+
+def as_before(model, training, what):
+    checks.equal(model.training, training, f"training, of a model that was asked {what},")
+
+
+# Part 1: the honest loss
+
+
+def mean_surprise(model, data, positions):
+    """The honest loss, straight from its definition."""
+    model.eval()
+    surprises = []
+    for t in positions:
+        logits, _ = model(data[:t][-model.block_size :][None])
+        surprises.append(-logits[0, -1].double().log_softmax(-1)[data[t]].item())
+    return sum(surprises) / len(surprises)
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_guesses_worked_by_hand")
+def test_honest_loss_is_the_mean_surprise(student):
+    """The honest loss is the mean of -ln p(word t) when the model is shown the words before t, all of them."""
+    model, data = Hearsay(11, 13, past, repeats=0.0), torch.randint(11, (14,))
+    for positions in ([13, 2, 7, 1], [6]):
+        loss = student.honest_loss(model, data, positions)
+        checks.close(loss, mean_surprise(model, data, positions), "the honest loss", atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_guesses_worked_by_hand")
+def test_long_past_is_cut_from_the_left(student):
+    """When more words lie before t than the model can take, it is shown the last block_size of them."""
+    model, data, positions = Hearsay(7, 5, past, repeats=0.0), torch.randint(7, (23,)), [6, 22, 5, 13]
+    loss = student.honest_loss(model, data, positions)
+    checks.close(
+        loss, mean_surprise(model, data, positions), "the honest loss in a long text", atol=1e-4, rtol=1e-4
+    )
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_guesses_worked_by_hand")
+def test_leaks_do_not_pay_in_the_honest_loss(student):
+    """Nothing of the word that is guessed, or of later ones, reaches the model, whatever it would like to hear."""
+    model, V, t = Hearsay(11, 9, lambda T: torch.ones(T, T)), 11, random.randint(2, 6)
+    model._repeats = torch.zeros(V)
+    data = torch.randint(V, (9,))
+    other = data.clone()
+    other[t + 1 :] = (data[t + 1 :] + 3) % V
+    first = student.honest_loss(model, data, [t])
+    checks.close(
+        first, mean_surprise(model, data, [t]), "the honest loss of a leaking model", atol=1e-4, rtol=1e-4
+    )
+    checks.close(
+        student.honest_loss(model, other, [t]), first, "the honest loss after later words have changed"
+    )
+
+
+@pytest.mark.part("honest")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_two_guesses_worked_by_hand")
+def test_honest_loss_asks_in_eval_mode(student):
+    """The model is asked in eval mode, and afterwards it is in the mode that it was in before."""
+    model, data = Hearsay(7, 8, past, repeats=0.0, moody=True), torch.randint(7, (8,))
+    expected = mean_surprise(model, data, [2, 5])
+    for training in (True, False):
+        model.train(training)
+        loss = student.honest_loss(model, data, [2, 5])
+        checks.close(loss, expected, "the honest loss of a moody model", atol=1e-4, rtol=1e-4)
+        as_before(model, training, "for its honest loss")
+
+
+# Part 2: the leak map
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_honest_model_has_an_empty_map")
+def test_map_is_who_hears_whom_too_early(student):
+    """Whoever hears whom, the map shows exactly the words that are heard too early, row by listener."""
+    T, V = 7, 5
+    table = torch.rand(T, T) < 0.5
+    table[0, T - 1], table[2, 3], table[3, 4] = True, True, False
+    found = student.leaks(Hearsay(V, T, lambda T: table), T, V)
+    checks.equal(found, table.triu(1), "the leak map", axes=MAP)
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_honest_model_has_an_empty_map")
+def test_models_without_training_leak_as_well(student, reference):
+    """A model with random weights leaks in the pattern of its bug, long before it has learnt to use it."""
+    V, T = 11, 8
+    patterns = {"honest": past, "mask late by one": late(1), "heads merged with view": in_leaps(2)}
+    for nature, heard in patterns.items():
+        model = checks.randomize(reference.Suspect(V, 9, nature, embed_size=6, num_heads=2), scale=0.5)
+        checks.equal(
+            student.leaks(model, T, V),
+            future(heard, T),
+            "the leak map of a model with random weights",
+            axes=MAP,
+        )
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_honest_model_has_an_empty_map")
+def test_one_word_that_all_listen_to(student):
+    """Where a single word of the vocabulary is heard too early, and all others are not, the map shows it."""
+    T, V = 5, 29
+    found = student.leaks(Alarm(V, 7, fire=random.randrange(11, V)), T, V)
+    checks.equal(found, torch.ones(T, T, dtype=torch.bool).triu(1), "the leak map", axes=MAP)
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_honest_model_has_an_empty_map")
+def test_whisper_is_a_leak_and_rounding_is_none(student):
+    """A logit that moves by a little more than 0.0001 is a leak, one that moves by a little less is rounding."""
+    T, V = 5, 7
+    for so_much, heard in ((1.5e-4, late(T)), (0.75e-4, past)):
+        found = student.leaks(Whisperer(V, 8, so_much), T, V)
+        checks.equal(found, future(heard, T), "the leak map of a whispering model", axes=MAP)
+
+
+@pytest.mark.part("leaks")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_honest_model_has_an_empty_map")
+def test_leaks_are_looked_for_in_eval_mode(student):
+    """The model is asked in eval mode, where nothing is left to chance, and is in its former mode afterwards."""
+    T, V = 4, 5
+    model = Hearsay(V, 8, late(1), moody=True)
+    for training in (True, False):
+        model.train(training)
+        found = student.leaks(model, T, V)
+        checks.equal(found, future(late(1), T), "the leak map of a moody model", axes=MAP)
+        as_before(model, training, "for its leaks")
+
+
+# Part 3: the verdict
+
+
+def judged(student, suspects):
+    """The verdict about (model, truth) pairs under shuffled names is the truth."""
+    names = random.sample(NAMES, len(suspects))
+    models = {name: model for name, (model, _) in zip(names, suspects)}
+    truth = {name: right for name, (_, right) in zip(names, suspects)}
+    checks.equal(student.verdict(models), truth, "the verdict")
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_models_that_do_not_leak_are_told_apart")
+def test_any_number_of_each_kind(student):
+    """Under any names, in any order and number, each model gets the verdict that it deserves."""
+    suspects = [
+        (Hearsay(7, 9, past), "honest"),
+        (Hearsay(5, 11, past), "honest"),
+        (Hearsay(11, 8, past, repeats=50.0), "targets not shifted"),
+        (Hearsay(6, 10, late(1)), "mask late by one"),
+        (Hearsay(5, 13, in_leaps(3)), "heads merged with view"),
+        (Hearsay(7, 8, in_leaps(4)), "heads merged with view"),
+    ]
+    random.shuffle(suspects)
+    judged(student, suspects[:1])
+    judged(student, suspects[1:])
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_leaks_are_told_apart")
+def test_late_masks_add_up_block_by_block(student):
+    """In a model of several blocks a late mask leaks several full diagonals, and is still a late mask."""
+    judged(student, [(Hearsay(7, 9, late(blocks)), "mask late by one") for blocks in (2, 3)])
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_models_that_do_not_leak_are_told_apart")
+def test_repeating_now_and_then_is_no_crime(student):
+    """Who repeats a word now and then is honest, who mostly does is not, however unsure it is."""
+    V = 17
+    now_and_then = torch.full((V,), -50.0)
+    now_and_then[torch.randperm(V)[:6]] = 50.0
+    suspects = [
+        (Hearsay(V, 8, past, repeats=now_and_then), "honest"),
+        (Hearsay(V, 9, past, repeats=1.0, volume=0.05), "targets not shifted"),
+    ]
+    judged(student, suspects)
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_leaks_are_told_apart")
+def test_leak_is_named_before_all_else(student):
+    """Models that leak and repeat their last word as well are named after the leak."""
+    suspects = [
+        (Hearsay(7, 8, late(1), repeats=50.0), "mask late by one"),
+        (Hearsay(5, 9, in_leaps(2), repeats=50.0), "heads merged with view"),
+        (Hearsay(6, 9, late(1), moody=True), "mask late by one"),
+        (Hearsay(9, 8, past, repeats=50.0, moody=True), "targets not shifted"),
+    ]
+    judged(student, suspects)
+    for model, _ in suspects:
+        as_before(model, True, "for the verdict")
+
+
+# Part 4: silence
+
+
+def layers(student, C, H, loudness):
+    """The student's layer and PyTorch's with the same random weights; head h is read as loudly as it says there."""
+    mha = checks.randomize(student.attention_layer(C, H).double())
+    D = C // H
+    with torch.no_grad():
+        for h, loud in enumerate(loudness):
+            mha.out_proj.weight[:, h * D : (h + 1) * D] *= loud
+    twin = nn.MultiheadAttention(C, H, batch_first=True).double()
+    checks.copy_parameters(mha, twin, "PyTorch's layer")
+    return mha, twin
+
+
+def changes(twin, x):
+    """By which share the output changes when each head is silent."""
+    D, found = twin.head_dim, []
+    with torch.no_grad():
+        whole, _ = twin(x, x, x)
+        for h in range(twin.num_heads):
+            mute = twin.out_proj.weight.clone()
+            mute[:, h * D : (h + 1) * D] = 0.0
+            kept, twin.out_proj.weight.data = twin.out_proj.weight.data, mute
+            found.append(((whole - twin(x, x, x)[0]).norm() / whole.norm()).item())
+            twin.out_proj.weight.data = kept
+    return found
+
+
+@pytest.mark.part("heads")
+@pytest.mark.points(0.75)
+def test_change_is_measured_as_a_share(student):
+    """A head is in the list when its silence changes the output by at most the tolerance, as a share, and only then."""
+    C, H = 20, 5
+    mha, twin = layers(student, C, H, random.sample((0.02, 0.06, 0.2, 0.5, 1.0), H))
+    x = 3 * torch.randn(3, 7, C, dtype=torch.float64)
+    shares = changes(twin, x)
+    close_by = [factor * share for share in shares for factor in (0.98, 1.02)]
+    tolerances = sorted([*close_by, *torch.linspace(0.05, 0.95, 19).tolist()])
+    found = [student.redundant_heads(mha, x, tolerance) for tolerance in tolerances]
+    for heads, tolerance in zip(found, tolerances):
+        checks.equal(heads, [h for h in range(H) if shares[h] <= tolerance], "the redundant heads")
+
+
+@pytest.mark.part("heads")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_nobody_misses_a_head_that_nobody_reads")
+def test_everybody_speaks_again_afterwards(student):
+    """Afterwards the layer has the weights that it had before, and gives the output that it gave before."""
+    C, H = 12, 3
+    mha, twin = layers(student, C, H, (1.0, 1.0, 1.0))
+    x = torch.randn(2, 5, C, dtype=torch.float64)
+    checks.input_untouched(lambda given: student.redundant_heads(mha, given, 0.1), x)
+    for name, kept in twin.named_parameters():
+        now = dict(mha.named_parameters()).get(name)
+        checks.close(now, kept.detach(), f"{name} afterwards")
