@@ -126,7 +126,7 @@ class _Collection:
             person = self.wish.roster.find(handed.keys)
             if person is None and self.wish.roster.people:
                 known = ", ".join(shown(key) for key in handed.keys if key)
-                self._tell([f"{shown(handed.where)} is not in the roster, under any of {known}."])
+                self._tell([f"{shown(handed.where)} is not in the roster, or not just once, by {known}."])
                 continue
             self._take(handed, person or Person(handed.keys[0], handed.name), assignment)
 

@@ -48,7 +48,7 @@ class Person:
 
 
 class Directory:
-    """Finds a place by any of the texts that belong to it, if the text belongs to no other place as well."""
+    """Finds a place by the texts that belong to it; a text that belongs to several places tells nothing."""
 
     def __init__(self) -> None:
         self._places: dict[str, set[int]] = {}
@@ -59,12 +59,13 @@ class Directory:
                 self._places.setdefault(form, set()).add(place)
 
     def find(self, texts: Iterable[str]) -> int | None:
-        """The place of the first text that means exactly one."""
+        """The place that these texts mean; none when they mean different ones, as one number can at two sites."""
+        found: set[int] = set()
         for text in texts:
             places = set().union(*(self._places.get(form, set()) for form in _forms(text)))
             if len(places) == 1:
-                return places.pop()
-        return None
+                found |= places
+        return found.pop() if len(found) == 1 else None
 
 
 class Roster:
@@ -72,6 +73,7 @@ class Roster:
 
     def __init__(self, people: Iterable[Person] = ()) -> None:
         self.people = list(people)
+        self._by_student = {graded_name(person.id): person for person in self.people}
         self._directory = Directory()
         for place, person in enumerate(self.people):
             self._directory.add(place, (person.id, person.name, *person.aliases))
@@ -81,9 +83,14 @@ class Roster:
         return None if place is None else self.people[place]
 
     def aliases(self, student: str) -> tuple[str, ...]:
-        """All that is known to mean the student of this id, the id first."""
-        person = next((one for one in self.people if graded_name(one.id) == student), None)
+        """All that is known to mean the student whom grades call so, that name first."""
+        person = self._by_student.get(student)
         return (student, *(person.aliases if person else ()))
+
+    def name(self, student: str) -> str:
+        """The name for people of the student whom grades call so; empty when it is not known."""
+        person = self._by_student.get(student)
+        return person.name if person else ""
 
 
 def read_roster(path: Path | None) -> Roster:

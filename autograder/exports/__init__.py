@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.collecting.people import Roster, graded_name
+from autograder.collecting.people import Roster
 from autograder.collecting.record import Collected, read_collected
 from autograder.feedback.gradebook import latest_grades
 from autograder.journal import FILE_NAME, read_journal
@@ -81,11 +81,13 @@ class Request:
         """What is known of where the submissions came from; nothing when they were not collected."""
         return read_collected(self.submissions or SUBMITTED)
 
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return {student: one.name for (student, _), one in self.collected.items() if one.name}
+
     def name(self, student: str) -> str:
         """A student's name for people, as far as the roster or the source told it."""
-        person = next((one for one in self.roster.people if graded_name(one.id) == student), None)
-        names = [one.name for (whose, _), one in self.collected.items() if whose == student and one.name]
-        return (person.name if person else "") or next(iter(names), "")
+        return self.roster.name(student) or self._names.get(student, "")
 
     def keys(self, student: str) -> tuple[str, ...]:
         """Everything by which another tool may know a student, the id first."""

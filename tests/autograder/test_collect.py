@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import tarfile
@@ -21,6 +22,8 @@ from autograder.collecting.choose import named_in
 from autograder.collecting.people import Roster, folder_name, graded_name, read_roster
 from autograder.collecting.record import Collected, CollectError, read_collected, write_collected
 from autograder.course import Course, load_course
+from autograder.exports import Request, export
+from autograder.records import Grade
 from autograder.submissions import find_submissions
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
@@ -382,9 +385,9 @@ def test_roster_gives_the_ids(packed, gather, roster, tmp_path):
     report = gather(packed("submissions.zip", CANVAS), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
-    strangers = [problem for problem in report.odd if "is not in the roster" in problem]
+    strangers = [problem for problem in report.odd if "not in the roster" in problem]
     assert len(strangers) == 4
-    told = "submissions.zip: turingalan is not in the roster, under any of 1003, turingalan."
+    told = "submissions.zip: turingalan is not in the roster, or not just once, by 1003, turingalan."
     assert told in strangers
 
 
@@ -422,6 +425,16 @@ def test_a_name_that_two_have_means_nobody(roster):
     people = roster("student,name\na1,Ada Lovelace\na2,Ada Lovelace\n")
     assert people.find(["Ada Lovelace"]) is None
     assert people.find(["Ada Lovelace", "a2"]).id == "a2"  # type: ignore[union-attr]
+
+
+def test_one_number_at_two_sites_maps_nobody_to_somebody_else(packed, gather, roster, tmp_path):
+    """Moodle's number for Ada is Canvas's number for Grace."""
+    people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
+    report = gather(packed("moodle.zip", MOODLE), roster=people)
+    assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
+    assert any(
+        "Ada Lovelace is not in the roster, or not just once, by 657831" in told for told in report.odd
+    )
 
 
 @pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])
@@ -488,6 +501,43 @@ def test_collecting_twice_is_collecting_once(packed, gather, tmp_path):
     before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
     assert gather(archive).fates == {"unchanged": 4}
     assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
+
+
+# ------------------------------------------------------------------ and back again
+
+CANVAS_SHEET = """\
+Student,ID,SIS Login ID,Section,Adding (7),Final Score
+    Points Possible,,,,10,(read only)
+"Lovelace, Ada",1001,ada,S1,,
+"Hopper, Grace",1002,grace,S1,,
+"Turing, Alan",1003,alan,S1,,
+"Liskov, Barbara",1004,barbara,S1,,
+"""
+MOODLE_SHEET = """\
+Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modified (grade)"
+"Participant 657831","Ada Lovelace",ada@example.org,Submitted,,10.00,-
+"Participant 657832","Grace Hopper",grace@example.org,Submitted,,10.00,-
+"Participant 657833","Élodie du Châtelet",elodie@example.org,Submitted,,10.00,-
+"Participant 657834","Alan Turing",alan@example.org,Submitted,,10.00,-
+"Participant 657837","Donald Knuth",donald@example.org,Submitted,,10.00,-
+"""
+
+
+@pytest.mark.parametrize(
+    "tool, files, sheet, column",
+    [("canvas", CANVAS, CANVAS_SHEET, "Adding (7)"), ("moodle", MOODLE, MOODLE_SHEET, "Grade")],
+)
+def test_from_the_site_and_back_to_it(packed, gather, course, tmp_path, tool, files, sheet, column):
+    """Everybody who was collected is found in the site's own sheet, each in a row of their own."""
+    gather(packed("download.zip", files))
+    students = sorted(known(tmp_path / "submitted"))
+    grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
+    (tmp_path / "sheet.csv").write_text(sheet, "utf-8")
+    exported = export(tool, Request(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv"))
+    assert exported.problems == []
+    with (tmp_path / "sheet-filled.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row[column] != "10"]
+    assert [float(row[column]) for row in rows] == [grade.score for grade in grades]
 
 
 # ------------------------------------------------------------------ the record
