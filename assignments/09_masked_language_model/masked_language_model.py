@@ -149,9 +149,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Making the gaps
 #
-# Every ordinary word is chosen with a chance of 15 %, each for itself, as if a die were thrown for it. Special
-# words are never chosen; there is nothing to learn from guessing a `[PAD]`. So far, so simple. But BERT does
-# not put `[MASK]` at every chosen place. A second die decides:
+# Every ordinary word is chosen with a chance of 15 %, each for itself, as if a die were thrown for it.
+# Special words are never chosen; there is nothing to learn from guessing a `[PAD]`. So far, so simple. But
+# BERT does not put `[MASK]` at every chosen place. A second die decides:
 #
 # | share of the chosen words | what the model gets to see | for *the cat sat* |
 # |---|---|---|
@@ -161,27 +161,27 @@ if __name__ == "__main__":
 #
 # And in **all three cases** the model is asked for the original word, *cat*.
 #
-# **Why so complicated?** Because of the day after school. A trained BERT is *fine-tuned* for a task, say, telling
-# a friendly letter from an angry one, and the texts of that task have no `[MASK]` in them. A model that had
-# learnt "wherever there is no `[MASK]`, nobody asks me anything" would have learnt to be lazy at exactly the
-# places that count from now on. With 80/10/10 no word is safe. A word that can be seen may be an impostor (so
-# look at its neighbours), or it may be right and asked for all the same (so do not distrust it altogether).
-# The model has to have an opinion about *every* word, masked or not.
+# **Why so complicated?** Because of the day after school. A trained BERT is *fine-tuned* for a task, say,
+# telling a friendly letter from an angry one, and the texts of that task have no `[MASK]` in them. A model
+# that had learnt "wherever there is no `[MASK]`, nobody asks me anything" would have learnt to be lazy at
+# exactly the places that count from now on. With 80/10/10 no word is safe. A word that can be seen may be an
+# impostor (so look at its neighbours), or it may be right and asked for all the same (so do not distrust it
+# altogether). The model has to have an opinion about *every* word, masked or not.
 #
-# It is like a proof-reader who is told that there are gaps in the text, and a few wrong words as well, and
-# that some right words will be asked for just to see whether he is awake.
+# It is like a proof-reader who has been told that there are gaps in the text, and a few wrong words as well, and
+# that some right words will be asked for just to see whether everybody is awake.
 #
 # **What comes back** are two tables of the same shape. `inputs` is what the model sees. `labels` holds the
-# right answer at every chosen place and **−100** everywhere else, which is PyTorch's sign for "nobody is asked
-# here". The text itself stays as it was: tomorrow it gets other gaps.
+# right answer at every chosen place and **−100** everywhere else, which is PyTorch's sign for "nobody is
+# asked here". The text itself stays as it was: tomorrow it gets other gaps.
 #
 # **In numbers.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
-# `[MASK]`, 3,000 become another word and 3,000 stay. With a sentence of six words it happens in 38 of 100 cases
-# ($0.85^6$) that none is chosen at all. Keep that in mind for Part 2.
+# `[MASK]`, 3,000 become another word and 3,000 stay. With a sentence of six words it happens in 38 of 100
+# cases ($0.85^6$) that none is chosen at all. Keep that in mind for Part 2.
 #
 # The two steps of the second die hold a trap that many have fallen into. Who first takes 80 % for `[MASK]`
-# and then takes 10 % *of the rest* for random words gets 2 % instead of 10. Who draws random words over places
-# where a `[MASK]` already stands is left with 72 % of them. So count.
+# and then takes 10 % *of the rest* for random words gets 2 % instead of 10. Who draws random words over
+# places where a `[MASK]` already stands is left with 72 % of them. So count.
 #
 # **To think about.** In each round the model is asked for only one word in seven. A model that writes is
 # asked at every word. What does that mean for the time that each of the two has to go to school?
@@ -198,13 +198,13 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Choose words to ask for, and disguise them: ids (B, T) -> inputs (B, T), labels (B, T).
 
-    Each ordinary word is chosen with chance p, for itself. Of the chosen ones 80 % become mask_id, 10 % a random
-    ordinary word (each equally likely, by chance the same one again), and 10 % stay. The labels are the original
-    ids where a word was chosen, and -100 elsewhere.
+    Each ordinary word is chosen with chance p, for itself. Of the chosen ones 80 % become mask_id, 10 % a
+    random ordinary word (each equally likely, by chance the same one again), and 10 % stay. The labels are
+    the original ids where a word was chosen, and -100 elsewhere.
     special_ids: the ids that are not ordinary words, wherever in the vocabulary they stand; mask_id counts as
     one of them in any case. Special words are never chosen and never drawn as a random word.
-    All chance comes from `generator`: whoever starts it with the same seed gets the same tables. ids keep their
-    values.
+    All chance comes from `generator`: whoever starts it with the same seed gets the same tables. ids keep
+    their values.
     Raises ValueError that names p and its value if p is below 0 or above 1.
     Example: with p = 0 nothing happens, inputs are the ids and all labels -100. With p = 1 all ordinary words
     are chosen.
@@ -221,9 +221,9 @@ def mask_tokens(
 # Written? `autograder check 09_masked_language_model` tells how this part stands.
 
 # %% [markdown]
-# The picture runs your function over our text. Above, a strip of it: white words were not chosen, coloured ones
-# were, and where the model sees something else, the original stands small beneath. Below, the
-# count over many rounds.
+# The picture runs your function over our text. Above, a strip of it: white words were not chosen, coloured
+# ones were, and where the model sees something else, the original stands small beneath. Below, the count over
+# many rounds.
 
 # %% picture="corruption"
 # The notebook draws a picture of your own code here.
@@ -231,8 +231,8 @@ def mask_tokens(
 # %% [markdown]
 # ## Part 2 · The loss
 #
-# The model answers at every place with `V` numbers, the logits, but it is asked only where a label stands. The
-# loss is the mean surprise at those places:
+# The model answers at every place with `V` numbers, the logits, but it is asked only where a label stands.
+# The loss is the mean surprise at those places:
 #
 # $$\text{loss} = \frac{1}{n} \sum_{(b,t)\ \text{chosen}} -\ln p_{b,t}(\text{label}_{b,t})
 #   \qquad p_{b,t} = \operatorname{softmax}(\text{logits}_{b,t})$$
@@ -258,10 +258,10 @@ def mask_tokens(
 def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """The mean surprise at the places that are asked, in natural logarithms.
 
-    logits: (B, T, V), any finite numbers, also as large as 10,000; labels: (B, T), the id of the right word, or
-    -100 where nobody is asked. Every other label is a word, 0 as well.
-    Returns one number, a tensor of shape (): the mean over all asked places of the batch. If there are none, it
-    is 0, and `backward()` still works: all gradients are 0.
+    logits: (B, T, V), any finite numbers, also as large as 10,000; labels: (B, T), the id of the right word,
+    or -100 where nobody is asked. Every other label is a word, 0 as well.
+    Returns one number, a tensor of shape (): the mean over all asked places of the batch. If there are none,
+    it is 0, and `backward()` still works: all gradients are 0.
     Example: logits of zeros cost ln V, whether one place is asked or all of them.
     """
     # TODO: the surprise at each place that is asked, all together, shared by how many there are     # ()
@@ -272,8 +272,8 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # Written? `autograder check 09_masked_language_model` tells how this part stands.
 
 # %% [markdown]
-# The picture asks at four places of a small batch and looks at the gradient of your loss: how loudly is each place
-# told to do better? Only the four may light up, and all the same, wherever they stand.
+# The picture asks at four places of a small batch and looks at the gradient of your loss: how loudly is each
+# place told to do better? Only the four may light up, and all the same, wherever they stand.
 
 # %% picture="loss"
 # The notebook draws a picture of your own code here.
@@ -281,35 +281,35 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · The model
 #
-# The encoder is given: word vectors plus learned seats, then post-norm blocks without any staircase. Everybody
-# hears everybody, to the left and to the right, except the padding. It turns words into vectors, (B, T) into
-# (B, T, C). What is missing is the way back, from a vector to a word. BERT's way has three steps:
+# The encoder is given: word vectors plus learned seats, then post-norm blocks without any staircase.
+# Everybody hears everybody, to the left and to the right, except the padding. It turns words into vectors,
+# (B, T) into (B, T, C). What is missing is the way back, from a vector to a word. BERT's way has three steps:
 #
 # $$h' = \operatorname{LayerNorm}\bigl(\operatorname{GELU}(h\,W + b)\bigr)
 #   \qquad \text{logits}_v = h' \cdot E_v + \beta_v$$
 #
-# First the vector is turned over once more in the mind (`dense`, GELU, `norm`). Then it is compared with **the
-# vector of every word**, the very table $E$ at which the sentence came in: the more alike, the larger the
-# logit. Only a `bias` for each word is new, for some words are simply more frequent than others.
+# First the vector is turned over once more in the mind (`dense`, GELU, `norm`). Then it is compared with
+# **the vector of every word**, the very table $E$ at which the sentence came in: the more alike, the larger
+# the logit. Only a `bias` for each word is new, for some words are simply more frequent than others.
 #
-# That the table at the entrance is also the table at the exit is called **weight tying**. A dictionary works in
-# the same way: one book, to be read in both directions. It saves a second table (in BERT-base 23,440,896
+# That the table at the entrance is also the table at the exit is called **weight tying**. A dictionary works
+# in the same way: one book, to be read in both directions. It saves a second table (in BERT-base 23,440,896
 # numbers), and what the table learns at one door is at once known at the other. Tied means *the same
 # parameter*, not a copy that was equal on the first day.
 #
-# **In numbers.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with biases 0, 0
-# and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for `dense`, 2 · 768
-# for `norm` and 30,522 for `bias`: 622,650 numbers of its own.
+# **In numbers.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
+# biases 0, 0 and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for
+# `dense`, 2 · 768 for `norm` and 30,522 for `bias`: 622,650 numbers of its own.
 #
-# **To think about.** Nobody tells the model which places are asked. Where would it show up in its behaviour if
-# you did?
+# **To think about.** Nobody tells the model which places are asked. Where would it show up in its behaviour
+# if you did?
 
 
 # %%
 class Encoder(nn.Module):
     """Given. Words become vectors that know their sentence: (B, T) -> (B, T, C).
 
-    Attributes: `token_embedding` (V, C) and `position_embedding` (max_len, C), the tables, `norm`, and `layers`.
+    Attributes: the tables `token_embedding` (V, C) and `position_embedding` (max_len, C), `norm`, `layers`.
     padding_mask (B, T), True marks padding, which nobody hears.
     """
 
@@ -388,8 +388,8 @@ class MaskedLanguageModel(nn.Module):
 # %% [markdown]
 # ## Let it learn
 #
-# Now all three parts work together. A lesson is short: make gaps, guess, mark, correct. The gaps are new in every
-# lesson, so the same sentence asks another question each time.
+# Now all three parts work together. A lesson is short: make gaps, guess, mark, correct. The gaps are new in
+# every lesson, so the same sentence asks another question each time.
 #
 # Three of our eighty sentences stay hidden from the model. With their help we can see whether it only
 # learns by heart.
@@ -454,10 +454,10 @@ if __name__ == "__main__":
     print()
 
 # %% [markdown]
-# The thin line jumps because every lesson asks other questions, and not many. It begins near
-# $\ln V$, or somewhat above. The thick line is the exam: every word of the three sentences that the model has never
-# seen. Watch where it turns round. Up to there the model learnt something about the world; from there on it
-# learns the other sentences by heart.
+# The thin line jumps because every lesson asks other questions, and not many. It begins near $\ln V$, or
+# somewhat above. The thick line is the exam: every word of the three sentences that the model has never seen.
+# Watch where it turns round. Up to there the model learnt something about the world; from there on it learns
+# the other sentences by heart.
 
 # %%
 if __name__ == "__main__":
@@ -491,9 +491,9 @@ if __name__ == "__main__":
         print(f"{question:42}", "  ".join(f"{word} {100 * chance:.0f} %" for word, chance in guesses))
 
 # %% [markdown]
-# The pictures train a small model of their own with your three parts and draw its five best guesses. The first picture
-# shows how strongly the answer at each place depends on each word. There is no staircase here: light on both
-# sides.
+# The pictures train a small model of their own with your three parts and draw its five best guesses. The
+# first picture shows how strongly the answer at each place depends on each word. There is no staircase here:
+# light on both sides.
 
 # %% picture="model"
 # The notebook draws a picture of your own code here.
@@ -501,14 +501,14 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Look back
 #
-# This is BERT. The real one is larger (12 layers, 768 numbers in a vector, 30,522 pieces of words) and has read more,
-# and it had a second exercise besides: to say whether two passages belong together, which was later found
-# to help little. Its gaps were drawn when the data was prepared, and seen several times; its successor RoBERTa
-# draws them anew each time, as you did.
+# This is BERT. The real one is larger (12 layers, 768 numbers in a vector, 30,522 pieces of words) and has
+# read more, and it had a second exercise besides: to say whether two passages belong together, which was
+# later found to help little. Its gaps were drawn when the data was prepared, and seen several times; its
+# successor RoBERTa draws them anew each time, as you did.
 #
-# A word of honesty. Our world is so small that the model learns most of it by heart, so the hidden sentences are
-# the ones to watch. And the percentages after a guess are what the model *believes*; whether a model that says 80 %
-# is right in 80 of 100 cases is a question of its own.
+# A word of honesty. Our world is so small that the model learns most of it by heart, so the hidden sentences
+# are the ones to watch. And the percentages after a guess are what the model *believes*; whether a model that
+# says 80 % is right in 80 of 100 cases is a question of its own.
 #
 # What BERT cannot do is write. Nothing in its training ever asked it to continue a text, and its answer for a
 # word changes with every word that comes later.

@@ -1,7 +1,8 @@
 """Masked language model: the tests that only graders see.
 
-Where chance is counted, the samples are so large that a right answer stays at least seven standard deviations inside
-the limits, and every mistake that is known to change a share lies at least seven outside.
+Where chance is counted, the samples are so large that a limit lies seven standard deviations or more from what a
+right answer gives on average (eight, where the extremes of many lines or words are looked at), and six or more from
+what any mistake gives that is known to change a share.
 """
 
 import math
@@ -255,13 +256,14 @@ def flows_back(student, logits, labels):
 @pytest.mark.part("model")
 @pytest.mark.points(0.75)
 def test_model_owns_what_its_plan_says(student, reference):
-    """Besides the encoder, the model owns `dense`, `norm` and `bias`, and no second table of words."""
+    """Besides the encoder, the model owns `dense`, `norm` and a `bias` of zeros, and no second table of words."""
     V = 17
     plan = reference.MaskedLanguageModel(V, **PLAN)
     model = student.MaskedLanguageModel(V, **PLAN)
     checks.parameters(model, {name: tuple(p.shape) for name, p in plan.named_parameters()}, "the model")
     own = sum(p.numel() for p in plan.parameters())
     checks.parameter_count(model, own, "the model")
+    checks.close(model.bias, torch.zeros(V), "the bias of a fresh model")
 
 
 @pytest.mark.part("model")

@@ -59,7 +59,7 @@ def test_labels_remember_the_words(student, seed):
     inputs, labels = corrupted(student, ids, 0.5, seed)
     chosen = labels != -100
     checks.true(chosen.any(), "Not one of 266 words was chosen, though each had a chance of one half.")
-    checks.true(not chosen.all(), "Every word was chosen, though each had a chance of one half.")
+    checks.true(not chosen.all(), "Every word has a label, even the special ones.")
     checks.equal(labels, torch.where(chosen, ids, -100), "labels", axes=TABLE)
     checks.equal(inputs.masked_fill(chosen, 0), ids.masked_fill(chosen, 0), "what was not chosen", axes=TABLE)
 
