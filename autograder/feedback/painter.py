@@ -63,7 +63,8 @@ class Job:
 def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell) -> Drawn:
     """Draw what `folder` does not hold yet, with `plan.jobs` painters; `tell` hears how much is done of how much.
 
-    A picture that a student's code does not allow is a sentence in its place.
+    A picture that a student's code does not allow is a sentence in its place; when the machine fails, what is
+    drawn is kept and the rest is left for another time.
     """
     outcome = Drawn()
     left = _jobs(plan.course, folder, grades, outcome)
@@ -78,10 +79,14 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell)
         tell(total - len(left), total)
 
     tell(0, total)
-    if left:
-        _draw_together(plan, left, done)
-    while left:
-        _draw_one_by_one(plan, left, done)
+    plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in left})))
+    try:
+        if left:
+            _draw_together(plan, left, done)
+        while left:
+            _draw_one_by_one(plan, left, done)
+    except InfrastructureError as error:
+        outcome.problems.append(f"Pictures of {len(left)} submissions are not drawn: {error}")
     return outcome
 
 
@@ -124,7 +129,7 @@ def _draw_one_by_one(plan: Plan, left: list[Job], done: Done) -> None:
 def _problem_with(future: Future[None]) -> str | None:
     try:
         future.result()
-    except (InfrastructureError, Refused) as problem:
+    except Refused as problem:
         return str(problem)
     return None
 

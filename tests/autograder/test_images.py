@@ -1,0 +1,51 @@
+"""The pictures of the README and the guides: there, small, with words for those who cannot see them, and not outdated."""
+
+from __future__ import annotations
+
+import math
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+
+from autograder.course import load_course
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+DRAW = SimpleNamespace(**runpy.run_path(str(IMAGES / "draw.py")))
+GUIDES = ("README.md", "docs/students.md", "docs/grading.md", "docs/authoring.md", "docs/security.md")
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_each_guide_has_a_picture_that_can_be_heard(guide: str) -> None:
+    page = ROOT / guide
+    found = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text("utf-8"))
+    assert found
+    for words, target in found:
+        assert len(words.split()) >= 8, f"{target} in {guide} says too little to those who cannot see it"
+        assert (page.parent / target).is_file()
+
+
+def test_pictures_are_small_and_each_is_used() -> None:
+    texts = "".join((ROOT / guide).read_text("utf-8") for guide in GUIDES)
+    for image in IMAGES.glob("*.png"):
+        assert image.stat().st_size < 200_000, f"{image.name} is too large"
+        assert f"images/{image.name}" in texts, f"{image.name} is shown nowhere"
+
+
+def test_the_road_is_that_of_the_course() -> None:
+    with Image.open(IMAGES / "road.png") as image:
+        drawn = image.info.get("Description")
+    assert drawn == DRAW.road_in_words(load_course(ROOT)), "draw it anew: python docs/images/draw.py road"
+
+
+def test_the_road_leads_through_all_stops_in_their_order() -> None:
+    stops = [DRAW.place(number) for number in range(13)]
+    line = DRAW.bends(stops)
+    places = [line.index(stop) for stop in stops]
+    assert places == sorted(places)
+    steps = [math.dist(one, other) for one, other in zip(line, line[1:])]
+    assert max(steps) <= 1 + 1e-9
