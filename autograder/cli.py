@@ -566,6 +566,24 @@ def audit(
 
 @app.command(rich_help_panel="Authors")
 @kindly
+def new(
+    name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
+    title: Annotated[
+        str | None, typer.Option(help="What students read; without it, made from the name.")
+    ] = None,
+    course_path: CourseOption = Path("."),
+) -> int:
+    """Begin an assignment that works, with an example in every file; in an empty folder, begin a course."""
+    from autograder.authoring.new import new as making
+
+    for file in making(course_path, name, title):
+        print(os.path.relpath(file))
+    say(f"Next: autograder build {name}, then autograder audit {name}")
+    return DONE
+
+
+@app.command(rich_help_panel="Authors")
+@kindly
 def demo(
     students: Annotated[int, typer.Option(min=1, max=100_000, help="How many students.")] = 30,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the class goes.")] = Path("demo"),

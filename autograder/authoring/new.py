@@ -1,0 +1,199 @@
+"""A new assignment that works: a small example in every file, and its entry in course.yml.
+
+The files are there to be written over; until then they build, and the audit finds nothing. Where there is no course
+yet, one begins. Nothing that is there is changed, except that course.yml gets one entry more.
+"""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autograder.course import FILE_NAME, Assignment, Course, CourseError, load_course
+
+TEMPLATES = Path(__file__).parent / "templates"
+ALTERNATIVE = "one_at_a_time.py"
+_NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
+
+
+def new(folder: Path, name: str, title: str | None = None) -> list[Path]:
+    """Write the files of a working assignment into the course at or above `folder`, or begin a course there.
+
+    Returns what was written, course.yml last. Raises CourseError, having written nothing, when the name cannot be
+    one, something is in the way, or course.yml has to be mended first.
+    """
+    course_file = _course_file(folder)
+    begins = not course_file.exists()
+    course = Course(title=_title_of(course_file.parent.name), assignments=(), root=course_file.parent)
+    if not begins:
+        course = load_course(course_file)
+    _check_name(name, course)
+    words = {"name": name, "course": _quoted(course.title), "heading": title or _title_of(name)}
+    words["title"] = _quoted(words["heading"])
+    before = _template("course.yml", words) if begins else course_file.read_bytes().decode("utf-8-sig")
+    after = with_entry(before, _template("entry.yml", words), course_file.name)
+    files = {file: _template(template, words) for file, template in _files(course, name)}
+    _check_room(files)
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    _replace(course_file, after)
+    load_course(course_file)
+    return [*files, course_file]
+
+
+def _course_file(folder: Path) -> Path:
+    folder = folder.absolute()
+    if folder.suffix in (".yml", ".yaml"):
+        return folder
+    above = (place / FILE_NAME for place in (folder, *folder.parents))
+    return next((file for file in above if file.is_file()), folder / FILE_NAME)
+
+
+def _check_name(name: str, course: Course) -> None:
+    known = {assignment.name for assignment in course.assignments}
+    if name in known:
+        raise CourseError(f"{FILE_NAME} has `{name}` already.")
+    if keyword.iskeyword(name.partition("_")[2]):
+        raise CourseError(f"`{name.partition('_')[2]}` is a word of Python and cannot name a module.")
+    if not _NAME.match(name):
+        number = max((int(other.partition("_")[0]) for other in known), default=0) + 1
+        words = re.sub(r"\W+", "_", re.sub(r"^[\W\d_]+", "", name.lower()).strip("_")) or "name"
+        raise CourseError(
+            f"`{name}` cannot be an assignment's name: it is a number, an underscore and small letters, "
+            f"such as `{number:02d}_{words}`."
+        )
+
+
+def _files(course: Course, name: str) -> Iterator[tuple[Path, str]]:
+    assignment = Assignment.model_construct(name=name)
+    yield course.solution_file(assignment), "solution.py"
+    yield course.visible_test_file(assignment), "test_visible.py"
+    yield course.hidden_test_file(assignment), "test_hidden.py"
+    yield course.mistakes_file(assignment), "mistakes.yml"
+    yield course.suite_folder(assignment) / "alternatives" / ALTERNATIVE, "alternative.py"
+    yield course.pictures_file(assignment), "pictures.py"
+
+
+def _check_room(files: dict[Path, str]) -> None:
+    there = [file for file in files if file.exists()]
+    if there:
+        raise CourseError([f"{file} is there already; nothing was changed." for file in there])
+
+
+def _template(name: str, words: dict[str, str]) -> str:
+    text = (TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text
+
+
+def _title_of(name: str) -> str:
+    words = re.sub(r"^\d+_", "", name).replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:] or "A course"
+
+
+def _quoted(text: str) -> str:
+    """The text as a value of YAML, in quotes only where it needs them."""
+    return yaml.safe_dump(text, width=10_000, allow_unicode=True).removesuffix("...\n").strip()
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    half = file.with_name(f".{file.name}.new")
+    half.write_bytes(text.encode("utf-8"))
+    os.replace(half, file)
+
+
+# ---------------------------------------------------------------------- one entry more in course.yml
+
+
+def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
+    """The text of a course.yml with one assignment more, in the order of the names; all else, byte for byte, stays.
+
+    Raises CourseError when the assignments are written in a way that cannot be extended line by line.
+    """
+    name = yaml.safe_load(entry)[0]["name"]
+    text = _opened(text)
+    ending = "\r\n" if "\r\n" in text else "\n"
+    lines = text.splitlines(keepends=True)
+    if not lines[-1].endswith("\n"):
+        lines[-1] += ending
+    line, indent = _place(text, lines, name)
+    own = [f"{' ' * indent}{row}{ending}" for row in entry.splitlines()]
+    extended = "".join([*lines[:line], *own, *lines[line:]])
+    if sorted(_names(extended)) != sorted([*_names(text), name]):
+        raise CourseError(f"{label} could not be extended; add this to its assignments:\n{entry}")
+    return extended
+
+
+def _opened(text: str) -> str:
+    """The text with `assignments: []` written so that lines can follow."""
+    value = _assignments(text)[1]
+    if isinstance(value, yaml.SequenceNode) and value.flow_style and not value.value:
+        return text[: value.start_mark.index].rstrip(" ") + text[value.end_mark.index :]
+    return text
+
+
+def _assignments(text: str) -> tuple[Any, Any]:
+    """The key `assignments` and its value in a course.yml, as YAML's nodes; raises CourseError without them."""
+    top = yaml.compose(text, Loader=yaml.SafeLoader)
+    for key, value in top.value if isinstance(top, yaml.MappingNode) else []:
+        if key.value == "assignments":
+            return key, value
+    raise CourseError("There is no `assignments:` to add to.")
+
+
+def _place(text: str, lines: list[str], name: str) -> tuple[int, int]:
+    """Before which line the entry of that name belongs, and how far it is indented."""
+    key, value = _assignments(text)
+    if not isinstance(value, yaml.SequenceNode):
+        return key.start_mark.line + 1, 2
+    if value.flow_style:
+        raise CourseError("`assignments` is written in brackets; write it as lines that begin with `- `.")
+    indent: int = value.start_mark.column
+    for item in value.value:
+        if dict(_pairs(item)).get("name", "") > name:
+            return _above_comments(lines, item.start_mark.line), indent
+    return _below_comments(lines, _last_line(value) + 1, indent), indent
+
+
+def _pairs(item: Any) -> Iterator[tuple[str, str]]:
+    return ((key.value, value.value) for key, value in item.value if isinstance(value, yaml.ScalarNode))
+
+
+def _last_line(node: Any) -> int:
+    """The last line with something of a node; its end mark would be where the next thing begins."""
+    if isinstance(node, yaml.ScalarNode) or node.flow_style:
+        end = node.end_mark
+        return int(end.line - (1 if end.column == 0 and end.line > node.start_mark.line else 0))
+    inner = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
+    return max(map(_last_line, inner))
+
+
+def _above_comments(lines: list[str], line: int) -> int:
+    while line > 0 and lines[line - 1].lstrip().startswith("#"):
+        line -= 1
+    return line
+
+
+def _below_comments(lines: list[str], line: int, indent: int) -> int:
+    """Comments that are indented deeper than the list belong to its last entry."""
+    while (
+        line < len(lines)
+        and lines[line].startswith(" " * (indent + 1))
+        and lines[line].lstrip().startswith("#")
+    ):
+        line += 1
+    return line
+
+
+def _names(text: str) -> list[str]:
+    found = (yaml.safe_load(text) or {}).get("assignments") or []
+    return [str(assignment.get("name")) for assignment in found]

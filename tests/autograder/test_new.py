@@ -1,0 +1,199 @@
+"""`autograder new`: an assignment that works at once, in a course that is there or in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from autograder.authoring.new import new, with_entry
+from autograder.cli import app
+from autograder.course import CourseError, load_course
+from tests.autograder.tiny_course import write_tiny_course
+
+ROOT = Path(__file__).parents[2]
+ENTRY = "- name: 02_new\n  title: New\n"
+
+
+def autograder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    program = "from autograder.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+    )
+
+
+# ---------------------------------------------------------------------- course.yml
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "title: T  # mine\nassignments:\n  - name: 01_old\n    title: Old  # yes\n",
+            "title: T  # mine\nassignments:\n  - name: 01_old\n    title: Old  # yes\n"
+            "  - name: 02_new\n    title: New\n",
+        ),
+        (
+            "assignments:\n- name: 01_old\n  title: Old",
+            "assignments:\n- name: 01_old\n  title: Old\n- name: 02_new\n  title: New\n",
+        ),
+        (
+            "assignments:\n  # first\n  - name: 01_old\n    # of the first\n\n"
+            "  # third\n  # and last\n  - name: 03_old\n",
+            "assignments:\n  # first\n  - name: 01_old\n    # of the first\n\n"
+            "  - name: 02_new\n    title: New\n  # third\n  # and last\n  - name: 03_old\n",
+        ),
+        (
+            "assignments:\n  - name: 01_old\n    parts:\n      - {name: a, points: 1}\n    # still the first\n# the end\n"
+            "feedback: full\n",
+            "assignments:\n  - name: 01_old\n    parts:\n      - {name: a, points: 1}\n    # still the first\n"
+            "  - name: 02_new\n    title: New\n# the end\nfeedback: full\n",
+        ),
+        ("assignments: []  # none\n", "assignments:  # none\n  - name: 02_new\n    title: New\n"),
+        ("assignments:\ntitle: T\n", "assignments:\n  - name: 02_new\n    title: New\ntitle: T\n"),
+        (
+            "assignments:\r\n  - name: 01_old\r\n",
+            "assignments:\r\n  - name: 01_old\r\n  - name: 02_new\r\n    title: New\r\n",
+        ),
+        (
+            "assignments:\n  - name: 01_old\n    title: |\n      two\n      lines\n",
+            "assignments:\n  - name: 01_old\n    title: |\n      two\n      lines\n  - name: 02_new\n    title: New\n",
+        ),
+    ],
+)
+def test_entry_is_added_and_all_else_stays(before, after):
+    assert with_entry(before, ENTRY) == after
+
+
+def test_the_courses_own_file_can_be_extended():
+    text = (ROOT / "course.yml").read_text("utf-8")
+    extended = with_entry(text, "- name: 99_last\n  title: Last\n")
+    assert extended.replace("  - name: 99_last\n    title: Last\n", "") == text
+    assert yaml.safe_load(extended)["assignments"][-1]["name"] == "99_last"
+
+
+@pytest.mark.parametrize("text", ["assignments: [{name: 01_old}]\n", "title: T\n", "- a\n"])
+def test_what_cannot_be_extended_is_a_sentence(text):
+    with pytest.raises(CourseError, match="assignments"):
+        with_entry(text, ENTRY)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def test_new_assignment_in_a_course_that_is_there(tmp_path):
+    root = write_tiny_course(tmp_path)
+    before = (root / "course.yml").read_text("utf-8")
+    written = new(root / "solutions", "02_beam_search", 'Beams: "how wide"?')
+    assert written[-1] == root / "course.yml"
+    assert (root / "course.yml").read_text("utf-8").startswith(before)
+    assignment = load_course(root).assignment("02_beam_search")
+    assert (assignment.title, assignment.points) == ('Beams: "how wide"?', 4)
+    assert '# # Beams: "how wide"?' in (root / "solutions/02_beam_search/beam_search.py").read_text("utf-8")
+
+
+def test_new_course_is_called_like_its_folder(tmp_path):
+    (tmp_path / "numbers-tell").mkdir()
+    new(tmp_path / "numbers-tell", "01_mean")
+    assert load_course(tmp_path / "numbers-tell").title == "Numbers tell"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("01_adding", "course.yml has `01_adding` already."),
+        ("Beam search", "small letters, such as `02_beam_search`."),
+        ("14", "such as `02_name`."),
+        ("02_../../x", "such as `02_x`."),
+        ("02_class", "`class` is a word of Python"),
+    ],
+)
+def test_names_that_cannot_be(tmp_path, name, sentence):
+    root = write_tiny_course(tmp_path)
+    before = sorted(root.rglob("*"))
+    with pytest.raises(CourseError) as caught:
+        new(root, name)
+    assert sentence in str(caught.value)
+    assert sorted(root.rglob("*")) == before
+
+
+def test_nothing_is_written_over(tmp_path):
+    root = write_tiny_course(tmp_path)
+    mine = root / "solutions" / "02_new" / "new.py"
+    mine.parent.mkdir()
+    mine.write_text("mine", "utf-8")
+    before = (root / "course.yml").read_bytes()
+    with pytest.raises(CourseError, match="new.py is there already; nothing was changed."):
+        new(root, "02_new")
+    assert mine.read_text("utf-8") == "mine"
+    assert (root / "course.yml").read_bytes() == before
+    assert not (root / "tests" / "assignments" / "02_new").exists()
+
+
+def test_a_broken_course_is_not_touched(tmp_path):
+    (tmp_path / "course.yml").write_text("titel: T\nassignments: []\n", "utf-8")
+    done = CliRunner().invoke(app, ["new", "01_mean", "--course", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "did you mean `title`?" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["course.yml"]
+
+
+def test_new_assignment_builds_and_is_fair(tmp_path):
+    made = autograder(tmp_path, "new", "14_beam_search")
+    assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "course.yml")
+    assert "autograder audit 14_beam_search" in made.stderr
+    for words in (
+        ["build"],
+        ["build", "--check"],
+        ["audit", "14_beam_search", "--seeds", "3", "--jobs", "1"],
+    ):
+        done = autograder(tmp_path, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    drawn = autograder(tmp_path, "check", "assignments/14_beam_search", "--picture")
+    assert "`mean` is not written yet" in drawn.stdout
+
+
+# ---------------------------------------------------------------------- the guide's worked example
+
+
+def walk_through() -> list[tuple[str, str]]:
+    """What the guide's worked example says to write and to type, in its order: (file or "", text)."""
+    guide = (ROOT / "docs" / "authoring.md").read_text("utf-8")
+    (section,) = re.findall(r"^## A worked example\n(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    return [("" if language == "sh" else file, text) for file, language, text in blocks]
+
+
+def test_the_guide_can_be_followed(tmp_path):
+    folder = tmp_path / "statistics"
+    folder.mkdir()
+    said: dict[str, str] = {}
+    for file, text in walk_through():
+        if file:
+            assert (folder / file).exists() or "/alternatives/" in file, (
+                "`autograder new` makes the file first"
+            )
+            (folder / file).write_text(text, "utf-8")
+            continue
+        for line in text.splitlines():
+            program, *words = shlex.split(line, comments=True)
+            assert program == "autograder"
+            done = autograder(folder, *words)
+            expected = 1 if words[0] == "check" else 0  # the stub is not written yet
+            assert done.returncode == expected, f"{line}\n{done.stdout}{done.stderr}"
+            said[words[0]] = done.stdout + done.stderr
+    assert {"new", "build", "check", "audit", "demo", "grade"} <= set(said)
+    assert "The course is fair" in said["audit"]
+    assert "`median` is not written yet" in said["check"]
+    assert not re.search(r"\btorch\b", "".join(text for file, text in walk_through() if file))
