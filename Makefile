@@ -3,6 +3,7 @@
 ## make test-nbgrader               nbgrader, JupyterLab, PostgreSQL and a browser, which it installs, too
 ## make build                       makes assignments/ from solutions/
 ## make audit                       proves that the course is fair: every known mistake is caught and named
+## make bench                       compares what grading costs with other graders, which it installs, too
 ## make clean                       takes away what was made here, but never grades/
 ##
 ## Variables: ASSIGNMENT=03_masked_heads, OUTPUT=grades, JOBS=2, PYTHON=python3
@@ -17,7 +18,7 @@ FLAGS = $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(JOBS),--jobs $(J
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
 
-.PHONY: help grade test test-nbgrader audit build clean
+.PHONY: help grade test test-nbgrader audit bench build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -50,12 +51,16 @@ test-nbgrader: .venv/.ready-nbgrader
 audit: .venv/.ready-test
 	$(AUTOGRADER) audit --output audit.json $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
 
+bench: .venv/.ready-bench
+	.venv/bin/python -m benchmarks.compare $(if $(STUDENTS),--students $(STUDENTS))
+
 build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
 .venv/.ready-grade: EXTRAS = report,ready-made
 .venv/.ready-test: EXTRAS = report,dev
 .venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,browser
+.venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup "$(EXTRAS)"
 	@touch $@
