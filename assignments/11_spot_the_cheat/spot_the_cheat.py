@@ -78,7 +78,7 @@ class Suspect(nn.Module):
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         B, T = ids.shape
         if T > self.block_size:
-            raise ValueError(f"ids has T = {T} words, but the model takes block_size = {self.block_size}.")
+            raise ValueError(f"{T} words are more than block_size = {self.block_size}.")
         x = self.words(ids) + self.seats.weight[:T]                                  # (B, T, C)
         q, k, v = torch.einsum("btc,nhcd->nbhtd", x, self.notes)                     # each (B, H, T, D)
         late = 1 if self.nature == "mask late by one" else 0                         # an empty query in front
