@@ -313,11 +313,12 @@ def warm_up() -> None:
 
 def preload(modules: Iterable[str]) -> None:
     """Imports what some submissions need beside PyTorch, so that their workers find it imported."""
+    tempfile.tempdir = None
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder  # some libraries make folders while they are imported
         for module in modules:
             importlib.import_module(module)
-    tempfile.tempdir = None
+    tempfile.tempdir = jail.SCRATCH
 
 
 def use_large_pages() -> None:
@@ -358,6 +359,7 @@ def main() -> None:
     limit_own_files()
     walls = jail.TIERS[wishes["tier"]](wishes["readable"])
     walls.prepare()
+    tempfile.tempdir = jail.SCRATCH  # some libraries ask for it while they are imported; nobody can write yet
     if wishes["warm"]:
         warm_up()
     if wishes["preload"]:
@@ -367,6 +369,7 @@ def main() -> None:
         rehearse = getattr(sys.modules[entry.__module__], "rehearse", None)
         if rehearse is not None:
             rehearse()
+    tempfile.tempdir = None
     gc.collect()
     gc.freeze()
     use_large_pages()

@@ -263,7 +263,7 @@ def test_the_course_is_not_on_the_import_path(any_tier):
 def test_nothing_of_the_graders_environment(any_tier):
     answer = attempt(any_tier, "import os\ndef attempt():\n    return dict(os.environ)")
     names = {"HOME", "LANG", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "OMP_NUM_THREADS",
-             "OPENBLAS_NUM_THREADS", "PATH", "PWD", "TMPDIR", "USER", "LC_CTYPE"}  # fmt: skip
+             "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "PATH", "PWD", "TMPDIR", "USER", "LC_CTYPE"}  # fmt: skip
     assert set(answer["value"]) <= names
 
 
@@ -863,7 +863,7 @@ def test_what_is_preloaded_is_there_and_only_for_those_who_asked(reports, tier):
         pytest.skip(reports[tier].reason)
     question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "sandbox_entry.py").write_text(ENTRY)
+        Path(folder, "sandbox_entry.py").write_text("import tempfile\ntempfile.gettempdir()\n" + ENTRY)
         as_some_libraries_do = "import tempfile\ntempfile.mkdtemp()"
         Path(folder, "preloaded_one.py").write_text(as_some_libraries_do)
         os.chmod(folder, 0o755)
