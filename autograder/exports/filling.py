@@ -15,6 +15,7 @@ from autograder.records import Grade
 from autograder.submissions.names import shown
 
 LISTED = 8
+BEGINNING = 200
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 
@@ -132,9 +133,16 @@ def write_beside(request: Request, sheet: Sheet) -> Path:
     return path
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file and the folders on the way; raises ExportError."""
+def write(path: Path, data: bytes, mark: bytes = b"") -> None:
+    """Write a file and the folders on the way; raises ExportError.
+
+    A file that is there gives way when its beginning holds `mark`, as those do that an earlier export wrote.
+    """
     try:
+        if mark and path.exists() and mark not in path.read_bytes()[:BEGINNING]:
+            raise ExportError(
+                f"{path} is there already, and no export wrote it. Name another file with --output."
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     except OSError as error:

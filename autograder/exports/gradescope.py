@@ -64,7 +64,7 @@ def export(request: Request) -> Exported:
         raise ExportError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
     path = request.output or Path(f"gradescope-{assignment.name}.zip")
-    write(path, _zipped(files(request.course, assignment, request.hidden)))
+    write(path, _zipped(files(request.course, assignment, request.hidden)), mark=PROGRAMS[0].encode())
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
         "the hidden tests: upload it to Gradescope and give it to nobody else."

@@ -32,7 +32,7 @@ def run(root: Path) -> Grade:
     from autograder.sandbox.launcher import Sandbox
 
     torch.set_num_threads(1)
-    settings = json.loads((root / "source" / SETTINGS).read_text("utf-8"))
+    settings = _settings(root / "source" / SETTINGS)
     course = load_course(root / "source" / "course")
     assignment = course.assignment(settings["assignment"])
     sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
@@ -108,10 +108,23 @@ def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResul
     }
 
 
-def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Whatever the student uploaded; what cannot be used becomes a refusal, which is a result as well."""
+def _settings(path: Path) -> dict[str, str]:
     try:
-        return Submission("student", assignment.name, take([DiskFolder(folder)], assignment), path=folder)
+        settings = json.loads(path.read_text("utf-8"))
+        return {name: str(settings[name]) for name in ("assignment", "hidden")}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CourseError(f"{path} cannot be read ({error}). Export the autograder again.") from None
+
+
+def _submission(folder: Path, assignment: Assignment) -> Submission:
+    """Whatever the student uploaded, also a repository with a folder for each assignment.
+
+    What cannot be used becomes a refusal, which is a result as well.
+    """
+    inner = folder / assignment.name
+    place = inner if inner.is_dir() and not inner.is_symlink() else folder
+    try:
+        return Submission("student", assignment.name, take([DiskFolder(place)], assignment), path=folder)
     except Refused as refusal:
         return Submission("student", assignment.name, problem=str(refusal), path=folder)
 

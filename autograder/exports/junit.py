@@ -29,7 +29,7 @@ def export(request: Request) -> Exported:
         root.append(_suite(grade, request.score(grade)))
     ElementTree.indent(root, " ")
     path = request.output or Path(FILE_NAME)
-    write(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n")
+    write(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n", mark=b"<testsuites")
     return Exported(f"{len(grades)} submissions are in {path}.")
 
 

@@ -37,7 +37,7 @@ def export(request: Request) -> Exported:
         people = [harmless(student), harmless(request.name(student))]
         rows.writerow([*people, *cells, number(sum(score for score in own if score is not None))])
     path = request.output or Path(FILE_NAME)
-    write(path, text.getvalue().encode("utf-8", "replace"))
+    write(path, text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
     strangers = sorted({g.assignment for g in request.grades} - {a.name for a in request.course.assignments})
     problems = [
         f"{harmless(name)} is no assignment of this course; its grades are left out." for name in strangers

@@ -223,6 +223,18 @@ def test_the_file_that_is_there_is_never_overwritten(ask, tmp_path):
         ask("canvas", "canvas-downloaded.csv", output=tmp_path / "canvas-downloaded.csv")
 
 
+@pytest.mark.parametrize("tool", ["csv", "junit", "gradescope"])
+def test_only_earlier_exports_give_way(ask, course, tmp_path, tool):
+    course_built(course)
+    path = tmp_path / "output"
+    ask(tool, output=path, assignment=NAME)
+    ask(tool, output=path, assignment=NAME, grades=())
+    path.write_text("Student,ID\nfrom Canvas\n")
+    with pytest.raises(ExportError, match="no export wrote it"):
+        ask(tool, output=path, assignment=NAME)
+    assert path.read_text() == "Student,ID\nfrom Canvas\n"
+
+
 # ------------------------------------------------------------------ Moodle
 
 
@@ -497,7 +509,8 @@ def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
 def test_gradescope_forged_results_do_not_count(gradescope):
     forged = '{"score": 10, "tests": []}'
     cheat = f"open({str(gradescope.root / 'results' / 'results.json')!r}, 'w').write({forged!r})\n"
-    assert gradescope(adding=cheat).returncode == 0
+    done = gradescope(adding=cheat)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert read_results(gradescope.root)["score"] == 0
 
 
@@ -505,6 +518,22 @@ def test_gradescope_refuses_what_cannot_be_used(gradescope):
     assert gradescope(one="x = 1", two="x = 2").returncode == 0
     record = read_results(gradescope.root)
     assert record["score"] == 0 and "one.py and two.py are all there" in record["output"]
+
+
+def test_gradescope_takes_the_folder_out_of_a_repository(gradescope):
+    for name in (NAME, "02_other", ".git"):
+        (gradescope.root / "submission" / name).mkdir()
+    (gradescope.root / "submission" / NAME / "adding.py").write_text(FILES[f"solutions/{NAME}/adding.py"])
+    (gradescope.root / "submission" / "02_other" / "other.py").write_text("x = 1\n")
+    done = gradescope(setup="x = 1\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert read_results(gradescope.root)["score"] == 10
+
+
+def test_gradescope_without_settings_has_no_results(gradescope):
+    (gradescope.root / "source" / "settings.json").write_text("{}")
+    done = gradescope(adding="")
+    assert done.returncode == 3 and "settings.json cannot be read" in done.stdout
 
 
 def test_gradescope_without_a_course_has_no_results(gradescope):
