@@ -53,13 +53,13 @@ class ClassUnderWay:
         return True
 
     def _grade_all(self) -> None:
-        problem: Exception | None = None
+        problem: BaseException | None = None
         try:
             with nothing_to_import(), self._journal:
                 outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
             for failure in outcome.failures:
                 self._log.error("Not graded: %s", failure)
-        except Exception as error:  # whoever waits for a grade gets it
+        except BaseException as error:  # an interrupted grader hands on its KeyboardInterrupt; who waits gets it
             problem = error
         for grade in self._grades.values():
             if grade.done():

@@ -81,7 +81,7 @@ class Classroom:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            timeout=600,
+            timeout=3600,
         )
         assert (process.returncode != 0) == fails, process.stdout
         return process.stdout

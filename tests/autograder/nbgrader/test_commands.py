@@ -157,6 +157,18 @@ def test_export_after_grade(room):
     assert room.gradebook_scores()["bob"] == FULL
 
 
+def test_a_class_without_a_notebook_is_seen(room):
+    """nbgrader looks for notebooks; here nobody handed one in. And a wish for one student is a wish for one."""
+    solution = (room.folder / "solutions" / TINY / "adding.py").read_text()
+    for student in ("ada", "bob"):
+        room.hand_in(student, solution, "adding.py")
+    room.nbgrader("autograde", TINY, "--student", "ada")
+    assert room.gradebook_scores() == {"ada": FULL}
+    said = room.nbgrader("autograde", TINY, "--student", "nobody", fails=True)
+    assert "No notebooks were matched" in said
+    assert "Traceback" not in said
+
+
 def test_manual_grades_and_comments_stay(room):
     from nbgrader.api import Gradebook
 

@@ -90,6 +90,23 @@ def test_stub_runs_from_top_to_bottom(executed, name):
         assert re.search(r"0 of [\d.]+ visible points", verdict.data["text/plain"])
 
 
+@pytest.mark.parametrize("name", [assignment.name for assignment in READY])
+def test_every_editor_can_open_the_file(name):
+    """Valid to the letter, and what VS Code reads besides: the language, a kernel by name, an id for each cell."""
+    text = COURSE.notebook_file(COURSE.assignment(name)).read_text("utf-8")
+    notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    assert notebook.metadata.language_info.name == "python"
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert notebook.metadata.kernelspec.language == "python"
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[\w-]{1,64}", one) for one in ids)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+    assert text.endswith("}\n") and "\r" not in text
+
+
 def test_solution_passes_and_draws(executed):
     notebook = executed["right"]
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
