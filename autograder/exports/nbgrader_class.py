@@ -59,7 +59,7 @@ class ClassUnderWay:
                 outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
             for failure in outcome.failures:
                 self._log.error("Not graded: %s", failure)
-        except BaseException as error:  # an interrupted grader hands on its KeyboardInterrupt; who waits gets it
+        except BaseException as error:  # whoever waits for a grade gets it, be it a KeyboardInterrupt
             problem = error
         for grade in self._grades.values():
             if grade.done():
