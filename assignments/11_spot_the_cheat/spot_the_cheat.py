@@ -332,7 +332,7 @@ if __name__ == "__main__":
         print(f"{name}: reported {reported[name]:.3f}, honest {honest[name]:.3f}, {sentence} {right}")
 
 # %% [markdown]
-# All the evidence about your four in one figure. Look at the order of the grey bars, and then at the coloured ones.
+# All the evidence about your four in one figure. Put them in order by the grey numbers, and then by the coloured ones.
 
 # %%
 if __name__ == "__main__":
@@ -340,8 +340,9 @@ if __name__ == "__main__":
 
     figure, (bars, *maps) = plt.subplots(1, 5, figsize=(13, 3), width_ratios=[2, 1, 1, 1, 1], layout="constrained")
     seats = torch.arange(4)
-    bars.bar(seats - 0.2, [reported[name] for name in suspects], 0.4, color="#B0B0B0", label="reported")
-    bars.bar(seats + 0.2, [honest[name] for name in suspects], 0.4, color="#D55E00", label="honest")
+    for side, losses, color, label in ((-0.2, reported, "#B0B0B0", "reported"), (0.2, honest, "#D55E00", "honest")):
+        heights = bars.bar(seats + side, [losses[name] for name in suspects], 0.4, color=color, label=label)
+        bars.bar_label(heights, fmt="%.2f", fontsize=8)
     bars.set_xticks(seats, list(suspects))
     bars.set_ylabel("loss")
     bars.legend(frameon=False)
