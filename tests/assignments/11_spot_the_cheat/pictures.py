@@ -156,7 +156,7 @@ def choir(loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, list[float]]
         layer.in_proj_weight.copy_(
             torch.randn(3, 1, D, H * D).expand(3, H, D, H * D).reshape(3 * H * D, H * D)
         )
-        layer.out_proj.weight.copy_(torch.diag(loudness.repeat_interleave(D)))
+        layer.out_proj.weight.copy_(torch.diag(loudness.repeat_interleave(D))[torch.randperm(H * D)])
     return layer, torch.randn(3, 7, H * D), (loudness / loudness.norm()).tolist()
 
 
