@@ -584,6 +584,32 @@ def new(
 
 @app.command(rich_help_panel="Authors")
 @kindly
+def release(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A folder, or an archive that ends in .zip.")
+    ] = Path("release.zip"),
+    wheel: Annotated[
+        Path | None,
+        typer.Option(help="The kit's wheel to go along; without it, it is built from its source."),
+    ] = None,
+    course_path: CourseOption = Path("."),
+) -> int:
+    """Make what students get, and prove that no solution, hidden test or mistake is in it."""
+    from autograder.authoring.release import release as releasing
+
+    made = releasing(load_course(course_path), output, names or None, wheel)
+    for problem in made.problems:
+        say(problem)
+    if made.problems:
+        say("Nothing was released.")
+        return FOUND
+    print(f"{len(made.files)} files in {output}")
+    return DONE
+
+
+@app.command(rich_help_panel="Authors")
+@kindly
 def demo(
     students: Annotated[int, typer.Option(min=1, max=100_000, help="How many students.")] = 30,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the class goes.")] = Path("demo"),

@@ -322,11 +322,17 @@ def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None 
     those with fewer than two names that are neither Python's nor an imported one (`raise ValueError(`,
     `with torch.no_grad():`), and those that the author's given code has, too, outside every gap.
     """
+    shown = _released_texts(course, assignment, texts or released(course, assignment))
+    return gives_away(course, assignment, shown)
+
+
+def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str, str]]) -> list[str]:
+    """What texts, each with its name, give away of an assignment; `leaks` says what counts as that."""
     document = load_document(course, assignment)
     secrets = _secrets(document)
     hidden = [re.compile(rf"\b{name}\b") for name in _hidden_tests(course, assignment)]
     found: dict[str, None] = {}
-    for label, text in _released_texts(course, assignment, texts or released(course, assignment)):
+    for label, text in texts:
         shown = [_squeezed(line) for line in _strings(label, text)]
         for secret, line in secrets.items():
             if any(secret in other for other in shown):

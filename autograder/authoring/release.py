@@ -1,0 +1,220 @@
+"""What students get: the built assignments, a README of their own, and the kit to install, in a folder or an archive.
+
+Everything is put together in memory, proven to hold no solution, hidden test or mistake, and only then written.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import autograder
+from autograder.authoring.build import check, gives_away, released
+from autograder.authoring.clues import clues_file, has_clues
+from autograder.authoring.document import BEGIN, END
+from autograder.authoring.mistakes import load_mistakes
+from autograder.course import Assignment, Course, CourseError
+from autograder.records import InfrastructureError
+
+TEMPLATE = Path(__file__).parent / "templates" / "students.md.txt"
+KIT = "kit"
+CONSTRAINTS = "constraints.txt"
+EXAMPLES = "autograder/authoring/templates/"  # what `autograder new` writes is public
+SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
+EPOCH = (2020, 1, 1, 0, 0, 0)
+SECONDS = 300
+
+
+@dataclass
+class Release:
+    """What became of a release: its files by name, and a sentence for each thing that must not leave the house."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def release(
+    course: Course, output: Path, names: Iterable[str] | None = None, wheel: Path | None = None
+) -> Release:
+    """Write what students get of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
+
+    Nothing is written when there are problems. `wheel` is the kit to go along; without it, it is built where the kit's
+    source is at hand, and named in requirements.txt where it is not. Raises CourseError when the course or `output`
+    has to be mended first, InfrastructureError when the kit cannot be built.
+    """
+    assignments = course.select(names)
+    _check_room(output)
+    made = Release(problems=check(course, names))
+    if not made.problems:
+        made.files = _files(course, assignments, wheel)
+        made.problems = list(leaks(course, assignments, made.files))
+    if not made.problems:
+        _write(output, made.files)
+    return made
+
+
+def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, bytes]) -> Iterator[str]:
+    """What the files of a release give away, one sentence a leak; the kit's archive is looked into."""
+    texts = dict(_texts(files))
+    for name, text in texts.items():
+        if set(PurePosixPath(name.partition(":")[2] or name).parts) & set(SECRET_NAMES):
+            yield f"{name} must stay with you."
+        if ":" not in name and (BEGIN in text or END in text):  # the kit's own code has to know the markers
+            yield f"{name} holds a marker of a solution."
+    for assignment in assignments:
+        own = f"assignments/{assignment.name}/"
+        shown = {
+            n: text for n, text in texts.items() if n.startswith(own) or not n.startswith("assignments/")
+        }
+        shown = {name: text for name, text in shown.items() if f":{EXAMPLES}" not in name}
+        yield from gives_away(course, assignment, shown.items())
+        yield from _mistakes_in(course, assignment, shown, own)
+
+
+def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], own: str) -> Iterator[str]:
+    """Readable hints anywhere, and names of mistakes beside the stub; elsewhere they may be everyday words."""
+    for mistake in load_mistakes(course, assignment) if course.mistakes_file(assignment).is_file() else ():
+        for name, text in shown.items():
+            if mistake.hint in text or (name.startswith(own) and re.search(rf"\b{mistake.id}\b", text)):
+                yield f"{name} gives away the mistake `{mistake.id}` of {assignment.name}."
+
+
+def _texts(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
+    for name, content in files.items():
+        if not zipfile.is_zipfile(io.BytesIO(content)):
+            yield name, content.decode("utf-8", "replace")
+            continue
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for member in archive.namelist():
+                yield f"{name}:{member}", archive.read(member).decode("utf-8", "replace")
+
+
+# ---------------------------------------------------------------------- what goes in
+
+
+def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    for assignment in assignments:
+        own = [*released(course, assignment)]
+        own += [clues_file(course, assignment)] if has_clues(course, assignment) else []
+        files |= {file.relative_to(course.root).as_posix(): file.read_bytes() for file in own}
+    kit = _kit(wheel)
+    files |= {f"{KIT}/{name}": content for name, content in kit.items()}
+    needed = [f"./{KIT}/{name}" for name in kit] or [f"autograder=={autograder.__version__}"]
+    files["requirements.txt"] = "".join(f"{line}\n" for line in needed).encode()
+    constraints = course.root / CONSTRAINTS
+    if constraints.is_file():
+        files[CONSTRAINTS] = constraints.read_bytes()
+    readme = _readme(course, list(assignments), constrained=CONSTRAINTS in files)
+    files["README.md"] = readme.encode("utf-8")
+    return dict(sorted(files.items()))
+
+
+def _readme(course: Course, assignments: list[Assignment], constrained: bool) -> str:
+    install = "python -m pip install -r requirements.txt" + (f" -c {CONSTRAINTS}" if constrained else "")
+    words = {
+        "course": course.title,
+        "install": install,
+        "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
+        "table": "\n".join(_table(course, assignments)),
+    }
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text
+
+
+def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:
+    due = any(assignment.due for assignment in assignments)
+    yield f"| folder | | minutes | points |{f' due ({course.timezone}) |' if due else ''}"
+    yield f"|---|---|---|---|{'---|' if due else ''}"
+    for a in assignments:
+        when = f" {a.due:%Y-%m-%d %H:%M}" if a.due else ""
+        title = a.title.replace("|", "\\|")
+        yield f"| `assignments/{a.name}` | {title} | {a.minutes} | {a.points:g} |{f'{when} |' if due else ''}"
+
+
+def _kit(wheel: Path | None) -> dict[str, bytes]:
+    """The kit's wheel by its name; nothing where it has to come from elsewhere."""
+    if wheel is not None:
+        if wheel.suffix != ".whl" or not wheel.is_file():
+            raise CourseError(f"{wheel} is no wheel (a file that ends in .whl).")
+        return {wheel.name: wheel.read_bytes()}
+    source = Path(autograder.__file__).parents[1]
+    return _built(source) if (source / "pyproject.toml").is_file() else {}
+
+
+def _built(source: Path) -> dict[str, bytes]:
+    """The wheel of the kit's source, from a copy of what belongs to it: nothing is taken along by being there."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy, made = Path(folder) / "source", Path(folder) / "wheel"
+        shutil.copytree(
+            source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            if (source / name).is_file():
+                shutil.copy(source / name, copy)
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+        ]
+        command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise InfrastructureError(f"The kit's wheel is not built within {SECONDS} seconds.") from None
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+            raise InfrastructureError(f"The kit's wheel cannot be built: {last} Give one with --wheel.")
+        return {file.name: file.read_bytes() for file in made.glob("*.whl")}
+
+
+# ---------------------------------------------------------------------- where it goes
+
+
+def _check_room(output: Path) -> None:
+    if output.suffix == ".zip":
+        if output.is_dir():
+            raise CourseError(f"{output} is a folder.")
+    elif output.exists() and (not output.is_dir() or any(e for e in output.iterdir() if e.name != ".git")):
+        raise CourseError(f"{output} is there already and not empty; remove it or choose another folder.")
+
+
+def _write(output: Path, files: dict[str, bytes]) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if output.suffix == ".zip":
+        half = output.with_suffix(".zip.part")
+        half.write_bytes(_zipped(output.stem, files))
+        os.replace(half, output)
+        return
+    for name, content in files.items():
+        file = output / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+def _zipped(top: str, files: dict[str, bytes]) -> bytes:
+    """All files below one folder; the same files give the same bytes."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w") as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(f"{top}/{name}", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return memory.getvalue()

@@ -1,0 +1,242 @@
+"""`autograder release`: students get what they need, and a leak, wherever it is planted, stops it by name."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import autograder
+from autograder.authoring.build import build
+from autograder.cli import app
+from autograder.course import load_course
+from tests.autograder.tiny_course import write_tiny_course
+
+ROOT = Path(__file__).parents[2]
+NAME = "01_adding"
+SECRET = "self.value = self.value + number"
+KIT = f"autograder-{autograder.__version__}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course that is built, with the version of everything pinned."""
+    root = write_tiny_course(tmp_path_factory.mktemp("built") / "course")
+    (root / "constraints.txt").write_text("numpy==2.2.6\n", "utf-8")
+    build(load_course(root))
+    return root
+
+
+@pytest.fixture
+def root(built: Path, tmp_path: Path) -> Path:
+    """The same, to be spoilt."""
+    return shutil.copytree(built, tmp_path / "course")
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    return write_wheel(tmp_path / "dist", {"autograder/__init__.py": '__version__ = "0"\n'})
+
+
+def write_wheel(folder: Path, members: dict[str, str]) -> Path:
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(folder / KIT, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return folder / KIT
+
+
+def release(root: Path, wheel: Path, output: Path, *words: str):
+    command = ["release", *words, "--course", str(root), "--output", str(output), "--wheel", str(wheel)]
+    return CliRunner().invoke(app, command)
+
+
+def files(folder: Path) -> set[str]:
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+
+
+EVERYTHING = {
+    "README.md",
+    "requirements.txt",
+    "constraints.txt",
+    f"kit/{KIT}",
+    f"assignments/{NAME}/adding.py",
+    f"assignments/{NAME}/adding.ipynb",
+    f"assignments/{NAME}/test_adding.py",
+    f"assignments/{NAME}/hints.json",
+}
+
+
+# ---------------------------------------------------------------------- what students get
+
+
+def test_folder_holds_what_students_need_and_nothing_else(root, wheel, tmp_path):
+    done = release(root, wheel, tmp_path / "out" / "students")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert files(tmp_path / "out" / "students") == EVERYTHING
+    for name in EVERYTHING - {"README.md", "requirements.txt", f"kit/{KIT}"}:
+        assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
+
+
+def test_archive_is_the_same_every_time(root, wheel, tmp_path):
+    first, second = tmp_path / "one" / "course.zip", tmp_path / "two" / "course.zip"
+    assert release(root, wheel, first).exit_code == release(root, wheel, second).exit_code == 0
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as archive:
+        assert set(archive.namelist()) == {f"course/{name}" for name in EVERYTHING}
+
+
+def test_readme_is_for_students(root, wheel, tmp_path):
+    course = root / "course.yml"
+    course.write_text(
+        course.read_text("utf-8").replace(
+            "    minutes: 10\n", "    minutes: 10\n    due: 2026-11-27 23:59\n"
+        ),
+        "utf-8",
+    )
+    assert release(root, wheel, tmp_path / "out").exit_code == 0
+    readme = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert readme.startswith("# A tiny course\n")
+    assert "python -m pip install -r requirements.txt -c constraints.txt" in readme
+    assert f"autograder check assignments/{NAME}" in readme
+    assert f"| `assignments/{NAME}` | Adding | 10 | 10 | 2026-11-27 23:59 |" in readme
+    assert "@" not in readme
+    assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
+
+
+def test_only_what_is_asked_for(root, wheel, tmp_path):
+    done = release(root, wheel, tmp_path / "out", "02_nothing")
+    assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("output", ["course", "dist"])
+def test_nothing_is_written_over(root, wheel, tmp_path, output):
+    before = files(tmp_path)
+    done = release(root, wheel, tmp_path / output)
+    assert (done.exit_code, "is there already and not empty" in done.stderr) == (2, True)
+    assert files(tmp_path) == before
+
+
+def test_a_repository_may_be_there(root, wheel, tmp_path):
+    (tmp_path / "out" / ".git").mkdir(parents=True)
+    assert release(root, wheel, tmp_path / "out").exit_code == 0
+
+
+def test_what_is_no_wheel_is_a_sentence(root, tmp_path):
+    done = release(root, root / "course.yml", tmp_path / "out")
+    assert (done.exit_code, "is no wheel" in done.stderr) == (2, True)
+
+
+# ---------------------------------------------------------------------- leaks
+
+
+def refused(root: Path, wheel: Path, output: Path) -> str:
+    """What is said when a release is refused; nothing may be there afterwards."""
+    done = release(root, wheel, output)
+    assert done.exit_code == 1
+    assert done.stderr.endswith("Nothing was released.\n")
+    assert not output.exists()
+    return done.stderr
+
+
+def test_a_solution_beside_the_stub_stops_it(root, wheel, tmp_path):
+    (root / "assignments" / NAME / "notes.txt").write_text(f"    {SECRET}\n", "utf-8")
+    said = refused(root, wheel, tmp_path / "out.zip")
+    assert f"assignments/{NAME}/notes.txt is not written by the build" in said
+    assert f"assignments/{NAME}/notes.txt gives away line" in said
+
+
+def test_a_solution_in_the_visible_tests_stops_it(root, wheel, tmp_path):
+    tests = root / "tests" / "assignments" / NAME / "test_visible.py"
+    tests.write_text(tests.read_text("utf-8") + f"\n\n# Students should write: {SECRET}\n", "utf-8")
+    build(load_course(root))
+    said = refused(root, wheel, tmp_path / "out")
+    assert f"assignments/{NAME}/test_adding.py gives away line" in said
+
+
+def test_a_hidden_test_in_a_notebook_stops_it(root, wheel, tmp_path):
+    notebook = root / "assignments" / NAME / "adding.ipynb"
+    record = json.loads(notebook.read_text("utf-8"))
+    record["cells"][1]["metadata"]["note"] = "see test_pushes_add_up"
+    notebook.write_text(json.dumps(record), "utf-8")
+    assert f"assignments/{NAME}/adding.ipynb names the hidden test `test_pushes_add_up`." in refused(
+        root, wheel, tmp_path / "out"
+    )
+
+
+def test_a_stale_stub_stops_it(root, wheel, tmp_path):
+    (root / "assignments" / NAME / "adding.py").write_text("x = 1\n", "utf-8")
+    assert "adding.py (as it is)" in refused(root, wheel, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"# {SECRET}", "constraints.txt gives away line"),
+        ("# test_any_two_numbers", "constraints.txt names the hidden test `test_any_two_numbers`."),
+        (
+            "# What happens to the numbers of earlier pushes?",
+            "the mistake `forgets_what_came_before` of 01_adding",
+        ),
+        ("### BEGIN SOLUTION", "constraints.txt holds a marker of a solution."),
+    ],
+)
+def test_a_leak_beside_the_assignments_stops_it(root, wheel, tmp_path, text, told):
+    with (root / "constraints.txt").open("a", encoding="utf-8") as file:
+        file.write(f"{text}\n")
+    assert told in refused(root, wheel, tmp_path / "out.zip")
+
+
+@pytest.mark.parametrize(
+    ("member", "text", "told"),
+    [
+        ("autograder/notes.py", f"def push(self, number):\n    {SECRET}\n", "notes.py gives away line"),
+        ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
+        ("solutions/01_adding/adding.py", "", f"kit/{KIT}:solutions/01_adding/adding.py must stay with you."),
+        ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must stay with you."),
+    ],
+)
+def test_a_leak_in_the_kit_stops_it(root, tmp_path, member, text, told):
+    wheel = write_wheel(tmp_path / "dist", {"autograder/__init__.py": "", member: text})
+    assert told in refused(root, wheel, tmp_path / "out")
+
+
+def test_the_name_of_a_mistake_beside_the_stub_stops_it(root, wheel, tmp_path):
+    pictures = root / "tests" / "assignments" / NAME / "pictures.py"
+    pictures.write_text('"""Shows whoever forgets_what_came_before."""\n\nPICTURES = {}\n', "utf-8")
+    build(load_course(root))
+    said = refused(root, wheel, tmp_path / "out")
+    assert (
+        f"assignments/{NAME}/pictures.py gives away the mistake `forgets_what_came_before` of {NAME}." in said
+    )
+
+
+# ---------------------------------------------------------------------- the kit that goes along
+
+
+def test_the_kit_is_built_and_a_student_can_use_it(root, tmp_path):
+    done = CliRunner().invoke(app, ["release", "--course", str(root), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    (wheel,) = (tmp_path / "out" / "kit").iterdir()
+    assert wheel.name == KIT
+    with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
+        archive.extractall(tmp_path / "installed")
+    assert (tmp_path / "installed" / "autograder" / "feedback" / "templates" / "base.html.j2").is_file()
+    program = "import autograder; print(autograder.__file__); from autograder.cli import main; main()"
+    checked = subprocess.run(
+        [sys.executable, "-c", program, "check", f"assignments/{NAME}"],
+        cwd=tmp_path / "out",
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        text=True,
+    )
+    assert checked.stdout.startswith(str(tmp_path / "installed"))
+    assert (checked.returncode, "`add` is not written yet" in checked.stdout) == (1, True)
