@@ -138,7 +138,7 @@ def _problem_with(future: Future[None]) -> str | None:
 
 
 def draw_one(job: Job) -> None:
-    """Draws and keeps the pictures of one grade. Raises Refused where the text is gone or nothing can be said."""
+    """Draws and keeps the pictures of one grade. Raises Refused where its text is not kept."""
     submission = kept(job.folder, job.grade)
     if submission is None:
         raise Refused("the text that was graded is not kept. `autograder grade` keeps it again.")
@@ -147,7 +147,7 @@ def draw_one(job: Job) -> None:
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(job.file, _drawn(grader.bench, assignment, file, wanted[:MOST]))
+    keep_pictures(job.file, _drawn(Easel(grader.bench, assignment, file), wanted[:MOST]))
 
 
 @cache
@@ -156,26 +156,46 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
     return found
 
 
-def _drawn(
-    bench: Bench, assignment: Assignment, file: SourceFile, wanted: list[tuple[str, Draw]]
-) -> list[Picture]:
-    scene: RemoteScene | None = None
-    endless: set[str] = set()
-    pictures = []
+def _drawn(easel: Easel, wanted: list[tuple[str, Draw]]) -> list[Picture]:
     try:
-        for part, draw in wanted:
-            title = draw.__name__.replace("_", " ")
-            picture = Picture(part, title, " ".join((draw.__doc__ or title).split()))
-            try:
-                if scene is None or scene.connection.dead:
-                    scene = bench.scene(assignment, file, (), endless)
-                pictures.append(replace(picture, image=_image(draw, scene)))
-            except (Exception, TestAlarm) as error:
-                pictures.append(replace(picture, problem=_sentence(error, file)))
+        return [_picture(part, draw, easel) for part, draw in wanted]
     finally:
-        if scene is not None:
-            scene.connection.close()
-    return pictures
+        easel.close()
+
+
+class Easel:
+    """One submission to draw from: opens a worker for it, and another where one has died."""
+
+    def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
+        self._bench, self._assignment, self.file = bench, assignment, file
+        self._scene: RemoteScene | None = None
+        self._endless: set[str] = set()
+
+    def scene(self) -> RemoteScene:
+        """A scene with a living worker; raises StudentError when the text cannot be loaded."""
+        if self._scene is None or self._scene.connection.dead:
+            self.close()
+            self._scene = self._bench.scene(self._assignment, self.file, (), self._endless)
+        return self._scene
+
+    def close(self) -> None:
+        if self._scene is not None:
+            self._scene.connection.close()
+            self._scene = None
+
+
+def _picture(part: str, draw: Draw, easel: Easel, again: bool = True) -> Picture:
+    """One picture; where the machine was too busy to wait for it, it is tried once more."""
+    title = draw.__name__.replace("_", " ")
+    blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
+    try:
+        return replace(blank, image=_image(draw, easel.scene()))
+    except InfrastructureError:
+        raise
+    except (Exception, TestAlarm) as error:
+        if again and isinstance(error, StudentTimeout) and error.starved:
+            return _picture(part, draw, easel, again=False)
+        return replace(blank, problem=_sentence(error, easel.file))
 
 
 def _image(draw: Draw, scene: RemoteScene) -> str:
@@ -202,11 +222,7 @@ def _small(drawn: io.BytesIO) -> bytes:
 
 
 def _sentence(error: BaseException, file: SourceFile) -> str:
-    """Why a picture cannot be drawn; raises what is not the student's doing."""
-    if isinstance(error, InfrastructureError):
-        raise error
-    if isinstance(error, StudentTimeout) and error.starved:
-        raise Refused("the machine was too busy to draw the pictures; try it again.")
+    """Why a picture cannot be drawn."""
     if isinstance(error, TestAlarm):
         return f"It took more than {SECONDS:g} seconds."
     if isinstance(error, StudentError):

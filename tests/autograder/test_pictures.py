@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +17,16 @@ from PIL import Image
 
 from autograder.course import Course, load_course
 from autograder.feedback import kept as keeping
+from autograder.feedback import painter
 from autograder.feedback.html import write_all
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
+from autograder.grading import Bench
 from autograder.journal import read_journal
 from autograder.pool import Plan
 from autograder.records import Grade, SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, release, same_as_golden
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,6 +222,44 @@ def test_a_report_draws_from_the_kept_texts(
     assert done.returncode == 1
     assert "Ada, 01_adding: the text that was graded is not kept." in done.stderr
     assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
+
+
+def test_without_a_sandbox_nothing_is_drawn_and_that_is_said(
+    folder: Path, course: Course, grades: dict, tmp_path: Path
+) -> None:
+    (tmp_path / "submissions").symlink_to(folder / "submissions")
+    drawn = draw_pictures(
+        Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None
+    )
+    (problem,) = drawn.problems
+    assert drawn.drawn == 0 and problem.startswith("Pictures of 7 submissions are not drawn: ")
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """The course's own assignments, with time enough for a busy machine."""
+    course = load_course(ROOT)
+    bench = Bench(course, Sandbox(hidden=course.hidden_folders))
+    yield bench
+    bench.close()
+
+
+@pytest.mark.parametrize("name", [assignment.name for assignment in load_course(ROOT).assignments])
+def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
+    bench: Bench, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(painter, "SECONDS", 300.0)
+    assignment = bench.course.assignment(name)
+    patient = assignment.limits.model_copy(update={"call_seconds": 100.0, "cpu_seconds": 300.0})
+    assignment = assignment.model_copy(update={"limits": patient})
+    file = SourceFile(f"{assignment.stem}.py", bench.course.solution_file(assignment).read_text("utf-8"))
+    gallery = painter._gallery(bench.course.pictures_file(assignment))
+    wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]
+    drawn = painter._drawn(painter.Easel(bench, assignment, file), wanted)
+    assert len(drawn) >= 2
+    assert {picture.title: picture.problem for picture in drawn if picture.problem} == {}
+    assert all(len(picture.image) < 60_000 for picture in drawn), "too large for a page"
+    assert all(len(picture.look_for.split()) > 5 for picture in drawn), "what should one look for?"
 
 
 def test_a_painter_that_dies_takes_only_its_own_picture_along(
