@@ -29,11 +29,14 @@ from axe_playwright_python.sync_playwright import Axe
 from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from autograder.code_tokens import Stub, own_code
 from autograder.course import Course, load_course
+from autograder.feedback.alike import write_alike
 from autograder.feedback.html import write_all
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.records import Grade
+from autograder.similarity import Pair, Passage, Similar
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -105,12 +108,25 @@ def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     keep_pictures(file, [picture(first), undrawn])
     write_all(folder, course, grades)
+    write_alike(folder / "alike.html", "Masked heads", two_alike())
     return folder
+
+
+def two_alike() -> Similar:
+    """Two students with the same lines, one of them with long ones."""
+    code = "def causal_mask(T):\n    rows = [[speaker <= listener for speaker in range(T)] for listener in range(T)]\n"
+    codes = {
+        name: own_code(f"{code}    return torch.tensor(rows)  # {name}, {'on and ' * 30}on\n", Stub.of(""))
+        for name in ("ada", "bo")
+    }
+    pair = Pair("ada", "bo", 0.9, 0.8, ("listener", "speaker"), (Passage((1, 2), (1, 2), 30),))
+    return Similar([pair], codes)
 
 
 PAGES = {
     "report": "index.html",
     "feedback": f"feedback/ada/{NAME}.html",
+    "alike": "alike.html",
     "refused": f"feedback/zoë _b_-*/{NAME}.html",
 }
 
