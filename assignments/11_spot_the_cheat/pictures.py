@@ -129,7 +129,7 @@ def draw_map(axes: Axes, found: Tensor, truth: Tensor) -> None:
 def one_silent_at_a_time(student) -> Figure:
     """How large a tolerance it takes until your code calls a head redundant. Each bar should end at its ring: there the
     head was set up to be heard, as a share of the whole."""
-    layer, x, shares = choir(torch.tensor([0.5, 0.12, 0.3, 0.04, 0.9, 0.2]))
+    layer, x, shares = choir(student, torch.tensor([0.5, 0.12, 0.3, 0.04, 0.9, 0.2]))
     tolerances = torch.linspace(0, 1, 101).tolist()
     lists = [student.redundant_heads(layer, x, tolerance) for tolerance in tolerances]
     figure = Figure(figsize=(6, 3.6), layout="constrained")
@@ -147,12 +147,14 @@ def one_silent_at_a_time(student) -> Figure:
     return figure
 
 
-def choir(loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, list[float]]:
+def choir(student, loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, list[float]]:
     """A layer whose heads all write the same note, each read this loudly and by numbers of the output of its own."""
     torch.manual_seed(3)
     H, D = len(loudness), 4
-    layer = nn.MultiheadAttention(H * D, H, bias=False, batch_first=True)
+    layer = student.attention_layer(H * D, H)
     with torch.no_grad():
+        layer.in_proj_bias.zero_()
+        layer.out_proj.bias.zero_()
         layer.in_proj_weight.copy_(
             torch.randn(3, 1, D, H * D).expand(3, H, D, H * D).reshape(3 * H * D, H * D)
         )
