@@ -520,7 +520,8 @@ def train_tokenizer(text: str, vocab_size: int):
 #
 # One more switch that works the other way round. In a language model's lesson the targets are the text one
 # step later. Hugging Face **shifts for you**: `gpt2(ids, labels=ids)`. Who shifts as well, by habit, teaches
-# the model to foretell the word after next; a released library did so for over a year.
+# the model to foretell the word after next; a released library did so for over a year. (A line about `loss_type`
+# may appear. It only says that the usual loss is taken.)
 
 # %%
 STORY = """\
