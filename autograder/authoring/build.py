@@ -320,7 +320,7 @@ def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None 
     its code, without comment and spaces, is found within any released line. Lines that could stand
     anywhere are left out: those with fewer than twelve characters of code (`return x`, `else:`, `)`),
     those with fewer than two names that are neither Python's nor an imported one (`raise ValueError(`,
-    `with torch.no_grad():`), and those that the author's given code has, too, outside every gap.
+    `with torch.no_grad():`, `self.size = size`), and those that the author's given code has, too, outside every gap.
     """
     shown = _released_texts(course, assignment, texts or released(course, assignment))
     return gives_away(course, assignment, shown)
@@ -349,7 +349,7 @@ def _secrets(document: Document) -> dict[str, int]:
     code = _code_lines(document.text)
     inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
     given = [_squeezed(text) for line, text in code.items() if line not in inside]
-    common = {*keyword.kwlist, *dir(builtins), *_imported_names(document)}
+    common = {"self", *keyword.kwlist, *dir(builtins), *_imported_names(document)}
     secrets: dict[str, int] = {}
     for line in sorted(inside & set(code)):
         text = _squeezed(code[line])

@@ -81,7 +81,11 @@ def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, by
 
 
 def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], own: str) -> Iterator[str]:
-    """Readable hints anywhere, and names of mistakes beside the stub; elsewhere they may be everyday words."""
+    """Readable hints, and names of mistakes beside the stub; elsewhere they may be everyday words.
+
+    The kit's own README, which is in its wheel, may quote a hint to show what it does.
+    """
+    shown = {name: text for name, text in shown.items() if not name.endswith(".dist-info/METADATA")}
     for mistake in load_mistakes(course, assignment) if course.mistakes_file(assignment).is_file() else ():
         for name, text in shown.items():
             if mistake.hint in text or (name.startswith(own) and re.search(rf"\b{mistake.id}\b", text)):

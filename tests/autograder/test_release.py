@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.authoring.build import build
+from autograder.authoring.release import _files as files_of
+from autograder.authoring.release import leaks
 from autograder.cli import app
-from autograder.course import load_course
+from autograder.course import Course, load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -220,6 +222,23 @@ def test_the_name_of_a_mistake_beside_the_stub_stops_it(root, wheel, tmp_path):
 
 
 # ---------------------------------------------------------------------- the kit that goes along
+
+
+def test_kit_and_readme_of_this_course_give_nothing_away():
+    """Everyday lines of the engine, and the hint that the kit's README quotes, are no leaks."""
+    course = load_course(ROOT)
+    kit = release_of_kit(course)
+    assert any(name.startswith("kit/") for name in kit)
+    assert list(leaks(course, course.assignments, kit)) == []
+
+
+def release_of_kit(course: Course) -> dict[str, bytes]:
+    """All files of a release but the assignments' own, which belong to `build --check`."""
+    return {
+        name: content
+        for name, content in files_of(course, (), None).items()
+        if "/" not in name or "kit" in name
+    }
 
 
 def test_the_kit_is_built_and_a_student_can_use_it(root, tmp_path):
