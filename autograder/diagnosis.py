@@ -2,7 +2,8 @@
 
 A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, through the
 same frames as a student's code, so both leave transcripts. In one run all students meet the same inputs, so a
-mistake takes each test once. Where a whole transcript is the same, the mistake is named; where none is, nothing.
+mistake takes each test once, and only as far as its answers are those of a student who failed it. Where a whole
+transcript is the same, the mistake is named; where none is, nothing.
 """
 
 from __future__ import annotations
@@ -15,16 +16,42 @@ from autograder.authoring.mistakes import Mistake
 from autograder.scene import RemoteScene, Use
 from autograder.session import SuiteSession, Test
 from autograder.student.connection import LoopbackConnection
+from autograder.student.errors import StudentError
 from autograder.student.remote import RemoteStudent
 from autograder.student.transcript import Transcript
 
 SECONDS = 10.0
 
 
+class _OtherAnswer(BaseException):
+    """A mistake answered otherwise than the student; a BaseException, so that no test swallows it."""
+
+
+class _Comparison(Transcript):
+    """A mistake's transcript that goes no further than it is the same as a student's."""
+
+    def __init__(self, students: Transcript) -> None:
+        super().__init__()
+        self._students = students
+
+    def record(self, operation: str, arguments: dict, value: Any) -> None:
+        super().record(operation, arguments, value)
+        self._stop_at_another()
+
+    def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
+        super().record_error(operation, arguments, error)
+        self._stop_at_another()
+
+    def _stop_at_another(self) -> None:
+        if not self._students.begins_like(self, len(self.answers) - 1):
+            raise _OtherAnswer
+
+
 @dataclass
 class _Attempt:
-    """What one mistake did in one test."""
+    """What one mistake did in one test; not `finished` when it was stopped at another answer than a student's."""
 
+    finished: bool
     failed: bool
     transcript: Transcript
 
@@ -37,7 +64,7 @@ class Diagnosis:
     ) -> None:
         self._session, self._mistakes, self._reference = session, mistakes, reference
         self._filename, self._run_seed = filename, run_seed
-        self._scenes: dict[str, RemoteScene] = {}
+        self._scenes: dict[str, RemoteScene[LoopbackConnection]] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
 
     def name(self, failures: Mapping[Test, Transcript]) -> dict[str, Mistake]:
@@ -71,22 +98,24 @@ class Diagnosis:
     def _fitting(self, mistakes: Sequence[Mistake], test: Test, transcript: Transcript) -> list[Mistake]:
         if not transcript.answers:
             return []  # nothing was asked, so nothing can be recognised
-        attempts = [(mistake, self._attempt(mistake, test)) for mistake in mistakes]
-        return [m for m, attempt in attempts if attempt.failed and attempt.transcript.same_as(transcript)]
+        return [mistake for mistake in mistakes if self._explains(mistake, test, transcript)]
 
-    def _attempt(self, mistake: Mistake, test: Test) -> _Attempt:
+    def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
         key = mistake.id, test.name
-        if key not in self._attempts:
-            self._attempts[key] = self._take(mistake, test)
-        return self._attempts[key]
+        attempt = self._attempts.get(key)
+        if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):
+            attempt = self._attempts[key] = self._take(mistake, test, transcript)
+        return attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)
 
-    def _take(self, mistake: Mistake, test: Test) -> _Attempt:
+    def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> _Attempt:
         scene = self._scene(mistake)
+        scene.connection.new_transcript = lambda: _Comparison(transcript)
         self._session.start(self._run_seed)
         error = self._session.run(test, scene, SECONDS)
-        return _Attempt(error is not None, scene.connection.transcript)
+        finished = not isinstance(error, _OtherAnswer)
+        return _Attempt(finished, error is not None, scene.connection.transcript)
 
-    def _scene(self, mistake: Mistake) -> RemoteScene:
+    def _scene(self, mistake: Mistake) -> RemoteScene[LoopbackConnection]:
         if mistake.id not in self._scenes:
             connection = LoopbackConnection(f"mistake_{mistake.id}")
             connection.request("load", text=mistake.source, filename=self._filename)

@@ -53,7 +53,7 @@ class Bench:
         file: SourceFile,
         uses: Sequence[Use] | None = None,
         endless: set[str] | None = None,
-    ) -> RemoteScene:
+    ) -> RemoteScene[WorkerConnection]:
         """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be.
 
         Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
@@ -108,7 +108,7 @@ class Grader:
         if problems:
             raise CourseError(problems)
         self._diagnoses: dict[str, Diagnosis] = {}
-        self._known: dict[str, Conversations] = {}
+        self._known = Conversations()
         self._digests = {name: suite_digest(course, a) for name, a in self.assignments.items()}
 
     def grade(self, submission: Submission) -> Grade:
@@ -144,7 +144,7 @@ class Grader:
         if run_seed != self.run_seed:
             self.run_seed = run_seed
             self._diagnoses.clear()
-            self._known.clear()
+            self._known = Conversations()
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
         """The test that fails first, and how, for an answer of our own that is run here, without a sandbox.
@@ -205,8 +205,8 @@ class Grader:
     def _results(self, assignment: Assignment, candidate: _Candidate) -> tuple[TestResult, ...]:
         tests = self.tests[assignment.name]
         try:
-            known = self._known.setdefault(assignment.name, Conversations())
-            sitting = _Sitting(self.session, candidate, assignment, known)
+            self.bench.sandbox.warm_up(assignment.preload)  # no part of a student's time
+            sitting = _Sitting(self.session, candidate, assignment, self._known)
             self.session.start(self.run_seed)
             runs = [sitting.take(test) for test in tests]
         finally:
@@ -265,7 +265,7 @@ class _Candidate:
 
     def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
         self._bench, self._assignment, self.file = bench, assignment, file
-        self._scene: RemoteScene | None = None
+        self._scene: RemoteScene[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
         self._endless: set[str] = set()
         self._hopeless: StudentError | None = None
@@ -275,7 +275,7 @@ class _Candidate:
         """The names that the text uses, as far as a worker could read it."""
         return self._uses or []
 
-    def scene(self, fresh: bool = False) -> RemoteScene:
+    def scene(self, fresh: bool = False) -> RemoteScene[WorkerConnection]:
         """A scene with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
         if self._hopeless is not None:
             raise self._hopeless
@@ -289,7 +289,7 @@ class _Candidate:
             self._scene.connection.close()
             self._scene = None
 
-    def _open(self) -> RemoteScene:
+    def _open(self) -> RemoteScene[WorkerConnection]:
         """Loading, too, has failed only when it failed twice; but nobody waits twice for an endless loop."""
         try:
             return self._load()
@@ -303,7 +303,7 @@ class _Candidate:
             self._hopeless = error
             raise
 
-    def _load(self) -> RemoteScene:
+    def _load(self) -> RemoteScene[WorkerConnection]:
         scene = self._bench.scene(self._assignment, self.file, self._uses, self._endless)
         self._uses = scene.uses
         return scene
@@ -344,14 +344,17 @@ class _Sitting:
         except StudentError as refusal:
             self._session.skip(test)
             return _Run(test, error=refusal)
-        seconds = PATIENCE * self._limits.call_seconds
-        connection, allowed = scene.connection, scene.forbidden(test.forbids) is None
-        if allowed and connection.recite(self._known, test.name, seconds):
+        connection, name = scene.connection, test.item.nodeid
+        until = time.monotonic() + PATIENCE * self._limits.call_seconds
+        if scene.forbidden(test.forbids) is not None:
+            connection.line.keep_nothing()
+        elif connection.recite(self._known, name, until):
             self._session.accept(test)
             return _Run(test)
+        seconds = max(until - time.monotonic(), self._limits.call_seconds)
         error = self._session.run(test, scene, seconds)
         if connection.line.lost:
-            self._known.distrust(test.name)
+            self._known.distrust(name)
             return self._once(test, fresh=True)
         if error is None:
             connection.line.passed()

@@ -9,7 +9,7 @@ import hashlib
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from autograder.sandbox import source
 from autograder.student.connection import Connection
 from autograder.student.local import LocalStudent
 from autograder.student.remote import RemoteStudent
+
+AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 
 @dataclass
@@ -41,7 +43,9 @@ class Scene:
 
     def begin(self, seed: int) -> None:
         """Called before each test: the same random numbers for everybody who meets this test in this run."""
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed also formats a stack for each accelerator
+        torch.default_generator.manual_seed(
+            seed
+        )  # torch.manual_seed also formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
@@ -52,11 +56,11 @@ class Scene:
         return next((use for use in uses if any(_matches(use.name, name) for name in wanted)), None)
 
 
-class RemoteScene(Scene):
+class RemoteScene(Scene, Generic[AnyConnection]):
     """A student behind a connection."""
 
     def __init__(
-        self, connection: Connection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
+        self, connection: AnyConnection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
     ) -> None:
         super().__init__(student, reference, uses)
         self.connection = connection

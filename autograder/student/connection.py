@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+import math
 import random
-import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -33,9 +33,11 @@ from autograder.student.errors import (
     mirrored_name,
     student_raised,
 )
+from autograder.student.patience import Patience, TooLate
 from autograder.student.transcript import Transcript
 
 UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
+NOT_ITS_CALLS = {"load", "names_used", "outline"}  # waited for in full, whatever did not end before
 IMPATIENCE = 0.1
 RECORDED = {"call", "backward", "get", "convert"}
 MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
@@ -55,6 +57,8 @@ class Worker(Protocol):
 
     def end(self, kill: bool = True) -> Any: ...
 
+    def in_line(self) -> float: ...
+
     def output(self, limit: int = ...) -> str: ...
 
     def close(self) -> None: ...
@@ -65,6 +69,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # turns handles into what stands for objects
+        self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.found: dict[str, Any] = {}  # the student's names that this test has asked for
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -109,7 +114,7 @@ class Connection:
         self._numbers.clear()
         self.mirrors.clear()
         self.found.clear()
-        self.transcript = Transcript()
+        self.transcript = self.new_transcript()
         self.request("seed", seed=seed)
         return self.transcript
 
@@ -172,9 +177,9 @@ class WorkerConnection(Connection):
         self._received = self._number = 0
         return super().start_test(seed)
 
-    def recite(self, known: Conversations, test: str, seconds: float) -> bool:
+    def recite(self, known: Conversations, test: str, until: float) -> bool:
         """Go through the known part of a test; True when it is passed, otherwise it is to be run."""
-        return not self.dead and self.line.recite(known, test, self._patience, seconds)
+        return not self.dead and self.line.recite(known, test, self._patience, until)
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         self._raise_if_dead()
@@ -186,14 +191,13 @@ class WorkerConnection(Connection):
             raise _too_much_to_send(error) from None
         name, seconds = _called(operation, arguments), seconds or self.call_seconds
         patience = self._patience(name, seconds)
-        deadline = time.monotonic() + patience
         try:
-            self.line.say(Said(frame, name, seconds), deadline)
-            return self._await_reply(number, deadline) if number else {"ok": None}
+            self.line.say(Said(frame, name, seconds), patience)
+            return self._await_reply(number, patience) if number else {"ok": None}
         except StudentError:
             raise
-        except TimeoutError:
-            self._die(self._too_late(name, patience))
+        except TooLate as late:
+            self._die(self._too_late(name, patience.seconds, late))
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a call from inside this one, which knows better why
             self._die(StudentCrashed(self._epitaph()))
@@ -204,18 +208,20 @@ class WorkerConnection(Connection):
             raise
         raise AssertionError("unreachable")
 
-    def _patience(self, name: str, seconds: float) -> float:
-        """How long to wait. What was proven endless in one test is not waited for as long in the next."""
-        return min(seconds, seconds * IMPATIENCE) if name in self._endless else seconds
+    def _patience(self, name: str, seconds: float, until: float = math.inf) -> Patience:
+        """How long to wait. What did not end in one test is not waited for as long in the next, and each
+        further name that does not end halves what is left for others."""
+        others = len(self._endless - {name})
+        share = IMPATIENCE if name in self._endless else max(IMPATIENCE, 0.5 ** max(0, others - 1))
+        return Patience(seconds * share if name else seconds, self.worker.in_line, until)
 
-    def _too_late(self, name: str, seconds: float) -> StudentTimeout:
-        starved = self.worker.end(kill=True).cpu_seconds < seconds / 2
+    def _too_late(self, name: str, seconds: float, late: TooLate) -> StudentTimeout:
         again = ", as in an earlier test" if name in self._endless else ""
-        if name and not starved:
+        if name and late.endless:
             self._endless.add(name)
-        return StudentTimeout(f"Your code gave no answer within {seconds:g} seconds{again}.", starved)
+        return StudentTimeout(f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved)
 
-    def _await_reply(self, number: int, deadline: float) -> dict:
+    def _await_reply(self, number: int, deadline: Patience) -> dict:
         while True:
             reply = self._receive(deadline)
             if type(reply) is not dict:
@@ -230,7 +236,7 @@ class WorkerConnection(Connection):
                 raise wire.WireError("it is neither an answer nor an error")
             return reply
 
-    def _receive(self, deadline: float) -> Any:
+    def _receive(self, deadline: Patience) -> Any:
         header, data = self.line.hear(deadline)
         self._received += HEADER_WEIGHT * len(header) + len(data)
         if self._received > MAX_TEST_BYTES:
@@ -325,8 +331,10 @@ class LoopbackConnection(Connection):
 
 
 def _called(operation: str, arguments: dict) -> str:
-    """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for no call."""
-    return (".".join(arguments["target"][1]) or "forward") if operation == "call" else ""
+    """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for loading."""
+    if operation == "call":
+        return ".".join(arguments["target"][1]) or "forward"
+    return "" if operation in NOT_ITS_CALLS else f"({operation})"
 
 
 @contextmanager
