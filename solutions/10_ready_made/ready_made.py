@@ -543,13 +543,13 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # | trainer | finds the pairs | `trainers.BpeTrainer` |
 # | tokenizer | holds the others, trains, encodes and decodes | `Tokenizer(model)` |
 #
-# You hand them over by `tokenizer.pre_tokenizer = …` and `tokenizer.decoder = …`, and train with
-# `tokenizer.train_from_iterator([text], trainer)`.
+# You hand them over by `tokenizer.pre_tokenizer = …` and `tokenizer.decoder = …`, and train with the method
+# `train_from_iterator`, which takes a list of texts and a trainer.
 #
 # Two defaults to look at twice. `ByteLevel(add_prefix_space=True)` puts a space in front of every text that
 # has none: what comes back is then not what went in. And the trainer begins with the bytes that stand *in the
-# text*, so all others would be unknown later; `initial_alphabet=pre_tokenizers.ByteLevel.alphabet()` gives it
-# all 256. (`show_progress=False` keeps it quiet.)
+# text*, so all others would be unknown later, unless its `initial_alphabet` holds all 256, which
+# `pre_tokenizers.ByteLevel.alphabet()` lists. (`show_progress=False` keeps it quiet.)
 #
 # **One number by hand.** In `aaab aaab`, the pairs are `a a` four times, `a b` twice, `␣ a` once. With a
 # vocabulary of 257 the only new token is `aa`.
