@@ -491,7 +491,7 @@ if __name__ == "__main__":
     axes.plot(list(exams), list(exams.values()), color="#D55E00", lw=2, label="hidden sentences")
     axes.axhline(math.log(len(WORDS)), color="#555555", ls="--", label=f"ln {len(WORDS)}: knows nothing")
     axes.set(title="How surprised the model is", xlabel="lesson", ylabel="loss")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.92))
     plt.show()
 
 # %% [markdown]

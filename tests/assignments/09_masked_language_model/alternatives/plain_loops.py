@@ -53,24 +53,22 @@ def mask_tokens(ids, vocab_size, mask_id, special_ids, generator, p=0.15):
     special = set(special_ids)
     special.add(mask_id)
     ordinary = [word for word in range(vocab_size) if word not in special]
-
-    def throw():
-        return torch.rand(1, generator=generator).item()
+    dice = iter(torch.rand(3 * ids.numel(), generator=generator).tolist())
 
     inputs, labels = [], []
     for row in ids.tolist():
         seen, asked = [], []
         for word in row:
-            if word in special or throw() >= p:
+            if word in special or next(dice) >= p:
                 seen.append(word)
                 asked.append(-100)
                 continue
             asked.append(word)
-            fate = throw()
+            fate = next(dice)
             if fate < 0.8:
                 seen.append(mask_id)
             elif fate < 0.9:
-                seen.append(ordinary[int(throw() * len(ordinary))])
+                seen.append(ordinary[int(next(dice) * len(ordinary))])
             else:
                 seen.append(word)
         inputs.append(seen)
