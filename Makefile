@@ -1,6 +1,6 @@
 ## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, one that is made up
 ## make test                        installs what is needed and passes the tests, but for those of
-## make test-nbgrader               nbgrader, JupyterLab, PostgreSQL and a browser, which it installs, too
+## make jupyter                     nbgrader, JupyterLab, PostgreSQL and a browser, which it installs, too
 ## make build                       makes assignments/ from solutions/
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make bench                       compares what grading costs with other graders, which it installs, too
@@ -18,7 +18,7 @@ FLAGS = $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(JOBS),--jobs $(J
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
 
-.PHONY: help grade test test-nbgrader audit bench build clean
+.PHONY: help grade test jupyter audit bench build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -45,7 +45,7 @@ test: .venv/.ready-test
 	.venv/bin/mypy
 	.venv/bin/python -m pytest $(APART:%=--ignore=%)
 
-test-nbgrader: .venv/.ready-nbgrader
+jupyter: .venv/.ready-nbgrader
 	.venv/bin/python -m pytest -rs $(wildcard $(APART))
 
 audit: .venv/.ready-test
