@@ -9,13 +9,15 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autograder import __version__
-from autograder.course import CourseError, load_course
-from autograder.records import InfrastructureError, Refused
+from autograder.records import CourseError, InfrastructureError, Refused
+
+if TYPE_CHECKING:
+    from autograder.course import Course
 
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
@@ -35,6 +37,13 @@ PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Then draw what failing code does, for the feedback.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def load_course(path: Path) -> Course:
+    """As `autograder.course.load_course`, imported when a command needs it: help is there at once."""
+    from autograder.course import load_course
+
+    return load_course(path)
 
 
 def say(sentence: str) -> None:

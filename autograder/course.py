@@ -1,6 +1,6 @@
 """course.yml as records: a course, its assignments, their parts and limits, and where their files are.
 
-Knows nobody but the YAML reader and never imports PyTorch. Everything wrong with a course.yml is one
+Knows nobody but the YAML reader and the records, and never imports PyTorch. Everything wrong with a course.yml is one
 `CourseError` with a sentence a problem.
 """
 
@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from autograder.records import CourseError as CourseError
 from autograder.yaml_records import MarkedYaml, did_you_mean, one_of
 
 FILE_NAME = "course.yml"
@@ -68,14 +69,6 @@ Moment = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$"}),
 ]
 Percent = Annotated[float, Field(ge=0, le=100)]
-
-
-class CourseError(Exception):
-    """Something that the course's author must mend; its `str` is one readable sentence a problem."""
-
-    def __init__(self, problems: str | Iterable[str]) -> None:
-        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(self.problems))
 
 
 class _Record(BaseModel):

@@ -6,6 +6,7 @@ They know nobody; every other module may import them. `Grade` is one line of the
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,14 @@ SCHEMA = 1
 
 Outcome = Literal["passed", "failed", "skipped", "timeout", "crashed"]
 Status = Literal["graded", "refused"]
+
+
+class CourseError(Exception):
+    """Something that the course's author must mend; its `str` is one readable sentence a problem."""
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 class Refused(Exception):
