@@ -28,7 +28,7 @@ class LatePenalties(AssignLatePenalties):
         with Gradebook(about["db_url"]) as gradebook:
             stamp = gradebook.find_submission(name, student).timestamp
             notebook = gradebook.find_submission_notebook(about["notebook"], name, student)
-            grade = replace(exporter.grades[student], score=notebook.score)
+            grade = replace(exporter.grade(student), score=notebook.score)
             count = final(exporter.course, grade, self._time(stamp, grade))
             notebook.late_submission_penalty = count.minus or None
             gradebook.db.commit()
