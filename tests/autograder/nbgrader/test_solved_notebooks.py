@@ -1,0 +1,91 @@
+"""The notebook of somebody who has everything right runs from top to bottom, passes its checks and draws its pictures.
+
+Each notebook runs in a kernel of its own, in a folder as students receive it. What came out is kept in
+`build/notebooks/`, to be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from autograder.course import load_course
+from tests.autograder.nbgrader.classroom import ROOT, Classroom
+
+COURSE = load_course(ROOT)
+KEPT = ROOT / "build" / "notebooks"
+SECONDS = 900  # for one cell, on a machine that is busy with other things
+PATIENCE = 120  # seconds of CPU for a whole notebook: the longest takes 25, and students wait for it
+
+
+def executed(name: str, folder: Path) -> NotebookNode:
+    """The solved notebook after all its cells were run, with the released tests and pictures beside it."""
+    room = Classroom(ROOT, name)
+    shutil.copytree(COURSE.release_folder(room.assignment), folder, dirs_exist_ok=True)
+    notebook = room.solution()
+    threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # others run at the same time
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        allow_errors=True,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+    )
+    done: NotebookNode = client.execute(env={**os.environ, **threads})
+    return done
+
+
+def asks(cell: NotebookNode, what: str) -> bool:
+    """Whether a cell is `check("…")` or `picture("…")` and nothing else."""
+    return cell.cell_type == "code" and cell.source.startswith(f'{what}("')
+
+
+def errors(notebook: NotebookNode) -> list[str]:
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return [f"{output.ename}: {output.evalue}" for output in outputs if output.output_type == "error"]
+
+
+def words(cell: NotebookNode) -> str:
+    """All that a cell says as text."""
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
+    )
+
+
+def images(cell: NotebookNode) -> int:
+    return sum("image/png" in output.get("data", {}) for output in cell.outputs)
+
+
+@pytest.mark.parametrize("name", [assignment.name for assignment in COURSE.assignments])
+def test_solved_notebook_passes_and_draws(name, tmp_path):
+    assignment = COURSE.assignment(name)
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    notebook = executed(name, tmp_path)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    KEPT.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, KEPT / f"{assignment.stem}.ipynb")
+    print(f"{name}: {cpu:.1f} s of CPU, {time.monotonic() - begun:.1f} s")
+
+    assert errors(notebook) == []
+    checks = [cell for cell in notebook.cells if asks(cell, "check")]
+    assert [cell.source for cell in checks] == [f'check("{part.name}")' for part in assignment.parts]
+    for cell in checks:
+        assert "All visible tests of this part pass" in words(cell), cell.source
+    pictures = [cell for cell in notebook.cells if asks(cell, "picture")]
+    assert len(pictures) >= 2
+    for cell in pictures:
+        assert images(cell) >= 1, f"{cell.source} has drawn nothing"
+        assert "cannot be drawn" not in words(cell)
+    assert cpu < PATIENCE, f"{cpu:.0f} seconds of CPU"
