@@ -30,7 +30,7 @@ from autograder.student.local import LocalStudent, load_text
 from autograder.student.remote import RemoteStudent
 from autograder.student.transcript import Transcript
 
-PATIENCE = 4  # a test may take this many times `call_seconds` on the trusted side
+PATIENCE = 6  # a test may take this many times `call_seconds` on the trusted side
 
 
 class Bench:

@@ -26,12 +26,14 @@ from typing import Any, BinaryIO
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailable, unavailable
 from autograder.sandbox.jail import TIERS
+from autograder.sandbox.zygote import CLOCK, CLOCKS
 
 SERVER_ENTRY = "autograder.sandbox.worker:serve"
 START_SECONDS = 120
 END_SECONDS = 10
 BRIEF_SECONDS = 2
 COMPLAINT_LINES = 6
+TICKS = os.sysconf("SC_CLK_TCK")
 Modules = tuple[str, ...]
 LIMITS = (
     "call_seconds",
@@ -71,6 +73,7 @@ class WorkerProcess:
         self._output = output
         self._status = status
         self._ending: Ending | None = None
+        self._clocks: list[int] = []
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -81,6 +84,23 @@ class WorkerProcess:
     def output(self, limit: int = 64 * 1024) -> str:
         """What the worker has printed so far, at most `limit` bytes of it, control characters and all."""
         return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
+
+    def in_line(self) -> float:
+        """Seconds that its first thread, or this process when it was asked back, stood in line for a processor.
+
+        0.0 where the system does not tell.
+        """
+        if not self._clocks and self._ending is None:
+            self._clocks = _receive_clocks(self._status)
+        return sum(_times(each)[1] for each in (*self._clocks[:1], *_own_clock()))
+
+    def others_ran(self) -> float:
+        """Seconds of processor time that its further threads have used; 0.0 where the system does not tell."""
+        if not self._clocks:
+            return 0.0
+        first, all_together = self._clocks
+        ticks = _read(all_together).rpartition(b")")[2].split()[11:13]
+        return max(0.0, sum(map(int, ticks)) / TICKS - _times(first)[0])
 
     def end(self, kill: bool = True) -> Ending:
         """How it ended: after killing it, or after giving it a moment to end by itself.
@@ -101,13 +121,16 @@ class WorkerProcess:
             self.socket.close()
             self._status.close()
             self._output.close()
+            for each in self._clocks:
+                os.close(each)
+            self._clocks.clear()
 
     def _await_ending(self, kill: bool) -> Ending:
         report = None if kill else _receive_all(self._status, BRIEF_SECONDS)
         if report is None:
             _hang_up(self._status)
             report = _receive_all(self._status, END_SECONDS)
-        if not report:
+        if not report or not report.strip():
             raise InfrastructureError("The sandbox's fork server ended before it said how a worker ended.")
         ending: dict[str, Any] = json.loads(report)
         problem = ending.pop("setup_error")
@@ -155,6 +178,11 @@ class Sandbox:
         """What is weaker here than the tier promises; usually nothing."""
         with self._lock:
             return self._ready_server(()).note
+
+    def warm_up(self, preload: Iterable[str] = ()) -> None:
+        """Returns when workers with these modules can be forked at once; raises SandboxUnavailable."""
+        with self._lock:
+            self._ready_server(tuple(preload))
 
     def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
         """A fresh worker that keeps `limits` (an object with the attributes of course.yml's limits).
@@ -338,6 +366,40 @@ def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
         return None
     except OSError:
         return text
+
+
+@functools.cache
+def _own_clock() -> tuple[int, ...]:
+    """The file that tells the time of this process; none where there is none."""
+    try:
+        return (os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC),)
+    except OSError:
+        return ()
+
+
+def _times(clock: int) -> tuple[float, float]:
+    """Seconds for which a process ran, and for which it stood in line; zeros when it has ended."""
+    ran, in_line = (_read(clock).split() or [b"0", b"0"])[:2]
+    return int(ran) / 1e9, int(in_line) / 1e9
+
+
+def _read(file: int) -> bytes:
+    try:
+        return os.pread(file, 1024, 0)
+    except OSError:  # of a process that has ended
+        return b""
+
+
+def _receive_clocks(connection: socket.socket) -> list[int]:
+    """The files that a worker sends before all else: what the kernel knows of its time; none while it has not."""
+    try:
+        connection.settimeout(0)
+        if connection.recv(1, socket.MSG_PEEK) != CLOCK:
+            return []
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, len(CLOCKS))
+        return descriptors
+    except OSError:
+        return []
 
 
 def _hang_up(connection: socket.socket) -> None:

@@ -5,7 +5,7 @@ data socket on unread. It ends, and all its workers with it, when the grader clo
 
 Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status
 socket), answered with a newline when it has arrived. Status socket: when the grader hangs up, the
-worker is killed; when the worker has ended, one JSON object says how.
+worker is killed; a blank comes with the files that tell its time; when it has ended, a JSON object says how.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
+CLOCK = b" "  # comes with files that tell how long a worker ran and stood in line; JSON may begin with it
+CLOCKS = ("schedstat", "stat")  # of its first thread, and of all together
 
 Entry = Callable[[socket.socket], None]
 
@@ -169,6 +171,7 @@ class Zygote:
             os.close(setup)
         else:
             if pid == 0:
+                tell_time(status_socket)
                 self._become_worker(limits, data, output, setup_end)
             deadline = time.monotonic() + limits["submission_seconds"]
             child = Child(pid, status_socket, setup, deadline, limits["cpu_seconds"])
@@ -258,6 +261,17 @@ def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None
         text += chunk
         descriptors += more
     return json.loads(text)["limits"], descriptors
+
+
+def tell_time(status: socket.socket) -> None:
+    """Gives the grader the files in which the kernel says how long this process ran and stood in line."""
+    try:
+        clocks = [os.open(f"/proc/self/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in CLOCKS]
+    except OSError:  # another system, or a kernel that does not count
+        return
+    socket.send_fds(status, [CLOCK], clocks)
+    for each in clocks:
+        os.close(each)
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:

@@ -59,6 +59,8 @@ class Worker(Protocol):
 
     def in_line(self) -> float: ...
 
+    def others_ran(self) -> float: ...
+
     def output(self, limit: int = ...) -> str: ...
 
     def close(self) -> None: ...
@@ -213,7 +215,7 @@ class WorkerConnection(Connection):
         further name that does not end halves what is left for others."""
         others = len(self._endless - {name})
         share = IMPATIENCE if name in self._endless else max(IMPATIENCE, 0.5 ** max(0, others - 1))
-        return Patience(seconds * share if name else seconds, self.worker.in_line, until)
+        return Patience(seconds * share if name else seconds, self.worker, until)
 
     def _too_late(self, name: str, seconds: float, late: TooLate) -> StudentTimeout:
         again = ", as in an earlier test" if name in self._endless else ""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import socket
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.student import wire
+from autograder.student.patience import Patience
 
 MAX_BYTES = 64 << 20  # of all that is kept
 TURN_BYTES = 512  # what a turn takes beside its frames, about
@@ -84,7 +84,7 @@ class Conversations:
 
 
 class Line:
-    """A worker's socket in the middle of a conversation; `lost` when a test did not repeat itself."""
+    """A worker's socket in the middle of a conversation."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -93,25 +93,35 @@ class Line:
         self._said: list[Said] = []  # since the last answer
         self._said_ahead: deque[bytes] = deque()
         self._heard_ahead: deque[Heard | Exception] = deque()
-        self.lost = False
+        self._strayed = False
+
+    @property
+    def lost(self) -> bool:
+        """Whether a test did not repeat itself: it said something else, or did not listen to the end."""
+        return self._strayed or bool(self._said_ahead or self._heard_ahead)
+
+    def keep_nothing(self) -> None:
+        """What comes next belongs to no conversation that is kept."""
+        self._known = self._turn = None
+        self._said.clear()
 
     def recite(
-        self, known: Conversations, test: str, patience: Callable[[str, float], float], seconds: float
+        self, known: Conversations, test: str, patience: Callable[[str, float, float], Patience], until: float
     ) -> bool:
-        """Go through a test as far as its questions are known, for at most `seconds`; True when it is passed.
+        """Go through a test as far as its questions are known, at most `until`; True when it is passed.
 
         If not, the test is to be run: it will meet the answers that have come.
         """
         turn = known.first_turn(test)
         self._known, self._turn = known, turn
         self._said.clear()
-        until = deadline = time.monotonic() + seconds
-        while turn is not None and turn.said:
+        deadline: wire.Deadline = until
+        while turn is not None and turn.said and not turn.passed:
             try:
                 for said in turn.said:
                     self._said_ahead.append(said.frame)
                     if said.seconds is not None:
-                        deadline = min(until, time.monotonic() + patience(said.called, said.seconds))
+                        deadline = patience(said.called, said.seconds, until)
                     wire.send_frame(self._socket, said.frame, deadline)
                 heard = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
@@ -130,16 +140,16 @@ class Line:
         if self._turn is not None and not self._said:
             self._turn.passed = True
 
-    def say(self, said: Said, deadline: float) -> None:
+    def say(self, said: Said, deadline: wire.Deadline) -> None:
         """Send a frame; raises as `wire.send_frame`."""
         self._said.append(said)
         if not self._said_ahead:
             wire.send_frame(self._socket, said.frame, deadline)
         elif self._said_ahead.popleft() != said.frame:
-            self.lost = True
+            self._strayed = True
             raise ConnectionError("the test said something else before")
 
-    def hear(self, deadline: float) -> Heard:
+    def hear(self, deadline: wire.Deadline) -> Heard:
         """Receive a frame; raises as `wire.receive_frame`."""
         heard = (
             self._heard_ahead.popleft() if self._heard_ahead else wire.receive_frame(self._socket, deadline)

@@ -16,8 +16,9 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -80,6 +81,16 @@ class CallableHandle:
 Register = Callable[[Any], "Handle | CallableHandle | None"]
 
 
+class Countdown(Protocol):
+    """A deadline that may be put off."""
+
+    def left(self) -> float:
+        """Seconds to wait before asking again; raises TimeoutError when there are none."""
+
+
+Deadline = float | Countdown  # a number means `time.monotonic`
+
+
 def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA) -> bytes:
     """One frame that holds `value`. `register` may give a handle to an object that must stay here.
 
@@ -116,21 +127,22 @@ def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
 
 
 def send(
-    sock: socket.socket, value: Any, deadline: float | None = None, register: Register | None = None
+    sock: socket.socket, value: Any, deadline: Deadline | None = None, register: Register | None = None
 ) -> None:
     """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot hang us."""
     send_frame(sock, dumps(value, register), deadline)
 
 
-def send_frame(sock: socket.socket, frame: bytes, deadline: float | None = None) -> None:
+def send_frame(sock: socket.socket, frame: bytes, deadline: Deadline | None = None) -> None:
     """As `send`, for a frame that `dumps` has made."""
     rest = memoryview(frame)
     while rest:
         _arm(sock, deadline)
-        rest = rest[sock.send(rest) :]
+        with suppress(TimeoutError):  # whether it is too late, the deadline says
+            rest = rest[sock.send(rest) :]
 
 
-def receive(sock: socket.socket, deadline: float | None = None, max_text: int = MAX_TEXT) -> Any:
+def receive(sock: socket.socket, deadline: Deadline | None = None, max_text: int = MAX_TEXT) -> Any:
     """Receive one frame; `deadline` covers all of it, so one byte now and then does not keep us waiting.
 
     Raises EOFError when the peer hung up, TimeoutError, or WireError.
@@ -138,7 +150,7 @@ def receive(sock: socket.socket, deadline: float | None = None, max_text: int = 
     return loads(*receive_frame(sock, deadline), max_text)
 
 
-def receive_frame(sock: socket.socket, deadline: float | None = None) -> tuple[bytearray, bytearray]:
+def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tuple[bytearray, bytearray]:
     """Header and data of one frame, still to be read by `loads`; raises as `receive` does."""
     header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
@@ -146,8 +158,11 @@ def receive_frame(sock: socket.socket, deadline: float | None = None) -> tuple[b
     return _exactly(sock, header_length, deadline), _exactly(sock, data_length, deadline)
 
 
-def _arm(sock: socket.socket, deadline: float | None) -> None:
+def _arm(sock: socket.socket, deadline: Deadline | None) -> None:
     if deadline is None:
+        return
+    if not isinstance(deadline, float):
+        sock.settimeout(deadline.left())
         return
     left = deadline - time.monotonic()
     if left <= 0:
@@ -155,14 +170,17 @@ def _arm(sock: socket.socket, deadline: float | None) -> None:
     sock.settimeout(left)
 
 
-def _exactly(sock: socket.socket, count: int, deadline: float | None) -> bytearray:
+def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> bytearray:
     buffer, filled = bytearray(min(count, PIECE)), 0
     while filled < count:
         if filled == len(buffer):
             buffer += bytes(min(count - filled, filled))  # a length is a claim; what came is a fact
         _arm(sock, deadline)
-        with memoryview(buffer) as view:
-            got = sock.recv_into(view[filled:])
+        try:
+            with memoryview(buffer) as view:
+                got = sock.recv_into(view[filled:])
+        except TimeoutError:  # whether it is too late, the deadline says
+            continue
         if not got:
             raise EOFError("the other side hung up")
         filled += got

@@ -529,7 +529,10 @@ def class_process(tmp_path: Path, course: Course, out: Path) -> subprocess.Popen
     script = tmp_path / "class.py"
     script.write_text(CLASS)
     command = [sys.executable, str(script), str(course.root), str(out), "slow"]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    temporary = out.parent / "temporary"
+    temporary.mkdir(exist_ok=True)
+    more = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)}
+    return subprocess.Popen(command, env={**os.environ, **more})
 
 
 def test_a_class_killed_in_the_middle_leaves_nothing_and_goes_on(tiny, tmp_path):
@@ -542,6 +545,7 @@ def test_a_class_killed_in_the_middle_leaves_nothing_and_goes_on(tiny, tmp_path)
     grading_class.kill()
     grading_class.wait()
     assert wait_until(lambda: living(family) == set(), 10), living(family)
+    assert list((tmp_path / "temporary").iterdir()) == []
     done = len(lines(out))
     assert 2 <= done < 10
     resumed = class_process(tmp_path, tiny, out)

@@ -1,0 +1,164 @@
+"""Misusing what the grader remembers of conversations: answers ahead of questions, replays, deaths, too much of all."""
+
+# ruff: noqa: E501 (an attack on one line is one attack)
+
+from tests.autograder.attacks.field import HEADS, TINY, Attack
+from tests.autograder.tiny_course import ALTERNATIVE
+
+# answers every question as the engine does, but with the frames in hand
+TAKEOVER = """
+import os, random, select, socket, sys, time
+from autograder.sandbox import worker as engine
+from autograder.student import wire
+_frame = sys._getframe()
+while not {"server", "sock", "number"} <= set(_frame.f_locals):
+    _frame = _frame.f_back
+server, sock, number = (_frame.f_locals[name] for name in ("server", "sock", "number"))
+print("TOOK OVER", flush=True)
+wire.send(sock, {"id": number, "ok": {"errors": []}})
+def honest(number, operation, arguments, **more):
+    reply = {"id": number, **engine.answer(server, operation, arguments), **more}
+    return wire.dumps(reply, server.register)
+def push(frame):
+    wire.send_frame(sock, frame)
+heard, tests = 0, 0
+"""
+LOOP = """
+while True:
+    number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+    if operation == "seed":
+        tests += 1
+        engine.answer(server, operation, arguments)
+        AT_SEED
+        continue
+    heard += 1
+    BODY
+"""
+NEVER = "pass"
+
+
+def speaking(body: str, at_seed: str = NEVER, before: str = "", course: str = TINY) -> dict:
+    """Between the engine and the student's answers, `body` says what becomes of each question."""
+    loop = LOOP.replace("AT_SEED", at_seed).replace("BODY", body)
+    return dict(code=f"{TAKEOVER}{before}\n{loop}", course=course, proves="TOOK OVER")
+
+
+def rightly(body: str) -> dict:
+    """The same beside right answers, which earn all the points that they deserve."""
+    spoken = speaking(body)
+    return {**spoken, "code": f"{ALTERNATIVE}\n{spoken['code']}", "alone": True, "gains": 10}
+
+
+HONEST = "push(honest(number, operation, arguments))"
+LOOK = "time.sleep(.02); more = select.select([sock], [], [], 0)[0]; print('REACHED' if more else 'alone', operation); "
+OLD = "frame = old.setdefault((operation, str(arguments.get('target', arguments.get('name')))), honest(number, operation, arguments)); push(frame)"
+AHEAD = "; [push(honest(number + n, 'find', {'name': 'add'})) for n in (1, 2, 3)]"
+GUESSED = "; [push(wire.dumps({'id': number + n, 'ok': dict(call=n, result=5, differentiable=[], mutated=[], modules=[], generators=[])})) for n in (1, 2, 3)]"
+
+ATTACKS = [
+    Attack(
+        "looks_ahead",
+        "looks whether the next question is there before this one is answered",
+        **speaking(LOOK + HONEST),
+    ),
+    Attack(
+        "looks_ahead_in_heads",
+        "looks for questions that are known from others",
+        **speaking(LOOK + HONEST, course=HEADS),
+    ),
+    Attack("answers_ahead", "answers three questions more than were asked", **speaking(HONEST + AHEAD)),
+    Attack("guesses_ahead", "sends three results more than were asked for", **speaking(HONEST + GUESSED)),
+    Attack(
+        "answers_before_the_test",
+        "answers the first question of a test before it is asked",
+        **speaking(HONEST, "push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
+    ),
+    Attack("replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")),
+    Attack(
+        "replays_of_the_last_test",
+        "gives the frames of the test before, in their order",
+        **speaking(
+            "mine.append(honest(number, operation, arguments)); push(before.pop(0) if before else mine[-1])",
+            "before, mine = mine, []",
+            "before, mine = [], []",
+        ),
+    ),
+    Attack(
+        "echoes",
+        "sends the question back as its answer",
+        **speaking("push(wire.dumps([number, operation, {}]))"),
+    ),
+    Attack(
+        "dies_in_the_middle",
+        "dies after so many answers, each time after another number",
+        **speaking("os._exit(0) if random.random() < .3 else None; " + HONEST),
+    ),
+    Attack(
+        "dies_after_its_answer",
+        "answers and is dead before the test is over",
+        **speaking(HONEST + "; os._exit(0)"),
+    ),
+    Attack(
+        "dies_in_an_answer",
+        "sends half of an answer and dies",
+        **speaking(
+            "frame = honest(number, operation, arguments); push(frame[:len(frame) // 2]); os._exit(0)"
+        ),
+    ),
+    Attack(
+        "stops_in_an_answer",
+        "sends half of an answer and waits",
+        **speaking("frame = honest(number, operation, arguments); push(frame[:-3]); time.sleep(9)"),
+    ),
+    Attack("one_byte_more", "sends a byte that belongs to nothing", **speaking(HONEST + "; push(b'{')")),
+    Attack(
+        "slow",
+        "takes nearly all the time that there is for each answer",
+        **speaking("time.sleep(.4); " + HONEST, course=HEADS),
+    ),
+    Attack(
+        "slow_in_a_frame",
+        "sends each answer in two halves",
+        **speaking(
+            "frame = honest(number, operation, arguments); push(frame[:9]); time.sleep(.3); push(frame[9:])"
+        ),
+    ),
+    Attack(
+        "other_words_each_time",
+        "gives the same answers in other bytes, a megabyte each",
+        **speaking("push(honest(number, operation, arguments, more=os.urandom(1 << 20)))"),
+    ),
+    Attack(
+        "great_words",
+        "hides 60 MB beside each answer, the same for every student",
+        **speaking("push(honest(number, operation, arguments, more=bytes(60 << 20)))"),
+    ),
+    Attack(
+        "asks_back_differently",
+        "asks back a thousand times before each answer, never the same",
+        **speaking(
+            "[(wire.send(sock, dict(callback=0, path=[str(random.random())], args=(os.urandom(999),), kwargs={}, grad=True)), wire.receive(sock)) for _ in range(1000)]; "
+            + HONEST
+        ),
+    ),
+    Attack(
+        "right_words_and_more",
+        "right answers, each with something beside it that nobody else says",
+        **rightly("push(honest(number, operation, arguments, more=random.random()))"),
+    ),
+    Attack(
+        "right_words_and_answers_ahead",
+        "right answers, and the next test's first answer behind each",
+        **rightly(HONEST + "; push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
+    ),
+    Attack(
+        "right_words_and_death",
+        "right answers, and death behind every third",
+        **rightly(HONEST + "; os._exit(0) if heard % 3 == 0 else None"),
+    ),
+    Attack(
+        "right_words_of_another_object",
+        "right answers about objects with numbers of others",
+        **rightly("server.objects[:0] = [None] * (tests % 3); server.numbers.clear(); " + HONEST),
+    ),
+]
