@@ -11,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.sandbox.libc import check, libc
+
 SAMPLE_SECONDS = 0.25
+PR_SET_CHILD_SUBREAPER = 36
 
 
 class CommandFailed(Exception):
@@ -32,6 +35,7 @@ def measured(
 ) -> Cost:
     """Run commands one after another in `folder`. Raises CommandFailed when one does not end with 0."""
     sampler = _Sampler()
+    _adopt_orphans()
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     for command in commands:
         process = subprocess.Popen(
@@ -48,9 +52,23 @@ def measured(
         if process.returncode:
             raise CommandFailed(f"{' '.join(command)} ended with {process.returncode}:\n{output[-2000:]}")
     seconds = time.monotonic() - started
+    _wait_for_orphans()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Cost(seconds, cpu, sampler.peak_mb)
+
+
+def _adopt_orphans() -> None:
+    """Processes whose parents have ended become this one's children, and what they cost is counted, too."""
+    check(libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans")
+
+
+def _wait_for_orphans() -> None:
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
 
 
 class _Sampler:
