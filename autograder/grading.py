@@ -7,6 +7,7 @@ alone in a fresh worker, before it counts. Then the failures are explained and k
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,12 +53,12 @@ class Bench:
         assignment: Assignment,
         file: SourceFile,
         uses: Sequence[Use] | None = None,
-        endless: set[str] | None = None,
+        endless: Counter[str] | None = None,
     ) -> RemoteScene[WorkerConnection]:
         """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be.
 
         Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
-        collects the names of calls that did not end; they are not waited for as long again.
+        counts the calls that did not end, by name; they are not waited for as long again.
         """
         connection = self._connect(assignment, endless)
         try:
@@ -82,7 +83,7 @@ class Bench:
     def close(self) -> None:
         self.sandbox.close()
 
-    def _connect(self, assignment: Assignment, endless: set[str] | None = None) -> WorkerConnection:
+    def _connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
         self.reference(assignment)  # first: where it lacks a package, the sandbox would, too
         worker = self.sandbox.spawn(assignment.limits, assignment.preload)
         return WorkerConnection(worker, assignment.limits.call_seconds, endless)
@@ -267,7 +268,7 @@ class _Candidate:
         self._bench, self._assignment, self.file = bench, assignment, file
         self._scene: RemoteScene[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
-        self._endless: set[str] = set()
+        self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
     @property

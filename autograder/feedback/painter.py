@@ -11,6 +11,7 @@ import base64
 import io
 import runpy
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -169,7 +170,7 @@ class Easel:
     def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
         self._bench, self._assignment, self.file = bench, assignment, file
         self._scene: RemoteScene | None = None
-        self._endless: set[str] = set()
+        self._endless = Counter[str]()
 
     def scene(self) -> RemoteScene:
         """A scene with a living worker; raises StudentError when the text cannot be loaded."""

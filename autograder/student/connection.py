@@ -10,6 +10,7 @@ import math
 import random
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ from autograder.student.transcript import Transcript
 
 UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
 NOT_ITS_CALLS = {"load", "names_used", "outline"}  # waited for in full, whatever did not end before
-IMPATIENCE = 0.1
+IMPATIENCE = (0.1, 0.05, 0.025)  # what is left when a name did not end once, twice, more often
 RECORDED = {"call", "backward", "get", "convert"}
 MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
 HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
@@ -164,12 +165,12 @@ class Connection:
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
 
-    def __init__(self, worker: Worker, call_seconds: float, endless: set[str] | None = None) -> None:
+    def __init__(self, worker: Worker, call_seconds: float, endless: Counter[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
         self.line = Line(worker.socket)
         self.call_seconds = call_seconds
-        self._endless = set() if endless is None else endless  # names of calls that did not end
+        self._endless = Counter[str]() if endless is None else endless  # how often which calls did not end
         self._number = 0
         self._callbacks_inside = 0
         self._received = 0
@@ -211,16 +212,16 @@ class WorkerConnection(Connection):
         raise AssertionError("unreachable")
 
     def _patience(self, name: str, seconds: float, until: float = math.inf) -> Patience:
-        """How long to wait. What did not end in one test is not waited for as long in the next, and each
-        further name that does not end halves what is left for others."""
-        others = len(self._endless - {name})
-        share = IMPATIENCE if name in self._endless else max(IMPATIENCE, 0.5 ** max(0, others - 1))
+        """How long to wait: not as long for what did not end before; from the second such name on, each
+        halves what others are given."""
+        times, others = self._endless[name], len(self._endless.keys() - {name})
+        share = IMPATIENCE[min(times, 3) - 1] if times else max(IMPATIENCE[0], 0.5 ** max(0, others - 1))
         return Patience(seconds * share if name else seconds, self.worker, until)
 
     def _too_late(self, name: str, seconds: float, late: TooLate) -> StudentTimeout:
-        again = ", as in an earlier test" if name in self._endless else ""
+        again = ", as in an earlier test" if self._endless[name] else ""
         if name and late.endless:
-            self._endless.add(name)
+            self._endless[name] += 1
         return StudentTimeout(f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved)
 
     def _await_reply(self, number: int, deadline: Patience) -> dict:

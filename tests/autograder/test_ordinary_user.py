@@ -152,7 +152,9 @@ def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
     ids=["walls", "attacks"],
 )
 def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
-    done = nobodys_namespaces.pytest(file, f"namespaces and ({chosen})", seconds=3600 if EVERY_ATTACK else 240)
+    done = nobodys_namespaces.pytest(
+        file, f"namespaces and ({chosen})", seconds=3600 if EVERY_ATTACK else 240
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
     summary = done.stdout.strip().splitlines()[-1]
     assert "skipped" not in summary, done.stdout[-1000:]
