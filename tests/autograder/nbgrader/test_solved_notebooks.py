@@ -39,6 +39,7 @@ def executed(name: str, folder: Path) -> NotebookNode:
         notebook,
         timeout=SECONDS,
         allow_errors=True,
+        coalesce_streams=True,  # a bar that grows is kept as it stood at last
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
     )
