@@ -224,3 +224,9 @@ def test_importing_it_is_cheap() -> None:
     code = f"import sys, autograder.course; print([m for m in {heavy} if m in sys.modules])"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (process.stdout.strip(), process.stderr) == ("[]", "")
+
+
+def test_whole_road_takes_about_fourteen_hours() -> None:
+    hours = sum(assignment.minutes for assignment in load_course(ROOT).assignments) / 60
+    assert hours == pytest.approx(14, abs=0.5)
+    assert "takes a beginner about fourteen hours" in (ROOT / "README.md").read_text("utf-8")
