@@ -338,16 +338,18 @@ if __name__ == "__main__":
 if __name__ == "__main__":
     import matplotlib.pyplot as plt
 
+    evidence = {name: leaks(suspect, 16, len(ALPHABET)) for name, suspect in suspects.items()}
     figure, (bars, *maps) = plt.subplots(1, 5, figsize=(13, 3), width_ratios=[2, 1, 1, 1, 1], layout="constrained")
     seats = torch.arange(4)
     for side, losses, color, label in ((-0.2, reported, "#B0B0B0", "reported"), (0.2, honest, "#D55E00", "honest")):
-        heights = bars.bar(seats + side, [losses[name] for name in suspects], 0.4, color=color, label=label)
+        found = [losses.get(name, float("nan")) for name in suspects]
+        heights = bars.bar(seats + side, found, 0.4, color=color, label=label)
         bars.bar_label(heights, fmt="%.2f", fontsize=8)
     bars.set_xticks(seats, list(suspects))
     bars.set_ylabel("loss")
     bars.legend(frameon=False)
     for axes, (name, suspect) in zip(maps, suspects.items()):
-        axes.imshow(leaks(suspect, 16, len(ALPHABET)), cmap="Oranges", vmin=0, vmax=1)
+        axes.imshow(evidence[name], cmap="Oranges", vmin=0, vmax=1)
         axes.set_title(f"{name}: {suspect.nature}", fontsize=9)
         axes.set_xlabel("changed word")
     maps[0].set_ylabel("output")
