@@ -43,7 +43,7 @@ test: .venv/.ready-test
 	$(AUTOGRADER) build --check
 	.venv/bin/ruff check .
 	.venv/bin/mypy
-	.venv/bin/python -m pytest $(APART:%=--ignore=%)
+	.venv/bin/python -m pytest -n $(or $(JOBS),auto) --dist loadfile $(APART:%=--ignore=%)
 
 jupyter: .venv/.ready-nbgrader
 	.venv/bin/python -m pytest -rs $(wildcard $(APART))
