@@ -1,0 +1,85 @@
+"""Mistakes are named by their answers, whoever comes first, and take a test no further than they have to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.course import load_course
+from autograder.grading import Grader
+from autograder.records import SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
+from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
+
+NAME = "01_adding"
+OTHERS = """
+- id: adds_one_more
+  in: add
+  replace: a + b
+  with: a + b + 1
+  hint: Where does the one come from?
+
+- id: forgets_later
+  in: Total.push
+  replace: self.value = self.value + number
+  with: "self.value = self.value + number if self.value < 20 else number"
+  hint: What is different once much has been pushed?
+"""
+EDITS = {
+    "subtracts": ("a + b", "a - b"),
+    "adds_one_more": ("a + b", "a + b + 1"),
+    "forgets_what_came_before": ("self.value = self.value + number", "self.value = number"),
+    "forgets_later": (
+        "self.value = self.value + number",
+        "self.value = self.value + number if self.value < 20 else number",
+    ),
+    None: ("a + b", "a + b + 2"),
+}
+
+
+@pytest.fixture(scope="module")
+def one_grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+    root = write_tiny_course(tmp_path_factory.mktemp("course"))
+    (root / "tests" / "assignments" / NAME / "mistakes.yml").write_text(MISTAKES + OTHERS, "utf-8")
+    hidden = root / "tests" / "assignments" / NAME / "test_hidden.py"
+    longer = hidden.read_text("utf-8").replace("for _ in range(3)", "for _ in range(9)")
+    hidden.write_text(longer.replace("random.randint(1, 9)", "random.randint(5, 9)"), "utf-8")
+    grader = Grader(load_course(Path(root)), Sandbox(), 1)
+    yield grader
+    grader.close()
+
+
+@pytest.fixture
+def grader(one_grader: Grader) -> Grader:
+    """A grader in a run of its own, in which no mistake has taken a test yet."""
+    one_grader.reseed(one_grader.run_seed + 1)
+    return one_grader
+
+
+def named(grader: Grader, mistake: str | None) -> set[str | None]:
+    right, wrong = EDITS[mistake]
+    assert SOLUTION.count(right) == 1
+    file = SourceFile("adding.py", SOLUTION.replace(right, wrong))
+    grade = grader.grade(Submission("ada", NAME, (file,)))
+    failed = [test.mistake for test in grade.tests if test.outcome == "failed"]
+    assert failed
+    return set(failed)
+
+
+@pytest.mark.parametrize("order", [list(EDITS), list(reversed(EDITS)), [*EDITS, *EDITS]])
+def test_every_mistake_is_named_whoever_comes_first(grader, order):
+    for mistake in order:
+        assert named(grader, mistake) == {mistake}
+
+
+def test_a_mistake_goes_on_where_a_later_student_agrees_with_it_for_longer(grader):
+    """Both forget; what one answers is the other's answer, too, for the first pushes."""
+    assert named(grader, "forgets_what_came_before") == {"forgets_what_came_before"}
+    diagnosis = grader._diagnoses[NAME]
+    before = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
+    assert not before.finished, "it was stopped where it answered otherwise than the student"
+    assert named(grader, "forgets_later") == {"forgets_later"}
+    after = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
+    assert after.finished and len(after.transcript.answers) > len(before.transcript.answers)
