@@ -114,7 +114,7 @@ ATTACKS = [
     Attack(
         "slow",
         "takes nearly all the time that there is for each answer",
-        **speaking("time.sleep(.4); " + HONEST, course=HEADS),
+        **speaking("time.sleep(.4); " + HONEST),
     ),
     Attack(
         "slow_in_a_frame",
@@ -130,8 +130,8 @@ ATTACKS = [
     ),
     Attack(
         "great_words",
-        "hides 60 MB beside each answer, the same for every student",
-        **speaking("push(honest(number, operation, arguments, more=bytes(60 << 20)))"),
+        "hides 40 MB beside each answer, the same for every student",
+        **speaking("push(honest(number, operation, arguments, more=bytes(40 << 20)))"),
     ),
     Attack(
         "asks_back_differently",
