@@ -1,0 +1,180 @@
+"""How long is waited: code has its seconds, whatever else the machine is doing, and no more than those."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from autograder.course import Limits
+from autograder.sandbox.launcher import Sandbox
+from autograder.student import wire
+from autograder.student.connection import WorkerConnection
+from autograder.student.conversation import Conversations, Line, Said
+from autograder.student.errors import StudentTimeout
+from autograder.student.patience import MOST_IN_LINE, Patience, TooLate
+from autograder.student.remote import RemoteStudent
+
+
+@dataclass
+class Told:
+    """A worker of which the kernel tells these times."""
+
+    waited: float = 0.0
+    others: float = 0.0
+
+    def in_line(self) -> float:
+        return self.waited
+
+    def others_ran(self) -> float:
+        return self.others
+
+
+def seconds_until_too_late(patience: Patience) -> tuple[float, TooLate]:
+    began = time.monotonic()
+    with pytest.raises(TooLate) as late:
+        while True:
+            time.sleep(min(patience.left(), 0.02))
+    return time.monotonic() - began, late.value
+
+
+def test_code_that_had_all_its_time_is_endless():
+    seconds, late = seconds_until_too_late(Patience(0.1, Told(waited=7.0)))
+    assert 0.1 <= seconds < 2 and late.endless and not late.starved
+
+
+def test_time_in_line_is_given_back_once():
+    worker = Told(waited=7.0)
+    patience = Patience(0.1, worker)
+    worker.waited += 0.2
+    seconds, late = seconds_until_too_late(patience)
+    assert 0.3 <= seconds < 2 and late.endless
+
+
+def test_code_that_stood_in_line_all_the_time_was_starved():
+    worker = Told()
+    patience = Patience(0.05, worker)
+    worker.waited = 100.0
+    seconds, late = seconds_until_too_late(patience)
+    assert seconds >= 0.05 * (1 + MOST_IN_LINE) and late.starved and not late.endless
+
+
+def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it():
+    worker = Told()
+    patience = Patience(0.1, worker)
+    worker.waited, worker.others = 1.0, 3.0
+    seconds, late = seconds_until_too_late(patience)
+    assert seconds < 0.4 and late.endless
+
+
+def test_the_end_of_a_test_ends_all_and_proves_nothing():
+    _, late = seconds_until_too_late(Patience(60, Told(), time.monotonic() + 0.05))
+    assert not late.endless and not late.starved
+
+
+# ------------------------------------------------------------------ with a worker
+
+TEXT = """
+import time
+def loop(): return loop.again() if False else [None for _ in iter(int, 1)]
+def sleep(): time.sleep(60)
+def right(): return 5
+"""
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox() as found:
+        yield found
+
+
+def ask(sandbox: Sandbox, connection: WorkerConnection, name: str) -> tuple[float, StudentTimeout]:
+    connection.request("load", 10, text=TEXT, filename="loops.py")
+    student = RemoteStudent(connection, [])
+    assert student.right() == 5
+    began = time.monotonic()
+    with pytest.raises(StudentTimeout) as late:
+        getattr(student, name)()
+    connection.close()
+    return time.monotonic() - began, late.value
+
+
+def test_sleep_is_no_want_of_processors(sandbox):
+    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
+    seconds, late = ask(sandbox, connection, "sleep")
+    assert seconds >= 0.5 and not late.starved
+    assert connection._endless == {"sleep": 1}
+
+
+def test_a_loop_burns_what_it_was_promised(sandbox):
+    worker = sandbox.spawn(Limits())
+    _, late = ask(sandbox, WorkerConnection(worker, 0.5), "loop")
+    if not late.starved:
+        assert worker.end().cpu_seconds > 0.4, "however busy the machine is"
+
+
+def test_what_did_not_end_again_and_again_is_waited_for_less_and_less(sandbox):
+    connection = WorkerConnection(sandbox.spawn(Limits()), 1.0)
+    waits = []
+    for _ in range(5):
+        waits.append(connection._patience("loop", 1.0).seconds)
+        connection._endless["loop"] += 1
+    assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
+    assert connection._patience("other", 1.0).seconds == 1.0, "one endless loop is nobody else's fault"
+    connection._endless["another"] += 1
+    assert connection._patience("other", 1.0).seconds == 0.5
+    assert connection._patience("", 5.0).seconds == 5.0, "loading has all its time"
+    connection.close()
+
+
+# ------------------------------------------------------------------ conversations that part
+
+
+@pytest.fixture
+def ends():
+    import socket
+
+    here, there = socket.socketpair()
+    with here, there:
+        yield here, there
+
+
+def talk(line: Line, there, said: bytes, heard: str) -> None:
+    until = time.monotonic() + 5
+    wire.send(there, heard)
+    line.say(Said(wire.dumps(said.decode()), "f", 1.0), until)
+    line.hear(until)
+
+
+def recite(line: Line, known: Conversations, test: str) -> bool:
+    return line.recite(known, test, lambda name, seconds, until: Patience(seconds, Told(), until), 1e12)
+
+
+def test_a_test_that_is_not_recited_adds_nothing_to_the_one_before(ends):
+    here, there = ends
+    known, line = Conversations(), Line(here)
+    assert not recite(line, known, "first")
+    talk(line, there, b"question", "answer")
+    line.passed()
+    line.keep_nothing()
+    talk(line, there, b"question of a forbidden test", "answer")
+    line.passed()
+    (last,) = known.first_turn("first").answers.values()
+    assert last.passed and not last.said
+
+
+def test_a_test_that_does_not_listen_to_the_end_did_not_repeat_itself(ends):
+    here, there = ends
+    known, line = Conversations(), Line(here)
+    recite(line, known, "first")
+    for question in (b"one", b"two"):
+        talk(line, there, question, "answer")
+    again = Line(here)
+    wire.send(there, "answer")
+    wire.send(there, "answer")
+    assert not recite(again, known, "first")
+    until = time.monotonic() + 5
+    again.say(Said(wire.dumps("one"), "f", 1.0), until)
+    again.hear(until)
+    assert again.lost
