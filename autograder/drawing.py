@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.records import Refused
+from autograder.student.errors import MissingName
 from autograder.work import Work, label_of, read, run_text
 
 FOLDER = "pictures"
@@ -46,9 +47,14 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
         draw(student).savefig(file, dpi=150, bbox_inches="tight")
     except Exception as error:  # the student's unfinished code
         file.unlink(missing_ok=True)  # an older picture would show older code
-        unfinished = isinstance(error, NotImplementedError)
-        return Drawing(part, title, problem=str(error) if unfinished else f"{type(error).__name__}: {error}")
+        return Drawing(part, title, problem=why_not(error))
     return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
+
+
+def why_not(error: Exception) -> str:
+    """Why a picture of unfinished code cannot be drawn, for its author."""
+    told = isinstance(error, (NotImplementedError, MissingName))
+    return str(error) if told else f"{type(error).__name__}: {error}"
 
 
 def _made(folder: Path) -> Path:

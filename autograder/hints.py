@@ -52,7 +52,8 @@ def next_hint(work: Work, report: Report, start_over: bool = False) -> Hint | No
 def _about(work: Work, report: Report) -> tuple[str, str, list[Step]]:
     """What there is to help with, the key under which it is remembered, and all steps; none when all is well."""
     if report.problem:
-        steps = [Step("What Python says", report.problem), Step("Where to look", report.stopped_at)]
+        steps = [Step("What Python says", report.problem)]
+        steps += [Step("Where to look", report.stopped_at)] if report.stopped_at else []
         return "Your file stops before its end.", _key(report.file, report.problem), steps
     finding = report.next
     if finding is None:

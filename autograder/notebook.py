@@ -155,6 +155,7 @@ def picture(part: str) -> Any:
     """Draw the pictures of one part from what this notebook has defined; a sentence when one cannot be drawn."""
     from IPython.display import display
 
+    from autograder.drawing import why_not
     from autograder.student.local import LocalStudent
 
     student = LocalStudent(_module(_notebook_space()))
@@ -162,11 +163,8 @@ def picture(part: str) -> Any:
         try:
             display(_image(draw(student), _caption(draw)))
         except Exception as error:  # the student's unfinished code
-            unfinished = isinstance(error, NotImplementedError)
-            reason = str(error) if unfinished else f"{type(error).__name__}: {error}"
-            display(
-                Sentence(f"The picture “{draw.__name__.replace('_', ' ')}” cannot be drawn yet: {reason}")
-            )
+            title = draw.__name__.replace("_", " ")
+            display(Sentence(f"The picture “{title}” cannot be drawn yet: {why_not(error)}"))
         else:
             print(_caption(draw))
 

@@ -35,7 +35,10 @@ def pack(work: Work, folder: Path) -> Packed:
     """Write the archive into `folder`, beside older ones. Raises Refused when the grader would not take it."""
     assignment = _assignment(work)
     name = f"{work.stem}{work.file.suffix}"
-    data = _zipped(f"{assignment.name}/{name}", read(work.file))
+    text = read(work.file)
+    if not text.strip():
+        raise Refused(f"{work.file.name} is empty. Was it saved?")
+    data = _zipped(f"{assignment.name}/{name}", text)
     free, newest = _free_name(folder / f"{assignment.name}.zip")
     if newest is not None and newest.read_bytes() == data:
         return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)

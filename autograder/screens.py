@@ -239,7 +239,8 @@ def _standing_of(report: Report) -> Iterator[RenderableType]:
     for finding in failing[:IN_FULL]:
         yield from _finding(finding, told)
     if failing[IN_FULL:]:
-        yield Text(f" ✗ {len(failing) - IN_FULL} more do not pass yet", "dim")
+        more = len(failing) - IN_FULL
+        yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")
     passed = sum(finding.passed for finding in report.findings)
     waiting = sum(finding.waits for finding in report.findings)
     yield Text(
@@ -262,7 +263,7 @@ def packed_screen(packed: Packed, report: Report) -> RenderableType:
     return Group(
         Text(f"{packed.archive}", "bold"),
         _indented(
-            Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can read it.")
+            Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it.")
         ),
         *_earlier(packed),
         Text(f"Its visible tests: {_share(report.score, report.max_score)} points."),
@@ -283,10 +284,9 @@ def _unfinished(report: Report) -> Iterator[RenderableType]:
         yield Text(report.problem, "red")
     open_tests = [finding for finding in report.findings if not finding.passed]
     if open_tests:
-        yield Text(
-            f"{len(open_tests)} of {len(report.findings)} tests do not pass yet. You may still hand it in.",
-            "yellow",
-        )
+        verb = "does" if len(open_tests) == 1 else "do"
+        sentence = f"{len(open_tests)} of {len(report.findings)} tests {verb} not pass yet."
+        yield Text(f"{sentence} You may still hand it in.", "yellow")
 
 
 # ---------------------------------------------------------------------- pieces

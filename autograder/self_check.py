@@ -126,7 +126,7 @@ def check_work(work: Work) -> Report:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), alarm(SECONDS):
         loaded = run_text(text, label)
-    problem, place = _stopped(loaded.errors)
+    problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
     student = LocalStudent(loaded.module)
     scene = Scene(student, None, uses_in(text, label))
     parsed = Text(text, label)

@@ -150,9 +150,7 @@ def _named(name: str) -> Work:
     for folder in (here, *here.parents[:FOLDERS_UP]):
         works = _works_in(folder)
         exact = [work for work in works if work.name == name]
-        meant = exact or [
-            work for work in works if name in (work.stem, work.name.partition("_")[0], f"{work.stem}.py")
-        ]
+        meant = exact or [work for work in works if name in _short_names(work)]
         if len(meant) == 1:
             return meant[0]
         if len(works) > 1:
@@ -161,6 +159,11 @@ def _named(name: str) -> Work:
                 f"There is no assignment {name!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known) + '.'}"
             )
     raise Refused(f"There is no file, folder or assignment {name!r} here.")
+
+
+def _short_names(work: Work) -> tuple[str, ...]:
+    number = work.name.partition("_")[0]
+    return work.stem, f"{work.stem}.py", number, number.lstrip("0")
 
 
 # ---------------------------------------------------------------------- reading

@@ -64,6 +64,13 @@ def test_packing_looks_as_it_should_and_never_overwrites(folder: Path) -> None:
             }
 
 
+def test_an_empty_file_is_not_packed(folder: Path) -> None:
+    write(folder, " \n")
+    with pytest.raises(Refused, match="adding.py is empty"):
+        pack(find_work("."), folder)
+    assert not list(folder.glob("*.zip"))
+
+
 def test_a_second_archive_is_still_read(folder: Path, tmp_path: Path) -> None:
     course = load_course(write_tiny_course(tmp_path / "instructor"))
     for text in (SUBTRACTS, RIGHT):

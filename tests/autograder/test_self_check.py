@@ -119,6 +119,12 @@ def test_check_with_pictures(folder: Path) -> None:
     assert drawn.startswith(b"\x89PNG") and not (folder / "pictures" / "total_pushes.png").exists()
 
 
+def test_a_picture_of_what_is_not_there_is_a_sentence(folder: Path) -> None:
+    write(folder, RIGHT.replace("class Total", "class Sum"))
+    _, screen = run("check", "--picture")
+    assert "pushes: not yet (There is no `Total` in the submission.)" in screen
+
+
 def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = folder.parent / "02_more"
     other.mkdir()
@@ -171,6 +177,8 @@ def test_what_stops_the_file_is_hinted_at_first(folder: Path) -> None:
     write(folder, RIGHT + "\n1 / 0\n")
     assert "What Python says" in run("hint")[1] and "division by zero" in run("hint", "--again")[1]
     assert "adding.py:45" in run("hint")[1]
+    write(folder, "")
+    assert "Hint 1 of 1" in run("hint")[1]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +205,7 @@ def test_right_answers_need_no_hint(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", [".", "01_adding", "adding", "01", "adding.py", "adding.ipynb", "../01_adding"]
+    "target", [".", "01_adding", "adding", "01", "1", "adding.py", "adding.ipynb", "../01_adding"]
 )
 def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
     work = find_work(target)
