@@ -265,13 +265,15 @@ def grade(
 ) -> int:
     """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
     from autograder.cohort import grade_class
-    from autograder.console import show_class, watching
+    from autograder.console import console, watching
+    from autograder.feedback.gradebook import what_counts
     from autograder.feedback.html import write_all
     from autograder.feedback.kept import keep
     from autograder.journal import Journal, read_journal
     from autograder.pool import Plan
     from autograder.submission_times import keep_times
     from autograder.submissions import SubmissionsError, find_submissions
+    from autograder.tables import show_class
 
     course = load_course(course_path)
     names = None if assignment is None else (course.assignment(assignment).name,)
@@ -287,8 +289,9 @@ def grade(
             outcome = grade_class(plan, submissions, journal, tell, regrade)
         grades = list(journal.latest.values())
     problems = _draw(plan, output, grades, as_json) if pictures else []
-    write_all(output, course, read_journal(journal.path))
-    show_class(course, grades, outcome, output, as_json=as_json)
+    attempts = list(read_journal(journal.path))
+    write_all(output, course, attempts)
+    show_class(console, course, *what_counts(output, course, attempts), outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
 
 

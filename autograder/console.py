@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -28,12 +25,9 @@ from autograder.records import Grade
 
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
-    from autograder.cohort import Outcome
-    from autograder.course import Course
     from autograder.sandbox.doctor import TierReport
     from autograder.sandbox.verify import Column
 
-TABLE_ROWS = 60  # students shown in a terminal; the report has them all
 console = Console(highlight=False)
 
 
@@ -93,75 +87,6 @@ def checking(quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with _progress(quiet, transient=True) as progress:
         task = progress.add_task("Checking", total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-# ---------------------------------------------------------------------- a class
-
-
-def show_class(course: Course, grades: list[Grade], outcome: Outcome, folder: Path, *, as_json: bool) -> None:
-    """The table of a class, refused submissions first, and where everything lies."""
-    if as_json:
-        counts = {"graded": outcome.graded, "refused": outcome.refused, "unchanged": outcome.unchanged}
-        print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
-        return
-    for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
-        console.print(
-            f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}"
-        )
-    console.print(_class_table(course, grades))
-    _show_mistakes(course, grades)
-    tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
-    if tiers and tiers != ["namespaces"]:
-        console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
-    for failure in outcome.failures:
-        console.print(f"[red]not graded:[/] {escape(failure)}")
-    done = f"{outcome.graded} graded, {outcome.refused} refused, {outcome.unchanged} unchanged."
-    console.print(
-        f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True
-    )
-
-
-def _refused(grades: list[Grade]) -> list[Grade]:
-    return [grade for grade in grades if grade.status == "refused"]
-
-
-def _class_table(course: Course, grades: list[Grade]) -> Table:
-    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
-    scores = {(grade.student, grade.assignment): grade for grade in grades}
-    students = sorted({grade.student for grade in grades})
-    table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
-    rest = len(students) - TABLE_ROWS
-    table.add_column("student", footer=f"… {rest} more in the report" if rest > 0 else "", no_wrap=True)
-    for name in names:
-        table.add_column(f"{name[:2]}\n/ {course.assignment(name).points:g}", justify="right")
-    table.add_column("total", justify="right")
-    for student in students[:TABLE_ROWS]:
-        mine = [scores.get((student, name)) for name in names]
-        total = sum(grade.score for grade in mine if grade)
-        table.add_row(escape(student), *map(_cell, mine), f"{total:g}")
-    return table
-
-
-def _cell(grade: Grade | None) -> str:
-    if grade is None:
-        return "[dim]–[/]"
-    if grade.status == "refused":
-        return "[yellow]refused[/]"
-    style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
-    return f"[{style}]{grade.score:g}[/]" if style else f"{grade.score:g}"
-
-
-def _show_mistakes(course: Course, grades: list[Grade]) -> None:
-    """The most frequent mistakes: what to teach again."""
-    from autograder.feedback.titles import titles_of
-
-    title_of = titles_of(course)
-    found = Counter(
-        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
-    )
-    for (assignment, mistake, hint), count in found.most_common(5):
-        title = escape(title_of(assignment, mistake or ""))
-        console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")
 
 
 # ---------------------------------------------------------------------- authors and machines

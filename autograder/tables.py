@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from autograder.cohort import Outcome
 from autograder.comparing import Change, Comparison, TestChange
-from autograder.feedback.gradebook import number
+from autograder.course import Course
+from autograder.feedback.gradebook import final_of, number
+from autograder.feedback.titles import titles_of
+from autograder.lateness import Final, Place
 from autograder.records import Grade
 from autograder.similarity import Pair, Similar
 
+TABLE_ROWS = 60  # students shown in a terminal; the report has them all
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -23,6 +31,109 @@ COUNTED = {
     "same": "keep their score with other results",
     "unchanged": "are unchanged",
 }
+
+
+# ---------------------------------------------------------------------- a class
+
+
+def show_class(
+    console: Console,
+    course: Course,
+    grades: list[Grade],
+    count: Mapping[Place, Final],
+    outcome: Outcome,
+    folder: Path,
+    *,
+    as_json: bool,
+) -> None:
+    """The table of a class, refused submissions first, and where everything lies; `count` is what grades count."""
+    if as_json:
+        counts = {"graded": outcome.graded, "refused": outcome.refused, "unchanged": outcome.unchanged}
+        print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
+        return
+    for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
+        console.print(
+            f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}"
+        )
+    console.print(_class_table(course, grades, count))
+    _show_late(console, count.values())
+    _show_mistakes(console, course, grades)
+    tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
+    if tiers and tiers != ["namespaces"]:
+        console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
+    for failure in outcome.failures:
+        console.print(f"[red]not graded:[/] {escape(failure)}")
+    done = f"{outcome.graded} graded, {outcome.refused} refused, {outcome.unchanged} unchanged."
+    console.print(
+        f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True
+    )
+
+
+def _refused(grades: list[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.status == "refused"]
+
+
+def _class_table(course: Course, grades: list[Grade], count: Mapping[Place, Final]) -> Table:
+    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
+    scores = {(grade.student, grade.assignment): grade for grade in grades}
+    students = sorted({grade.student for grade in grades})
+    table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
+    rest = len(students) - TABLE_ROWS
+    table.add_column("student", footer=f"… {rest} more in the report" if rest > 0 else "", no_wrap=True)
+    for name in names:
+        table.add_column(f"{name[:2]}\n/ {course.assignment(name).points:g}", justify="right")
+    table.add_column("total", justify="right")
+    for student in students[:TABLE_ROWS]:
+        mine = [scores.get((student, name)) for name in names]
+        own = [final_of(grade, count) if grade else None for grade in mine]
+        total = sum(final.score for final in own if final)
+        table.add_row(escape(student), *map(_cell, mine, own), number(total))
+    return table
+
+
+def _cell(grade: Grade | None, final: Final | None) -> str:
+    if grade is None or final is None:
+        return "[dim]–[/]"
+    if grade.status == "refused":
+        return "[yellow]refused[/]"
+    style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
+    score = f"[{style}]{number(final.score)}[/]" if style else number(final.score)
+    return f"[yellow]late[/] {score}" if final.minus else score
+
+
+def _show_late(console: Console, finals: Iterable[Final]) -> None:
+    """That the table holds what counts, where that is not what was reached or may not be."""
+    finals = list(finals)
+    late = sum(final.minus > 0 for final in finals)
+    if late:
+        whose = "1 grade counts" if late == 1 else f"{late} grades count"
+        console.print(
+            f"[yellow]{whose} less than was reached, for being late.[/] The table holds what counts; "
+            "grades.csv has both.",
+            soft_wrap=True,
+        )
+    untimed = sum(not final.known for final in finals)
+    if untimed:
+        whose = "1 submission" if untimed == 1 else f"{untimed} submissions"
+        console.print(
+            f"[yellow]When {whose} came is not known; the score counts in full.[/] "
+            "`autograder collect` keeps the times that a course site tells.",
+            soft_wrap=True,
+        )
+
+
+def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
+    """The most frequent mistakes: what to teach again."""
+    title_of = titles_of(course)
+    found = Counter(
+        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
+    )
+    for (assignment, mistake, hint), count in found.most_common(5):
+        title = escape(title_of(assignment, mistake or ""))
+        console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")
+
+
+# ---------------------------------------------------------------------- two gradings
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 
 from autograder.collecting.people import Roster
 from autograder.collecting.record import Collected, read_collected
-from autograder.feedback.gradebook import latest_grades
+from autograder.feedback.gradebook import what_counts
 from autograder.journal import FILE_NAME, read_journal
-from autograder.lateness import counting, finals
 from autograder.records import Grade, Refused
-from autograder.submission_times import read_times
 
 if TYPE_CHECKING:
     from autograder.course import Assignment, Course
@@ -121,10 +119,8 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
     grades = list(read_journal(journal))
     if tool in WITH_THE_LAST_TEXT:
         return Counted(tuple({(grade.student, grade.assignment): grade for grade in grades}.values()))
-    times = read_times(journal.parent)
-    grades = latest_grades(counting(course, grades, times))
-    scores = {place: final.score for place, final in finals(course, grades, times).items()}
-    return Counted(tuple(grades), scores)
+    counted, count = what_counts(journal.parent, course, grades)
+    return Counted(tuple(counted), {place: final.score for place, final in count.items()})
 
 
 def export(tool: str, request: Request) -> Exported:

@@ -6,8 +6,10 @@ import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from autograder.lateness import Final, Place
+from autograder.course import Course
+from autograder.lateness import Final, Place, counting, finals
 from autograder.records import Grade
+from autograder.submission_times import read_times
 
 FILE_NAME = "grades.csv"
 COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
@@ -36,6 +38,18 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
     return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
 
 
+def what_counts(
+    folder: Path, course: Course, grades: Iterable[Grade]
+) -> tuple[list[Grade], dict[Place, Final]]:
+    """Of all lines of the journal in `folder`: the grades that count, sorted, and what each of them counts.
+
+    Raises InfrastructureError when the times of submission are there and cannot be read.
+    """
+    times = read_times(folder)
+    counted = latest_grades(counting(course, grades, times))
+    return counted, finals(course, counted, times)
+
+
 def final_of(grade: Grade, finals: Mapping[Place, Final] | None) -> Final:
     """What a grade counts: all of it where nothing is said of it."""
     return (finals or {}).get((grade.student, grade.assignment)) or Final(grade.score)
@@ -48,12 +62,12 @@ def number(value: float) -> str:
 
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number(grade.score), number(grade.max_score))
-    problem = _harmless(grade.problem or "")
+    problem = harmless(grade.problem or "")
     late = f"{final.days}" if final.due and final.known else ""
-    names = _harmless(grade.student), _harmless(grade.assignment)
+    names = harmless(grade.student), harmless(grade.assignment)
     return (*names, grade.status, *scores, problem, number(final.score), late)
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
     """Text that no spreadsheet takes for a formula: an apostrophe stands in front of what looks like one."""
     return f"'{text}" if text.startswith(_FORMULA) else text

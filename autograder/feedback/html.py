@@ -12,14 +12,13 @@ from pathlib import Path
 
 from autograder.course import Assignment, Course
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.gradebook import final_of, latest_grades, write_gradebook
+from autograder.feedback.gradebook import final_of, what_counts, write_gradebook
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
-from autograder.lateness import Final, counting, finals
+from autograder.lateness import Final
 from autograder.records import Grade, TestResult
-from autograder.submission_times import read_times
 
 WORDS = (
     (1.0, "Complete. Everything that was tested works."),
@@ -64,9 +63,7 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     came late. The pages hold the pictures that were drawn into `folder` before.
     Raises InfrastructureError when jinja2 is missing; the gradebook is written even then.
     """
-    times = read_times(folder)
-    grades = latest_grades(counting(course, grades, times))
-    count = finals(course, grades, times)
+    grades, count = what_counts(folder, course, grades)
     write_gradebook(folder, grades, count)
     known = {assignment.name: assignment for assignment in course.assignments}
     title_of = titles_of(course)
