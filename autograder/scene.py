@@ -40,6 +40,7 @@ class Scene:
         self.student = student
         self.reference = reference
         self.uses = list(uses)
+        self._forbidden: dict[tuple[str, ...], Use | None] = {}
 
     def begin(self, seed: int) -> None:
         """Called before each test: the same random numbers for everybody who meets this test in this run."""
@@ -51,9 +52,12 @@ class Scene:
 
     def forbidden(self, names: Iterable[str]) -> Use | None:
         """The first use of one of the names, or None."""
-        wanted = list(names)
-        uses = (use for use in self.uses if not use.dynamic)
-        return next((use for use in uses if any(_matches(use.name, name) for name in wanted)), None)
+        wanted = tuple(names)
+        if wanted not in self._forbidden:  # most tests of a suite forbid the same
+            uses = (use for use in self.uses if not use.dynamic)
+            found = (use for use in uses if any(_matches(use.name, name) for name in wanted))
+            self._forbidden[wanted] = next(found, None)
+        return self._forbidden[wanted]
 
 
 class RemoteScene(Scene, Generic[AnyConnection]):
