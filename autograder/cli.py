@@ -469,8 +469,10 @@ def similar(
         write_alike(output, chosen.title, found)
     if as_json:
         print(json.dumps([pair.as_record() for pair in found.pairs], ensure_ascii=False))
-    else:
-        show_similar(console, found)
+        return DONE
+    show_similar(console, found)
+    if output:
+        print(f"Side by side: {output}")
     return DONE
 
 

@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import autograder
@@ -114,6 +115,7 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     kit = _kit(wheel)
     files |= {f"{KIT}/{name}": content for name, content in kit.items()}
     needed = [f"./{KIT}/{name}" for name in kit] or [f"autograder=={autograder.__version__}"]
+    needed += _packages(assignments)
     files["requirements.txt"] = "".join(f"{line}\n" for line in needed).encode()
     constraints = course.root / CONSTRAINTS
     if constraints.is_file():
@@ -121,6 +123,20 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     readme = _readme(course, list(assignments), constrained=CONSTRAINTS in files)
     files["README.md"] = readme.encode("utf-8")
     return dict(sorted(files.items()))
+
+
+def _packages(assignments: Iterable[Assignment]) -> list[str]:
+    """The packages of the modules that assignments preload, without those that the kit brings along."""
+    known = metadata.packages_distributions()
+    roots = {module.partition(".")[0] for assignment in assignments for module in assignment.preload}
+    needed = {_plain(name) for root in roots - sys.stdlib_module_names for name in known.get(root, [root])}
+    own = [line for line in metadata.requires("autograder") or () if "extra ==" not in line]
+    return sorted(needed - {_plain(re.split(r"[^\w.-]", line)[0]) for line in own})
+
+
+def _plain(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _readme(course: Course, assignments: list[Assignment], constrained: bool) -> str:

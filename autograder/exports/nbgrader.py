@@ -6,13 +6,12 @@ Afterwards everything of nbgrader goes on from there: formgrader, manual grading
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.course import Assignment, Course
 from autograder.digests import submission_digest
-from autograder.exports import Exported, Request
+from autograder.exports import Exported, ExportError, Request
 from autograder.records import Grade, InfrastructureError, Submission
 from autograder.submissions import SubmissionsError, find_submissions, safe_name
 from autograder.submissions.files import SOURCES
@@ -32,24 +31,23 @@ def export(request: Request) -> Exported:
         app.coursedir.format_path(app.coursedir.submitted_directory, ".", ".")
     )
     problems: list[str] = []
-    texts = dict(_texts(course, submissions, problems))
+    texts = _texts(course, submissions)
     done = 0
-    for assignment in course.assignments:
+    for assignment in request.assignments:
         work: Work = {}
-        for grade in request.grades:
-            if grade.assignment == assignment.name:
-                _add(work, grade, texts.get((grade.student, grade.assignment)), problems)
+        for grade in request.grades_of(assignment):
+            _add(work, grade, texts.get((grade.student, grade.assignment)), problems)
         if work:
             _hand_in(app, assignment, work)
             done += _bring(app, assignment, work, problems)
     known = {assignment.name for assignment in course.assignments}
-    strangers = sum(grade.assignment not in known for grade in request.grades)
+    wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
+    strangers = sum(grade.assignment not in known for grade in wanted)
     if strangers:
         problems.append(f"{strangers} grades are for no assignment of this course.")
-    address = f"{done} of {len(request.grades)} grades are in nbgrader's gradebook."
-    return Exported(
-        f"{address} `nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages.", problems
-    )
+    summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
+    after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
+    return Exported(f"{summary} {after}", problems)
 
 
 def _application(course: Course) -> NbGrader:
@@ -69,12 +67,13 @@ def _application(course: Course) -> NbGrader:
     return app
 
 
-def _texts(course: Course, path: Path, problems: list[str]) -> Iterator[tuple[tuple[str, str], Submission]]:
+def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
+    """What was handed in, by student and assignment; raises ExportError when there is nothing at that place."""
     try:
-        for submission in find_submissions(path, course):
-            yield (submission.student, submission.assignment), submission
+        found = list(find_submissions(path, course))
     except SubmissionsError as error:
-        problems.append(f"{error} Say where the submissions are with --submissions.")
+        raise ExportError(f"{error} Say where the submissions are with --submissions.") from None
+    return {(submission.student, submission.assignment): submission for submission in found}
 
 
 def _add(work: Work, grade: Grade, submission: Submission | None, problems: list[str]) -> None:

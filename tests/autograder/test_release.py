@@ -114,6 +114,18 @@ def test_readme_is_for_students(root, wheel, tmp_path):
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
+def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
+    course = root / "course.yml"
+    text = course.read_text("utf-8").replace(
+        "    minutes: 10\n",
+        "    minutes: 10\n    preload: [yaml.nodes, torch.fx, json, pygments.token, nobody_has.this]\n",
+    )
+    course.write_text(text, "utf-8")
+    assert release(root, wheel, tmp_path / "out").exit_code == 0
+    required = (tmp_path / "out" / "requirements.txt").read_text("utf-8")
+    assert required == f"./kit/{KIT}\nnobody-has\npygments\n"
+
+
 def test_only_what_is_asked_for(root, wheel, tmp_path):
     done = release(root, wheel, tmp_path / "out", "02_nothing")
     assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
