@@ -1,7 +1,7 @@
 """The same promises for those who are not root, and where the machine makes no namespaces.
 
 Each test starts the engine anew: as an unprivileged user, or in a place where user namespaces are switched off.
-By default an ordinary user meets an attack or two of each class; with `ATTACKS=all` in the environment, all of them.
+By default an ordinary user meets an attack or more of each class; with `ATTACKS=all` in the environment, all of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ EVERY_ATTACK = os.environ.get("ATTACKS") == "all"
 SOME_ATTACKS = (
     "files_by_their_path or accounts_and_keys or system_exit or the_worker_itself or float_that_agrees or "
     "half_a_header or spinning_threads or kill_by_thread or rare_calls or fake_builtins or network-names or "
-    "changing_parameters"
+    "changing_parameters or looks_ahead or dies_in_an_answer or links_all_the_way or tar_link or shell_commands or "
+    "magic_files or other_letters or finder or table_of_answers or time_bomb or says_done or lone_surrogates"
 )
 
 
