@@ -66,6 +66,13 @@ def kindly(command: Callable[..., int | None]) -> Callable[..., None]:
         except InfrastructureError as error:
             say(str(error))
             code = INFRASTRUCTURE
+        except (
+            OSError
+        ) as error:  # a place that cannot be read or written; without its name it is a mistake of ours
+            if error.filename is None:
+                raise
+            say(f"{error.filename}: {error.strerror}.")
+            code = INFRASTRUCTURE
         except KeyboardInterrupt:
             say("Stopped. What was finished is kept; the same command goes on from there.")
             code = STOPPED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -10,12 +11,15 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
+from autograder.cohort import Outcome
 from autograder.collecting.record import Collected, write_collected
 from autograder.course import Course, CourseError, Extension, LatePolicy, load_course
 from autograder.digests import submission_digest, suite_digest
+from autograder.feedback.gradebook import what_counts
 from autograder.feedback.html import write_all
 from autograder.journal import Journal, read_journal
 from autograder.lateness import (
@@ -31,6 +35,7 @@ from autograder.lateness import (
 )
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.submission_times import keep_times, read_times
+from autograder.tables import show_class
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 NAME = "01_adding"
@@ -446,6 +451,29 @@ def test_report_says_who_was_late_and_of_whom_nobody_knows(written):
     assert "8 points, minus 1.6 for two days late" in report
     assert "Nobody knows when 1 submission with a due date came" in report
     assert report.count(">6.4<") == 4  # late work, who needs help, her cell and her total
+
+
+def test_the_terminal_shows_what_counts(written, course):
+    screen = io.StringIO()
+    counted = what_counts(written, course, read_journal(written / "grades.jsonl"))
+    show_class(Console(file=screen, width=100), course, *counted, Outcome(), written, as_json=False)
+    words = [line.split() for line in screen.getvalue().splitlines()]
+    assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
+        ["ada", "late", "6.4", "6.4"],
+        ["ben", "8", "8"],
+    ]
+    assert "1 grade counts less than was reached, for being late." in screen.getvalue()
+    assert "When 1 submission came is not known; the score counts in full." in screen.getvalue()
+
+
+def test_a_file_where_a_folder_should_be_is_a_sentence(tmp_path, course):
+    (tmp_path / "grades").write_text("")
+    done = CliRunner().invoke(
+        app,
+        ["demo", "--students", "1", "--output", str(tmp_path / "grades" / "x"), "--course", str(course.root)],
+    )
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.endswith("Not a directory.\n")
 
 
 def test_report_command_follows_a_new_extension(written, course):
