@@ -184,7 +184,9 @@ def test_nothing_is_asked_twice_when_answers_part(grader):
     assert outcomes(graded(grader, counting)) == outcomes(graded(grader, counting))
     grade = graded(grader, counting)
     assert grade.tests[0].outcome == "passed"
-    assert grade.tests[1].outcome == "passed", "the third answer of the second test is wrong once, not when alone"
+    assert grade.tests[1].outcome == "passed", (
+        "the third answer of the second test is wrong once, not when alone"
+    )
 
 
 def test_a_forbidden_name_is_forbidden_with_the_right_answers_too(grader):
@@ -193,18 +195,23 @@ def test_a_forbidden_name_is_forbidden_with_the_right_answers_too(grader):
 
 
 @pytest.mark.parametrize(
-    ("body", "outcome"),
+    ("body", "outcome", "words"),
     [
-        ("while x != 1: pass  # a vector is neither one nor not one\n    return 2", "timeout"),
-        ("import os; os._exit(3) if x != 1 else None\n    return 2", "crashed"),
+        (
+            "while x != 1: pass  # a vector is neither one nor not one\n    return 2",
+            "timeout",
+            "no answer within",
+        ),
+        ("import os; os._exit(3) if x != 1 else None\n    return 2", "crashed", "exit code 3"),
     ],
 )
-def test_what_ends_a_conversation_is_told_as_ever(grader, body, outcome):
+def test_what_ends_a_conversation_is_told_as_ever(grader, body, outcome, words):
     fresh = graded(grader, body)
     graded(grader, "return 2 * x")
     known = graded(grader, body)
     assert outcomes(fresh) == outcomes(known) == ["passed", outcome, "failed", outcome]
-    assert [test.message for test in fresh.tests] == [test.message for test in known.tests]
+    for grade in (fresh, known):
+        assert words in (grade.tests[1].message or "") and words in (grade.tests[3].message or "")
 
 
 def test_another_run_has_other_conversations(grader, ran):
