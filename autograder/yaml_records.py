@@ -29,8 +29,10 @@ _KINDS = {
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """`; did you mean `minutes`?` when a known word is close, else an empty string."""
-    close = closest(word, known)
+    """`; did you mean `minutes`?` when a known word is close or the only one that begins so, else an empty string."""
+    known = list(known)
+    longer = [name for name in known if word and name.startswith(str(word))]
+    close = longer[0] if len(longer) == 1 else closest(word, known)
     return f"; did you mean `{close}`?" if close else ""
 
 

@@ -165,6 +165,8 @@ def test_unknown_names_are_sentences(course: Course) -> None:
     with pytest.raises(CourseError) as caught:
         course.assignment("01_ading")
     assert str(caught.value) == "The course has no assignment `01_ading`; did you mean `01_adding`?"
+    with pytest.raises(CourseError, match="no assignment `01`; did you mean `01_adding`"):
+        course.assignment("01")
     with pytest.raises(CourseError) as caught:
         course.assignments[0].part("zebra")
     assert str(caught.value) == "01_adding has no part `zebra`; it has `add` or `total`."
