@@ -272,7 +272,7 @@ def test_hostile_texts_are_read_in_a_worker_and_end_there(sandbox, kind, filenam
             pass  # the worker may give up, or be given up
         finally:
             reader.close()
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
 
 
 def test_solutions_are_read_quickly():

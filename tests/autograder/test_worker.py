@@ -426,7 +426,7 @@ def test_a_shared_part_cannot_multiply_without_end(hostile):
     started = time.monotonic()
     with pytest.raises(StudentCrashed):
         list(student.Net(3).state_dict())
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
 
 
 def test_names_cannot_stand_in_front_of_the_mirrors_own(hostile):
@@ -588,7 +588,7 @@ def test_calls_back_without_end(hostile):
     started = time.monotonic()
     with pytest.raises(StudentTimeout):
         student.use(Fake())
-    assert time.monotonic() - started < 8 and student._connection.dead
+    assert time.monotonic() - started < 60 and student._connection.dead
 
 
 def test_calls_back_inside_calls_back(hostile):
@@ -659,7 +659,7 @@ def use(model):
     with pytest.raises(StudentError):
         for _ in range(50):
             student.use(1)
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
