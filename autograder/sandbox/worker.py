@@ -211,15 +211,16 @@ class Server:
         generators: list[torch.Generator] = []
         args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
         before = [tensor.detach().clone() for tensor in tensors]
-        watched = [(number, State(self.objects[number])) for number in modules]
+        before_call = [(number, State(self.objects[number])) for number in modules]
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
+        watched = [(number, old, Inventory(old.module)) for number, old in before_call]
         outputs = _tensors(result)
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
             sources = [tensors[i] for i in wanted]
-            sources += [p for _, state in watched for p in Inventory(state.module).parameters.values()]
+            sources += [p for _, _, now in watched for p in now.parameters.values()]
             self.graphs[self.calls] = (outputs, sources)
             if len(self.graphs) > MAX_GRAPHS:
                 self.graphs.pop(next(iter(self.graphs)))
@@ -230,7 +231,9 @@ class Server:
             "mutated": [
                 [i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)
             ],
-            "modules": [[number, change] for number, state in watched if (change := self.change(state))],
+            "modules": [
+                [number, change] for number, old, now in watched if (change := self.change(old, now))
+            ],
             "generators": generators,
         }
 
@@ -283,9 +286,8 @@ class Server:
 
     # ------------------------------------------------------------------ state of modules
 
-    def change(self, old: State) -> Any:
+    def change(self, old: State, now: Inventory) -> Any:
         """What a call did change, or None: new values, or a whole description where names came or went."""
-        now = Inventory(old.module)
         tensors, flags, modes = now.tensors, now.flags(), now.modes()
         if tensors.keys() != old.values.keys() or flags.keys() != old.flags.keys():
             return {"description": self.describe(old.module)}

@@ -122,7 +122,7 @@ class Line:
                     self._said_ahead.append(said.frame)
                     if said.seconds is not None:
                         deadline = patience(said.called, said.seconds, until)
-                    wire.send_frame(self._socket, said.frame, deadline)
+                wire.send_frame(self._socket, b"".join([said.frame for said in turn.said]), deadline)
                 heard = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
                 self._heard_ahead.append(error)

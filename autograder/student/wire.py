@@ -155,7 +155,8 @@ def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tupl
     header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
         raise WireError("a frame is too large")
-    return _exactly(sock, header_length, deadline), _exactly(sock, data_length, deadline)
+    both = _exactly(sock, header_length + data_length, deadline)
+    return both[:header_length], both[header_length:]
 
 
 def _arm(sock: socket.socket, deadline: Deadline | None) -> None:
