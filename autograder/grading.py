@@ -195,13 +195,20 @@ class Grader:
 
     def _flags(self, assignment: Assignment, candidate: _Candidate) -> tuple[str, ...]:
         """What a person may want to look at: look-ups that the search for forbidden names cannot follow."""
-        if not any(test.forbids for test in self.tests[assignment.name]):
+        dynamic = [use for use in candidate.uses if use.dynamic]
+        if not dynamic or not any(test.forbids for test in self.tests[assignment.name]):
             return ()
+        usual = self._look_ups_of_solution(assignment)
         return tuple(
             f"Line {use.line} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
-            for use in candidate.uses
-            if use.dynamic
+            for use in dynamic
+            if use.name not in usual
         )
+
+    def _look_ups_of_solution(self, assignment: Assignment) -> set[str]:
+        """What the solution itself looks up; in an answer it is nothing to wonder at."""
+        text = self.course.solution_file(assignment).read_text("utf-8")
+        return {name for name, _ in source.names_used(text, f"{assignment.stem}.py")["dynamic"]}
 
     def _results(self, assignment: Assignment, candidate: _Candidate) -> tuple[TestResult, ...]:
         tests = self.tests[assignment.name]

@@ -22,6 +22,7 @@ from autograder.records import Grade
 from autograder.similarity import Pair, Similar
 
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all
+COLUMN_WIDTH, TOTAL_WIDTH = 9, 14  # of an assignment ("refused"); of the total and what stands beside a name
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -55,7 +56,8 @@ def show_class(
         console.print(
             f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}"
         )
-    console.print(_class_table(course, grades, count))
+    for table in _class_tables(console.width, course, grades, count):
+        console.print(table)
     _show_late(console, count.values())
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
@@ -73,21 +75,37 @@ def _refused(grades: list[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.status == "refused"]
 
 
-def _class_table(course: Course, grades: list[Grade], count: Mapping[Place, Final]) -> Table:
+def _class_tables(
+    width: int, course: Course, grades: list[Grade], count: Mapping[Place, Final]
+) -> Iterator[Table]:
+    """One table, or several below each other where `width` does not suffice for all assignments."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
+    students = sorted({grade.student for grade in grades})
+    longest = max(map(len, students), default=0)
+    fitting = max(1, (width - longest - TOTAL_WIDTH) // COLUMN_WIDTH)
+    for start in range(0, max(1, len(names)), fitting):
+        yield _class_table(course, grades, count, names, names[start : start + fitting])
+
+
+def _class_table(
+    course: Course, grades: list[Grade], count: Mapping[Place, Final], names: list[str], shown: list[str]
+) -> Table:
     scores = {(grade.student, grade.assignment): grade for grade in grades}
     students = sorted({grade.student for grade in grades})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
     rest = len(students) - TABLE_ROWS
     table.add_column("student", footer=f"… {rest} more in the report" if rest > 0 else "", no_wrap=True)
-    for name in names:
-        table.add_column(f"{name[:2]}\n/ {course.assignment(name).points:g}", justify="right")
-    table.add_column("total", justify="right")
+    for name in shown:
+        points = f"{name[:2]}\n/ {course.assignment(name).points:g}"
+        table.add_column(points, justify="right", no_wrap=True)
+    last = shown == names[-len(shown) :]
+    if last:
+        table.add_column("total", justify="right", no_wrap=True)
     for student in students[:TABLE_ROWS]:
-        mine = [scores.get((student, name)) for name in names]
-        own = [final_of(grade, count) if grade else None for grade in mine]
-        total = sum(final.score for final in own if final)
-        table.add_row(escape(student), *map(_cell, mine, own), number(total))
+        mine = {name: scores.get((student, name)) for name in names}
+        own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
+        total = number(sum(final.score for final in own.values() if final))
+        table.add_row(escape(student), *[_cell(mine[n], own[n]) for n in shown], *([total] if last else []))
     return table
 
 

@@ -24,6 +24,7 @@ DYNAMIC = {
     "import_module",
     "attrgetter",
 }
+METHODS = {"compile", "eval", "exec"}  # of models and patterns, too: there they look nothing up
 NOTHING: frozenset[str] = frozenset()  # bound, but to nothing that was imported
 ROUNDS = 10  # a loop is read until nothing new comes of it, but not for ever
 
@@ -309,7 +310,11 @@ class NameReader:
         """`a.b.c` is one use; returns what is left to look at when the chain begins with something else."""
         root, parts = _chain(node)
         for part in parts:
-            if part in DYNAMIC or part == "__dict__":
+            if (
+                part == "__dict__"
+                or part in DYNAMIC
+                and (part not in METHODS or self.is_built_in(node, root))
+            ):
                 _keep_first(self.dynamic, part, (self.cell, node.lineno))
         if not isinstance(root, ast.Name):
             self.note(self.meant(node), node.lineno)
@@ -319,6 +324,11 @@ class NameReader:
         if parts or self.scope.find(root.id) is None:
             self.note(self.meant(node), node.lineno)
         return []
+
+    def is_built_in(self, node: ast.expr, root: ast.expr) -> bool:
+        """Whether a chain leads to Python's own function of that name."""
+        own = isinstance(root, ast.Name) and root.id == "__builtins__"
+        return own or any(name.startswith("builtins.") for name in self.meant(node) or ())
 
     def look_into(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         before = dict(self.scope.now)

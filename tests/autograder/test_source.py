@@ -153,6 +153,19 @@ def test_computed_look_ups_are_listed():
     }
 
 
+def test_methods_that_are_only_called_so_look_nothing_up():
+    text = "import re\nmodel.eval()\nre.compile('x')\ntorch.compile(model)\nself.blocks[0].eval()\nrun.exec()"
+    assert source.names_used(text, "net.py")["dynamic"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import builtins\nbuiltins.eval('1')", "import builtins as b\nb.eval('1')", "\n__builtins__.eval('1')"],
+)
+def test_but_those_of_python_itself_do(text):
+    assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2]]
+
+
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
 def test_what_cannot_be_parsed_uses_nothing(text):
     assert source.names_used(text, "net.py") == {"uses": [], "dynamic": []}
