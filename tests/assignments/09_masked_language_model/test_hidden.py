@@ -317,4 +317,4 @@ def test_one_batch_is_learnt_by_heart(student):
             for parameter, gradient in zip(parameters, gradients):
                 parameter.sub_(0.05 * (1 - step / 40) * gradient.sign())
     checks.between(losses[0], 0.5, 30.0, "the first loss")
-    checks.between(losses[-1], 0.0, 1.0, "the loss after 40 steps")  # 0.05 as a rule, 0.25 at worst
+    checks.between(losses[-1], 0.0, 1.0, "the loss after 40 steps")  # 0.05 as a rule, 0.5 at worst
