@@ -17,7 +17,7 @@ COLORS = {  # what can happen to a word: readable in grey, each with its own lig
     "special": ("#bbbbbb", ".."),
 }
 FATES = list(COLORS)[1:4]
-ROWS_ON_TAPE, LESSONS = 8, 250
+ROWS_ON_TAPE, LESSONS = 8, 140
 QUESTIONS = ["the cat sat on the [MASK]", "the [MASK] barked at the cat", "the boat sailed [MASK] the sea"]
 
 

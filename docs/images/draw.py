@@ -5,6 +5,7 @@ need the extras report and browser and a Chromium, and grade a made-up class, wh
 """
 
 import math
+import re
 import runpy
 import shutil
 import subprocess
@@ -165,6 +166,28 @@ def wall(course: Course) -> None:
     save(figure, "wall")
 
 
+def milliseconds(course: Course) -> None:
+    """Where a right answer's processor time goes: the columns of the table in benchmarks/results.md."""
+    text = (course.root / "benchmarks" / "results.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+?) +\| +([\d.]+) ms +\| +([\d.]+) ms +\|$", text, re.MULTILINE)
+    found = {name: (float(before), float(after)) for name, before, after in rows}
+    floor = found.pop("the floor")
+    found.pop("all")
+    figure = Figure(figsize=(8.4, 2.7), layout="constrained")
+    axes, lefts = figure.subplots(), [0.0, 0.0]
+    for colour, (name, widths) in zip((BLUE, "#7a8793", ORANGE, "#d9995c"), found.items()):
+        axes.barh([1, 0], widths, left=lefts, color=colour, label=name, height=0.6)
+        lefts = [left + width for left, width in zip(lefts, widths)]
+    for y, total in zip((1, 0), lefts):
+        axes.text(total + 1, y, f"{total:.0f} ms", va="center")
+    axes.axvline(sum(floor) / 2, color=INK, ls=":", label="the floor: the suite alone")
+    axes.set(yticks=[1, 0], yticklabels=["before", "after"], xlim=(0, 1.1 * max(lefts)))
+    axes.set_xlabel("milliseconds of processor time for one right answer")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, ncols=5, loc="lower center", bbox_to_anchor=(0.45, 1.0), fontsize=8)
+    save(figure, "milliseconds")
+
+
 def sheet(width: float, height: float) -> tuple[Figure, Axes]:
     """An empty figure measured in inches."""
     figure = Figure(figsize=(width, height))
@@ -259,6 +282,7 @@ DRAWINGS: dict[str, Callable[[Course], None]] = {
     "road": road,
     "source": source,
     "wall": wall,
+    "milliseconds": milliseconds,
     "screens": screens,
 }
 

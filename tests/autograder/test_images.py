@@ -16,7 +16,14 @@ from autograder.course import load_course
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 DRAW = SimpleNamespace(**runpy.run_path(str(IMAGES / "draw.py")))
-GUIDES = ("README.md", "docs/students.md", "docs/grading.md", "docs/authoring.md", "docs/security.md")
+GUIDES = (
+    "README.md",
+    "docs/students.md",
+    "docs/grading.md",
+    "docs/authoring.md",
+    "docs/security.md",
+    "docs/performance.md",
+)
 
 
 @pytest.mark.parametrize("guide", GUIDES)
