@@ -26,11 +26,14 @@ from tests.autograder.nbgrader.classroom import ROOT, Classroom, real_classroom
 ALL = os.environ.get("AUTOGRADER_PARITY") == "all"
 NAMES = [assignment.name for assignment in load_course(ROOT).assignments] if ALL else ["03_masked_heads"]
 EVERY = 1 if ALL else 5
+UNSTEADY = {
+    "keys_from_the_writer"
+}  # gives PyTorch a mask of the wrong length, and what comes back differs each time
 
 
 def hand_in_known_answers(room: Classroom) -> int:
     """Every mistake (or each fifth) as a notebook, every other right answer as a `.py`."""
-    mistakes = load_mistakes(room.course, room.assignment)[::EVERY]
+    mistakes = [m for m in load_mistakes(room.course, room.assignment) if m.id not in UNSTEADY][::EVERY]
     alternatives = load_alternatives(room.course, room.assignment)[::EVERY]
     for mistake in mistakes:
         room.hand_in(f"mistake-{mistake.id}", to_notebook(room.assignment, mistake.source))
