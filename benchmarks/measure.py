@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.sandbox.libc import check, libc
-
 SAMPLE_SECONDS = 0.25
-PR_SET_CHILD_SUBREAPER = 36
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class CommandFailed(Exception):
@@ -35,8 +33,7 @@ def measured(
 ) -> Cost:
     """Run commands one after another in `folder`. Raises CommandFailed when one does not end with 0."""
     sampler = _Sampler()
-    _adopt_orphans()
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    started = time.monotonic()
     for command in commands:
         process = subprocess.Popen(
             command,
@@ -52,33 +49,26 @@ def measured(
         if process.returncode:
             raise CommandFailed(f"{' '.join(command)} ended with {process.returncode}:\n{output[-2000:]}")
     seconds = time.monotonic() - started
-    _wait_for_orphans()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(seconds, cpu, sampler.peak_mb)
-
-
-def _adopt_orphans() -> None:
-    """Processes whose parents have ended become this one's children, and what they cost is counted, too."""
-    check(libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans")
-
-
-def _wait_for_orphans() -> None:
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            return
+    return Cost(seconds, sampler.cpu_seconds, sampler.peak_mb)
 
 
 class _Sampler:
-    """Looks now and then at how much memory a process and its descendants hold, shared pages counted once."""
+    """Looks now and then at what a process and its descendants hold and have used, shared pages counted once.
+
+    Processor time is looked at, too, because what dies in a sandbox with its whole family is nobody's child at the end.
+    """
 
     def __init__(self) -> None:
-        self.peak_mb = 0.0
+        self.peak_mb = self.cpu_seconds = 0.0
+        self._before = _waited_seconds()
 
     def watching(self, pid: int) -> _Watch:
         return _Watch(self, pid)
+
+    def look(self, family: Sequence[int]) -> None:
+        used = _waited_seconds() - self._before + sum(map(_cpu_seconds, family))
+        self.cpu_seconds = max(self.cpu_seconds, used)
+        self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, family)))
 
 
 class _Watch:
@@ -92,11 +82,11 @@ class _Watch:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+        self._sampler.look(())
 
     def _look(self) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
-            megabytes = sum(map(_proportional_mb, _descendants(self._pid)))
-            self._sampler.peak_mb = max(self._sampler.peak_mb, megabytes)
+            self._sampler.look(_descendants(self._pid))
 
 
 def _descendants(pid: int) -> list[int]:
@@ -109,6 +99,20 @@ def _descendants(pid: int) -> list[int]:
         except OSError:  # it ended meanwhile
             continue
     return found
+
+
+def _waited_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _cpu_seconds(pid: int) -> float:
+    """What a process, and those it has waited for, have used."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0  # it ended meanwhile
+    return sum(map(int, fields[11:15])) / TICKS
 
 
 def _proportional_mb(pid: int) -> float:
