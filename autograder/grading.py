@@ -107,6 +107,7 @@ class Grader:
             p for name, a in self.assignments.items() for p in check_suite(course, a, self.tests[name])
         ]
         if problems:
+            self.session.close()
             raise CourseError(problems)
         self._diagnoses: dict[str, Diagnosis] = {}
         self._known = Conversations()

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from _pytest.config import _prepareconfig
+from _pytest.pathlib import module_name_from_path
 
 from autograder.course import Assignment, Course, CourseError
 from autograder.scene import Scene
@@ -91,8 +92,8 @@ class SuiteSession:
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._stage = _FixedStage()
         self._collected = _Collected()
-        names = [str(file) for file in files]
-        arguments = [*QUIET, "--rootdir", str(root), "-c", str(_no_settings()), *names]
+        paths = list(files)
+        arguments = [*QUIET, "--rootdir", str(root), "-c", str(_no_settings()), *map(str, paths)]
         self._config = _prepareconfig(arguments, plugins=[self._collected])
         self._config._do_configure()
         self._suite: Suite = self._config.stash[SUITE]
@@ -100,10 +101,12 @@ class SuiteSession:
         self._session = pytest.Session.from_config(self._config)
         self._config.hook.pytest_sessionstart(session=self._session)
         try:
-            self._config.hook.pytest_collection(session=self._session)
+            with _own_modules({module_name_from_path(file, root) for file in paths}):
+                self._config.hook.pytest_collection(session=self._session)
         except pytest.UsageError as error:
-            raise CourseError(str(error)) from None
+            self._collected.problems.append(str(error))
         if self._collected.problems:
+            self.close()
             raise CourseError(self._collected.problems)
 
     def tests(self, folder: Path | None = None) -> tuple[Test, ...]:
@@ -154,10 +157,8 @@ class SuiteSession:
             self._stage.current = None
 
     def close(self) -> None:
-        """End the session, and forget its files: another session reads them anew."""
+        """End the session: nobody is on its stage any more."""
         self._session._setupstate.teardown_exact(None)
-        for item in self._session.items:
-            sys.modules.pop(item.module.__name__, None)  # type: ignore[attr-defined]
         self._config.hook.pytest_sessionfinish(session=self._session, exitstatus=0)
         self._config._ensure_unconfigure()
 
@@ -212,6 +213,18 @@ class _Collected:
             self.problems.append(
                 f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}"
             )
+
+
+@contextmanager
+def _own_modules(names: set[str]) -> Iterator[None]:
+    """Files of another course may bear the same names: pytest must neither be given theirs nor leave ours behind."""
+    aside = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    try:
+        yield
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(aside)
 
 
 def _test(item: pytest.Item) -> Test:

@@ -344,8 +344,8 @@ def while_grading(act: Callable[[], bool]) -> contextlib.AbstractContextManager:
     return busy()
 
 
-@pytest.mark.parametrize("when", ["import math", IN_ATTENTION])
-def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, when):
+@pytest.mark.parametrize(("when", "nap"), [("import math", 1.0), (IN_ATTENTION, 0.05)])
+def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, when, nap):
     sandbox = grader.bench.sandbox
     assert grade(solution).score == FULL
     idle = descendants(sandbox._servers[()].process.pid)
@@ -363,7 +363,7 @@ def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, when)
 
     indent = "    " if when is IN_ATTENTION else ""
     with while_grading(kill):
-        found = grade(solution.replace(when, f"import time; time.sleep(0.05)\n{indent}{when}"))
+        found = grade(solution.replace(when, f"import time; time.sleep({nap})\n{indent}{when}"))
     assert killed and found.score == FULL, messages(found)
 
 

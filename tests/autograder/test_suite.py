@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,3 +99,20 @@ def test_a_suite_that_cannot_be_collected_is_a_sentence(course):
     hidden.write_text("import nowhere_to_be_found\n", "utf-8")
     with pytest.raises(CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"):
         SuiteSession([hidden], course)
+
+
+def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
+    hidden = Path(SUITE) / "test_hidden.py"
+    other = Path(shutil.copytree(course, tmp_path / "other"))
+    (other / hidden).write_text("def test_of_another_course(): ...\n", "utf-8")
+    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
+    with pytest.raises(CourseError):
+        SuiteSession([other / hidden, tmp_path / "broken.py"], other)
+    sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
+    try:
+        names = [[item.name for item in session._session.items] for session in sessions]
+    finally:
+        for session in sessions:
+            session.close()
+    assert names[0] == names[2] == ["test_of_another_course"]
+    assert "test_pushes_add_up" in names[1]
