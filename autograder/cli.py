@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -66,10 +65,8 @@ def kindly(command: Callable[..., int | None]) -> Callable[..., None]:
         except InfrastructureError as error:
             say(str(error))
             code = INFRASTRUCTURE
-        except (
-            OSError
-        ) as error:  # a place that cannot be read or written; without its name it is a mistake of ours
-            if error.filename is None:
+        except OSError as error:
+            if error.filename is None:  # no place that cannot be read or written, but a mistake of ours
                 raise
             say(f"{error.filename}: {error.strerror}.")
             code = INFRASTRUCTURE
@@ -274,31 +271,30 @@ def grade(
     from autograder.cohort import grade_class
     from autograder.console import console, watching
     from autograder.feedback.gradebook import what_counts
-    from autograder.feedback.html import write_all
+    from autograder.feedback.html import write_what_counts
     from autograder.feedback.kept import keep
-    from autograder.journal import Journal, read_journal
+    from autograder.journal import Journal, fresh_seed, read_journal
     from autograder.pool import Plan
     from autograder.submission_times import keep_times
-    from autograder.submissions import SubmissionsError, find_submissions
+    from autograder.submissions import find_submissions
     from autograder.tables import show_class
 
     course = load_course(course_path)
     names = None if assignment is None else (course.assignment(assignment).name,)
-    try:
-        submissions = list(find_submissions(path, course, assignment))
-    except SubmissionsError as error:
-        raise UsageProblem(str(error)) from None
+    submissions = list(find_submissions(path, course, assignment))
     keep(output, submissions)
     keep_times(output, path, submissions)
     with Journal(output) as journal:
-        plan = Plan(course, _run_seed(seed, regrade, journal), "unsafe" if unsafe else "best", jobs, names)
+        if seed is None:
+            seed = fresh_seed() if regrade else journal.run_seed()
+        plan = Plan(course, seed, _tier(unsafe), jobs, names)
         with watching(len(submissions), quiet=as_json) as tell:
             outcome = grade_class(plan, submissions, journal, tell, regrade)
         grades = list(journal.latest.values())
     problems = _draw(plan, output, grades, as_json) if pictures else []
-    attempts = list(read_journal(journal.path))
-    write_all(output, course, attempts)
-    show_class(console, course, *what_counts(output, course, attempts), outcome, output, as_json=as_json)
+    counted, count = what_counts(output, course, read_journal(journal.path))
+    write_what_counts(output, course, counted, count)
+    show_class(console, course, counted, count, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
 
 
@@ -314,13 +310,8 @@ def _draw(plan: Any, folder: Path, grades: Any, quiet: bool) -> list[str]:
     return drawn.problems
 
 
-def _run_seed(seed: int | None, regrade: bool, journal: Any) -> int:
-    """The wish, or that of the run which is being continued, or a fresh secret one."""
-    if seed is not None:
-        return seed
-    if journal.latest and not regrade:
-        return next(reversed(journal.latest.values())).seed
-    return secrets.randbits(31)
+def _tier(unsafe: bool) -> str:
+    return "unsafe" if unsafe else "best"
 
 
 @app.command(rich_help_panel="Instructors")
@@ -336,15 +327,13 @@ def report(
 ) -> int:
     """Make the pages again from a journal, without grading again."""
     from autograder.feedback.html import write_all
-    from autograder.journal import FILE_NAME, read_journal
+    from autograder.journal import journal_at, read_journal
     from autograder.pool import Plan
 
-    journal = grades / FILE_NAME if grades.is_dir() else grades
-    if not journal.is_file():
-        raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
+    journal = journal_at(grades)
     latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
     course = load_course(course_path)
-    plan = Plan(course, 0, "unsafe" if unsafe else "best", jobs)
+    plan = Plan(course, 0, _tier(unsafe), jobs)
     problems = _draw(plan, journal.parent, latest.values(), quiet=False) if pictures else []
     print(write_all(journal.parent, course, read_journal(journal)))
     return FOUND if problems else DONE
@@ -372,11 +361,9 @@ def compare(
 
 def _grades(path: Path) -> list[Any]:
     """The grades of a folder or journal in the order in which they were written; never none."""
-    from autograder.journal import FILE_NAME, read_journal
+    from autograder.journal import journal_at, read_journal
 
-    journal = path / FILE_NAME if path.is_dir() else path
-    if not journal.is_file():
-        raise UsageProblem(f"There is no journal {journal}. `autograder grade` writes one.")
+    journal = journal_at(path)
     grades = list(read_journal(journal))
     if not grades:
         raise UsageProblem(f"{journal} holds no grades.")
@@ -463,15 +450,11 @@ def similar(
     from autograder.console import console
     from autograder.feedback.alike import write_alike
     from autograder.similarity import similar as comparing
-    from autograder.submissions import SubmissionsError
     from autograder.tables import show_similar
 
     course = load_course(course_path)
     chosen = course.assignment(assignment)
-    try:
-        found = comparing(course, chosen, path, most, least / 100)
-    except SubmissionsError as error:
-        raise UsageProblem(str(error)) from None
+    found = comparing(course, chosen, path, most, least / 100)
     if output:
         write_alike(output, chosen.title, found)
     if as_json:
@@ -565,11 +548,12 @@ def audit(
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, audit_course
     from autograder.console import auditing, show_audit
+    from autograder.journal import fresh_seed
     from autograder.pool import Plan
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))
-    plan = Plan(course, secrets.randbits(31), "unsafe" if unsafe else "best", jobs, chosen)
+    plan = Plan(course, fresh_seed(), _tier(unsafe), jobs, chosen)
     if only is not None and only not in KINDS:
         raise UsageProblem(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")

@@ -102,13 +102,12 @@ class Witness(LoopbackConnection):
         super().__init__(module.__name__)
         self.server = SteadyServer(module)
         self.server.link = self
+        self.new_transcript = _Statement
         self.visited: list[str] = []
 
     def start_test(self, seed: int) -> Transcript:
-        super().start_test(seed)
         self.visited.clear()
-        self.transcript = _Statement()
-        return self.transcript
+        return super().start_test(seed)
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         if operation == "call":

@@ -198,11 +198,15 @@ class Course(CourseFile):
 
     root: Path
 
+    def find(self, name: str) -> Assignment | None:
+        """The assignment of that name; None when the course has none, or not any more."""
+        return next((assignment for assignment in self.assignments if assignment.name == name), None)
+
     def assignment(self, name: str) -> Assignment:
         """The assignment of that name; raises CourseError when there is none."""
-        for assignment in self.assignments:
-            if assignment.name == name:
-                return assignment
+        found = self.find(name)
+        if found is not None:
+            return found
         known = [assignment.name for assignment in self.assignments]
         hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}." if known else ".")
         raise CourseError(f"The course has no assignment `{name}`{hint}")

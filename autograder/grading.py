@@ -110,6 +110,7 @@ class Grader:
             self.session.close()
             raise CourseError(problems)
         self._diagnoses: dict[str, Diagnosis] = {}
+        self._usual: dict[str, set[str]] = {}
         self._known = Conversations()
         self._digests = {name: suite_digest(course, a) for name, a in self.assignments.items()}
 
@@ -123,7 +124,7 @@ class Grader:
             file = self.choose(assignment, submission)
         except Refused as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
-        candidate = _Candidate(self.bench, assignment, file)
+        candidate = self.candidate(assignment, file)
         results = self._results(assignment, candidate)
         return Grade(
             student=submission.student,
@@ -140,6 +141,10 @@ class Grader:
             autograder=__version__,
             flags=self._flags(assignment, candidate),
         )
+
+    def candidate(self, assignment: Assignment, file: SourceFile) -> Candidate:
+        """A submission ready to be asked; to be closed."""
+        return Candidate(self.bench, assignment, file)
 
     def reseed(self, run_seed: int) -> None:
         """Begin another run: other inputs, and mistakes take their tests again."""
@@ -194,7 +199,7 @@ class Grader:
             raise Refused(f"{names} hold different code. Hand in the one that counts.")
         return (changed or list(submission.files))[0]
 
-    def _flags(self, assignment: Assignment, candidate: _Candidate) -> tuple[str, ...]:
+    def _flags(self, assignment: Assignment, candidate: Candidate) -> tuple[str, ...]:
         """What a person may want to look at: look-ups that the search for forbidden names cannot follow."""
         dynamic = [use for use in candidate.uses if use.dynamic]
         if not dynamic or not any(test.forbids for test in self.tests[assignment.name]):
@@ -208,10 +213,13 @@ class Grader:
 
     def _look_ups_of_solution(self, assignment: Assignment) -> set[str]:
         """What the solution itself looks up; in an answer it is nothing to wonder at."""
-        text = self.course.solution_file(assignment).read_text("utf-8")
-        return {name for name, _ in source.names_used(text, f"{assignment.stem}.py")["dynamic"]}
+        if assignment.name not in self._usual:
+            text = self.course.solution_file(assignment).read_text("utf-8")
+            found = source.names_used(text, f"{assignment.stem}.py")["dynamic"]
+            self._usual[assignment.name] = {name for name, _ in found}
+        return self._usual[assignment.name]
 
-    def _results(self, assignment: Assignment, candidate: _Candidate) -> tuple[TestResult, ...]:
+    def _results(self, assignment: Assignment, candidate: Candidate) -> tuple[TestResult, ...]:
         tests = self.tests[assignment.name]
         try:
             self.bench.sandbox.warm_up(assignment.preload)  # no part of a student's time
@@ -269,7 +277,7 @@ class _Run:
         return self.error is not None and self.transcript is not None
 
 
-class _Candidate:
+class Candidate:
     """One submission on the bench: opens workers for it, and remembers when that is hopeless."""
 
     def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
@@ -322,7 +330,7 @@ class _Sitting:
     """One submission takes the tests of a suite."""
 
     def __init__(
-        self, session: SuiteSession, candidate: _Candidate, assignment: Assignment, known: Conversations
+        self, session: SuiteSession, candidate: Candidate, assignment: Assignment, known: Conversations
     ) -> None:
         self._session, self._candidate, self._limits = session, candidate, assignment.limits
         self._known = known
@@ -379,8 +387,7 @@ def _let_go(error: BaseException) -> None:
 
 def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:
     """The grade of a submission that cannot be graded: nothing, with the sentence that says why."""
-    known = {assignment.name: assignment for assignment in course.assignments}
-    assignment = known.get(submission.assignment)
+    assignment = course.find(submission.assignment)
     return Grade(
         student=submission.student,
         assignment=submission.assignment,

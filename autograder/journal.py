@@ -6,12 +6,13 @@ A run that was killed can leave half a line at the end; reading passes over it a
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
 from autograder import __version__
-from autograder.records import Grade
+from autograder.records import Grade, Refused
 
 FILE_NAME = "grades.jsonl"
 
@@ -49,6 +50,10 @@ class Journal:
             return False
         return (known.submission_sha256, known.suite_sha256) == (submission_sha256, suite_sha256)
 
+    def run_seed(self) -> int:
+        """The seed of the run that is in the journal, for going on with it; a fresh secret one when it is empty."""
+        return next(reversed(self.latest.values())).seed if self.latest else fresh_seed()
+
     def _end_last_line(self) -> None:
         size = self._file.seek(0, os.SEEK_END)
         if size:
@@ -56,6 +61,19 @@ class Journal:
             if self._file.read(1) != b"\n":
                 self._file.write(b"\n")
                 self._file.flush()
+
+
+def fresh_seed() -> int:
+    """A seed that nobody could know beforehand."""
+    return secrets.randbits(31)
+
+
+def journal_at(path: Path) -> Path:
+    """The journal that this is, or that is in this folder; raises Refused when there is none."""
+    journal = path / FILE_NAME if path.is_dir() else path
+    if not journal.is_file():
+        raise Refused(f"There is no journal {journal}. `autograder grade` writes one.")
+    return journal
 
 
 def read_journal(path: Path) -> Iterable[Grade]:

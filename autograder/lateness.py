@@ -15,9 +15,7 @@ from autograder.course import Assignment, Course, LatePolicy
 from autograder.records import Grade
 
 Place = tuple[str, str]  # student and assignment
-Times = Mapping[
-    tuple[str, str, str], datetime
-]  # of a student, an assignment and the digest of what was handed in
+Times = Mapping[tuple[str, str, str], datetime]  # by student, assignment and digest of what was handed in
 
 DAY = timedelta(days=1)
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -81,10 +79,7 @@ def on_the_clock(moment: datetime, zone: ZoneInfo) -> datetime:
     When summer time ends, a clock shows an hour twice, and when it begins, it leaves one out: the later moment is
     meant, in the student's favour.
     """
-    if moment.tzinfo is not None:
-        return moment.astimezone(zone)
-    both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
-    return max(both, key=lambda one: one.astimezone(timezone.utc))
+    return moment.astimezone(zone) if moment.tzinfo else _readings(moment, zone)[1]
 
 
 def days_later(moment: datetime, days: int) -> datetime:
@@ -113,7 +108,7 @@ def points_off(score: float, days: int, policy: LatePolicy) -> float:
 
 def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
     """What a grade counts when its text came at that time; None where nobody knows."""
-    assignment = next((a for a in course.assignments if a.name == grade.assignment), None)
+    assignment = course.find(grade.assignment)
     due = due_for(course, assignment, grade.student) if assignment else None
     if due is None:
         return Final(grade.score, submitted=submitted)
@@ -129,10 +124,13 @@ def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
 
 def _in_favour(submitted: datetime, zone: ZoneInfo) -> datetime:
     """A time of submission without an offset is read on the course's clock, the earlier one where there are two."""
-    if submitted.tzinfo is not None:
-        return submitted
-    both = [submitted.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
-    return min(both, key=lambda one: one.astimezone(timezone.utc))
+    return submitted if submitted.tzinfo else _readings(submitted, zone)[0]
+
+
+def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
+    """What a clock without an offset can mean, the earlier one first; usually both are the same."""
+    both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+    return sorted(both, key=lambda one: one.astimezone(timezone.utc))
 
 
 def finals(course: Course, grades: Iterable[Grade], times: Times) -> dict[Place, Final]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +11,7 @@ from pydantic import ValidationError
 from autograder.course import Assignment, Course, Part
 from autograder.records import Refused, SourceFile
 from autograder.work import Work, read
-
-EPOCH = (2020, 1, 1, 0, 0, 0)
+from autograder.writing import zipped
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ def pack(work: Work, folder: Path) -> Packed:
     text = read(work.file)
     if not text.strip():
         raise Refused(f"{work.file.name} is empty. Was it saved?")
-    data = _zipped(f"{assignment.name}/{name}", text)
+    data = zipped({f"{assignment.name}/{name}": text})
     free, newest = _free_name(folder / f"{assignment.name}.zip")
     if newest is not None and newest.read_bytes() == data:
         return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)
@@ -54,24 +51,11 @@ def pack(work: Work, folder: Path) -> Packed:
     return Packed(free, file, newest.name if newest else "")
 
 
-def _zipped(name: str, text: str) -> bytes:
-    """An archive of one file; the same text gives the same bytes."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        entry = zipfile.ZipInfo(name, EPOCH)
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        archive.writestr(entry, text)
-    return data.getvalue()
-
-
 def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> SourceFile:
-    from autograder.submissions import SubmissionsError, find_submissions
+    from autograder.submissions import find_submissions
 
     course = Course(root=archive.parent, title=assignment.title, assignments=(assignment,))
-    try:
-        (submission,) = find_submissions(archive, course)
-    except SubmissionsError as error:
-        raise Refused(str(error)) from None
+    (submission,) = find_submissions(archive, course)
     if submission.problem:
         raise Refused(f"The grader would not take this: {submission.problem}")
     (file,) = submission.files

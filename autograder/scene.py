@@ -44,9 +44,7 @@ class Scene:
 
     def begin(self, seed: int) -> None:
         """Called before each test: the same random numbers for everybody who meets this test in this run."""
-        torch.default_generator.manual_seed(
-            seed
-        )  # torch.manual_seed also formats a stack for each accelerator
+        torch.default_generator.manual_seed(seed)  # its shorthand formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
 

@@ -139,9 +139,7 @@ class SuiteSession:
         self._stage.current = scene
         item = test.item
         item._initrequest()  # type: ignore[attr-defined]
-        self._session._setupstate.teardown_exact(
-            item
-        )  # leaves the file of an earlier test, if it was another
+        self._session._setupstate.teardown_exact(item)  # leaves another file that a test was run from
         try:
             with alarm(seconds):
                 item.ihook.pytest_runtest_setup(item=item)

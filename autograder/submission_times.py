@@ -7,15 +7,16 @@ again without the submissions, and an earlier attempt keeps its own time when a 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from autograder.collecting.record import FILE_NAME as COLLECTED
 from autograder.collecting.record import read_collected
 from autograder.digests import submission_digest
 from autograder.records import InfrastructureError, Submission
+from autograder.writing import write_whole
 
 FILE_NAME = "times.json"
 STAMP = "timestamp.txt"  # nbgrader's
@@ -69,16 +70,13 @@ def _write(folder: Path, times: Times) -> None:
         for (student, assignment, digest), moment in sorted(times.items(), key=lambda item: item[0])
     ]
     text = json.dumps({"schema": SCHEMA, "times": entries}, ensure_ascii=False, indent=1)
-    folder.mkdir(parents=True, exist_ok=True)
-    fresh = folder / f".{FILE_NAME}.new"
-    fresh.write_text(text + "\n", "utf-8", "replace")
-    os.replace(fresh, folder / FILE_NAME)
+    write_whole(folder / FILE_NAME, text + "\n")
 
 
 def _collected_folder(path: Path) -> Path:
     """The folder that was collected: `path` itself, or the one around it when it is one student's."""
     here = path.absolute()
-    return next((place for place in (here, *here.parents[:2]) if (place / "collected.json").is_file()), here)
+    return next((place for place in (here, *here.parents[:2]) if (place / COLLECTED).is_file()), here)
 
 
 def _stamped(submission: Submission) -> datetime | None:

@@ -17,7 +17,7 @@ import nbformat
 
 from autograder.authoring.build import to_notebook
 from autograder.journal import FILE_NAME, read_journal
-from benchmarks.plain_suite import NAME, ROOT, STEM, Suite
+from benchmarks.plain_suite import NAME, ROOT, Suite
 from tests.autograder.nbgrader.classroom import Classroom, real_classroom
 
 PYTHON = sys.executable
@@ -77,9 +77,8 @@ from nbconvert.exporters import NotebookExporter
 c.Autograde.exporter_class = NotebookExporter
 c.Autograde.autograde_preprocessors = ["nbgrader.preprocessors.Execute", "nbgrader.preprocessors.SaveAutoGrades"]
 """
-UNPROTECTED = (
-    "import os\nos.environ.pop('NBGRADER_EXECUTION', None)"  # or our checks would leave it to our executor
-)
+# Otherwise the checks in the notebook would leave it to our executor.
+UNPROTECTED = "import os\nos.environ.pop('NBGRADER_EXECUTION', None)"
 Commands = Sequence[Sequence[str]]
 
 
@@ -149,17 +148,25 @@ def nbgrader(folder: Path, files: list[Path]) -> Commands:
     (folder / "course").mkdir()
     room = real_classroom(folder / "course", NAME)
     room.nbgrader("generate_assignment", NAME)
-    released = [f for f in room.course.release_folder(room.assignment).glob("*.*") if f.suffix != ".ipynb"]
     for file in files:
-        notebook = to_notebook(room.assignment, file.read_text("utf-8"))
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(UNPROTECTED))
-        place = room.hand_in(file.parent.name, notebook).parent
-        for beside in released:
-            if beside.stem != STEM:
-                shutil.copy(beside, place)
+        hand_in_unprotected(room, file.parent.name, file.read_text("utf-8"))
+    use_own_executor(room)
+    return [["env", "-C", str(room.folder), str(BIN / "nbgrader"), "autograde", NAME]]
+
+
+def hand_in_unprotected(room: Classroom, student: str, text: str) -> None:
+    """A notebook, and beside it the visible tests that nbgrader's own kernel runs in its test cells."""
+    notebook = to_notebook(room.assignment, text)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(UNPROTECTED))
+    place = room.hand_in(student, notebook).parent
+    for beside in room.course.release_folder(room.assignment).glob("*.*"):
+        if beside.suffix != ".ipynb" and beside.stem != room.stem:
+            shutil.copy(beside, place)
+
+
+def use_own_executor(room: Classroom) -> None:
     config = room.folder / "nbgrader_config.py"
     config.write_text(config.read_text() + OWN_EXECUTOR)
-    return [["env", "-C", str(room.folder), str(BIN / "nbgrader"), "autograde", NAME]]
 
 
 def nbgrader_right(folder: Path, files: list[Path]) -> bool:

@@ -7,7 +7,6 @@ yet, one begins. Nothing that is there is changed, except that course.yml gets o
 from __future__ import annotations
 
 import keyword
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Any
 
 import yaml
 
+from autograder.authoring.template import filled
 from autograder.course import FILE_NAME, Assignment, Course, CourseError, load_course
+from autograder.writing import write_whole
 
-TEMPLATES = Path(__file__).parent / "templates"
 ALTERNATIVE = "one_at_a_time.py"
 _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
@@ -36,14 +36,13 @@ def new(folder: Path, name: str, title: str | None = None) -> list[Path]:
     _check_name(name, course)
     words = {"name": name, "course": _quoted(course.title), "heading": title or _title_of(name)}
     words["title"] = _quoted(words["heading"])
-    before = _template("course.yml", words) if begins else course_file.read_bytes().decode("utf-8-sig")
-    after = with_entry(before, _template("entry.yml", words), course_file.name)
-    files = {file: _template(template, words) for file, template in _files(course, name)}
+    before = filled("course.yml", words) if begins else course_file.read_bytes().decode("utf-8-sig")
+    after = with_entry(before, filled("entry.yml", words), course_file.name)
+    files = {file: filled(template, words) for file, template in _files(course, name)}
     _check_room(files)
     for file, text in files.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    _replace(course_file, after)
+        write_whole(file, text)
+    write_whole(course_file, after)
     load_course(course_file)
     return [*files, course_file]
 
@@ -87,13 +86,6 @@ def _check_room(files: dict[Path, str]) -> None:
         raise CourseError([f"{file} is there already; nothing was changed." for file in there])
 
 
-def _template(name: str, words: dict[str, str]) -> str:
-    text = (TEMPLATES / f"{name}.txt").read_text(encoding="utf-8")
-    for word, value in words.items():
-        text = text.replace(f"@{word}@", value)
-    return text
-
-
 def _title_of(name: str) -> str:
     words = re.sub(r"^\d+_", "", name).replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:] or "A course"
@@ -102,13 +94,6 @@ def _title_of(name: str) -> str:
 def _quoted(text: str) -> str:
     """The text as a value of YAML, in quotes only where it needs them."""
     return yaml.safe_dump(text, width=10_000, allow_unicode=True).removesuffix("...\n").strip()
-
-
-def _replace(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    half = file.with_name(f".{file.name}.new")
-    half.write_bytes(text.encode("utf-8"))
-    os.replace(half, file)
 
 
 # ---------------------------------------------------------------------- one entry more in course.yml

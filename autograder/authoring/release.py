@@ -23,15 +23,15 @@ from autograder.authoring.build import check, gives_away, released
 from autograder.authoring.clues import clues_file, has_clues
 from autograder.authoring.document import BEGIN, END
 from autograder.authoring.mistakes import load_mistakes
+from autograder.authoring.template import filled
 from autograder.course import Assignment, Course, CourseError
 from autograder.records import InfrastructureError
+from autograder.writing import write_whole, zipped
 
-TEMPLATE = Path(__file__).parent / "templates" / "students.md.txt"
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"
 EXAMPLES = "autograder/authoring/templates/"  # what `autograder new` writes is public
 SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
-EPOCH = (2020, 1, 1, 0, 0, 0)
 SECONDS = 300
 
 
@@ -147,10 +147,7 @@ def _readme(course: Course, assignments: list[Assignment], constrained: bool) ->
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
         "table": "\n".join(_table(course, assignments)),
     }
-    text = TEMPLATE.read_text(encoding="utf-8")
-    for word, value in words.items():
-        text = text.replace(f"@{word}@", value)
-    return text
+    return filled("students.md", words)
 
 
 def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:
@@ -216,25 +213,8 @@ def _check_room(output: Path) -> None:
 
 
 def _write(output: Path, files: dict[str, bytes]) -> None:
-    output.parent.mkdir(parents=True, exist_ok=True)
     if output.suffix == ".zip":
-        half = output.with_suffix(".zip.part")
-        half.write_bytes(_zipped(output.stem, files))
-        os.replace(half, output)
+        write_whole(output, zipped({f"{output.stem}/{name}": content for name, content in files.items()}))
         return
     for name, content in files.items():
-        file = output / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-
-
-def _zipped(top: str, files: dict[str, bytes]) -> bytes:
-    """All files below one folder; the same files give the same bytes."""
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w") as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(f"{top}/{name}", EPOCH)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, content)
-    return memory.getvalue()
+        write_whole(output / name, content)

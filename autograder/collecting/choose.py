@@ -13,9 +13,7 @@ from autograder.submissions.files import FILE_BYTES, SOURCES, File, stem, suffix
 from autograder.submissions.names import safe_name, shown
 from autograder.submissions.take import is_given, is_work, names
 
-_COUNTED = re.compile(
-    r"[-_ ]?(?:\d+|\(\d+\))$"
-)  # what sites and browsers put behind a name that is there already
+_COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # what stands behind a name that was there already
 
 
 @dataclass

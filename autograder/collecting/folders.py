@@ -5,27 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from autograder.collecting.handed import Found, Handed
-from autograder.collecting.record import CollectError
 from autograder.course import Course
 from autograder.records import Submission
-from autograder.submissions import SubmissionsError, find_submissions
+from autograder.submissions import find_submissions
 from autograder.submissions.files import File
 from autograder.submissions.names import shown
 
 
 def read(path: Path, course: Course, assignment: str | None) -> Found:
-    """Who handed in what; raises CollectError when the path does not say it."""
+    """Who handed in what; raises Refused when the path does not say it."""
     found = Found()
-    try:
-        for submission in find_submissions(path, course, assignment):
-            if submission.problem:
-                found.odd.append(
-                    f"{shown(submission.student)}, {submission.assignment}: {submission.problem}"
-                )
-            else:
-                found.handed.append(_handed(submission))
-    except SubmissionsError as error:
-        raise CollectError(str(error)) from None
+    for submission in find_submissions(path, course, assignment):
+        if submission.problem:
+            found.odd.append(f"{shown(submission.student)}, {submission.assignment}: {submission.problem}")
+        else:
+            found.handed.append(_handed(submission))
     return found
 
 

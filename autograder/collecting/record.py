@@ -6,7 +6,6 @@ Reports and rules about late work read it with `read_collected`; a folder that w
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.records import Refused
+from autograder.writing import write_whole
 
 FILE_NAME = "collected.json"
 SCHEMA = 1
@@ -66,12 +66,11 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
 
 
 def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
-    """Write the file, sorted and in one go: whoever reads it meets the old or the new one, never half of it."""
+    """Write the file, sorted; whoever reads it meanwhile meets the old one or the new one."""
     ordered = sorted(submissions, key=lambda one: (one.student, one.assignment))
     record = {"schema": SCHEMA, "submissions": [asdict(one) for one in ordered]}
-    path, fresh = folder / FILE_NAME, folder / f".{FILE_NAME}.new"
-    fresh.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", "utf-8", "replace")
-    os.replace(fresh, path)
+    path = folder / FILE_NAME
+    write_whole(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
     return path
 
 

@@ -7,12 +7,12 @@ and what somebody changed by hand stays unless it is told to go.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from autograder.collecting.record import Collected, CollectError, read_collected, write_collected
+from autograder.writing import write_whole
 
 EARLIER = ".earlier"
 
@@ -67,15 +67,12 @@ class Shelf:
         for name, digest in there.items():
             aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
             aside.mkdir(parents=True, exist_ok=True)
-            os.replace(place / name, aside / name)
+            (place / name).replace(aside / name)
 
     def _write(self, place: Path, files: dict[str, bytes]) -> None:
         try:
-            place.mkdir(parents=True, exist_ok=True)
             for name, data in files.items():
-                fresh = place / f".{name}.new"
-                fresh.write_bytes(data)
-                os.replace(fresh, place / name)
+                write_whole(place / name, data)
         except OSError as error:
             raise CollectError(f"{place} cannot be written: {error.strerror}.") from None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from autograder.collecting.people import Roster
 from autograder.collecting.record import Collected, read_collected
 from autograder.feedback.gradebook import what_counts
-from autograder.journal import FILE_NAME, read_journal
+from autograder.journal import journal_at, read_journal
 from autograder.records import Grade, Refused
 
 if TYPE_CHECKING:
@@ -109,13 +109,11 @@ class Counted:
 
 
 def read_grades(path: Path, course: Course, tool: str) -> Counted:
-    """What a journal, or the folder that it is in, holds for a tool; raises ExportError when there is none.
+    """What a journal, or the folder that it is in, holds for a tool; raises Refused when there is none.
 
     The course says which attempt counts, and how much when it came late; nbgrader has a policy of its own.
     """
-    journal = path / FILE_NAME if path.is_dir() else path
-    if not journal.is_file():
-        raise ExportError(f"There is no journal {journal}. `autograder grade` writes one.")
+    journal = journal_at(path)
     grades = list(read_journal(journal))
     if tool in WITH_THE_LAST_TEXT:
         return Counted(tuple({(grade.student, grade.assignment): grade for grade in grades}.values()))

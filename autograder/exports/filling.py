@@ -13,6 +13,7 @@ from autograder.exports import Exported, ExportError, Request
 from autograder.feedback.gradebook import number
 from autograder.records import Grade
 from autograder.submissions.names import shown
+from autograder.writing import write_whole
 
 LISTED = 8
 BEGINNING = 200
@@ -143,8 +144,7 @@ def write(path: Path, data: bytes, mark: bytes = b"") -> None:
             raise ExportError(
                 f"{path} is there already, and no export wrote it. Name another file with --output."
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error.strerror}.") from None
 

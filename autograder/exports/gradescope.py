@@ -6,10 +6,8 @@ It holds what only the instructor may have, solution and suite, and Gradescope k
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -19,11 +17,11 @@ from autograder.course import Assignment, Course
 from autograder.exports import Exported, ExportError, Request
 from autograder.exports.filling import write
 from autograder.records import InfrastructureError
+from autograder.writing import zipped
 
 VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
 SETTINGS = "settings.json"
 CONSTRAINTS = "constraints.txt"
-EPOCH = (2020, 1, 1, 0, 0, 0)
 PROGRAMS = ("setup.sh", "run_autograder")
 NOT_NEEDED = ("__pycache__", "alternatives")
 _EXTRA = re.compile(r";.*\bextra\b")
@@ -64,7 +62,9 @@ def export(request: Request) -> Exported:
         raise ExportError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
     path = request.output or Path(f"gradescope-{assignment.name}.zip")
-    write(path, _zipped(files(request.course, assignment, request.hidden)), mark=PROGRAMS[0].encode())
+    write(
+        path, zipped(files(request.course, assignment, request.hidden), PROGRAMS), mark=PROGRAMS[0].encode()
+    )
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
         "the hidden tests: upload it to Gradescope and give it to nobody else."
@@ -124,16 +124,3 @@ def _requirements(assignment: Assignment) -> str:
 def _name(requirement: str) -> str:
     """What is imported of a requirement, for packages that are called like their module."""
     return re.split(r"[^\w-]", requirement)[0].replace("-", "_")
-
-
-def _zipped(contents: dict[str, bytes]) -> bytes:
-    """The archive, with the two programs at its root executable; the same contents give the same bytes."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.items():
-            entry = zipfile.ZipInfo(name, EPOCH)
-            entry.create_system = 3
-            entry.external_attr = (0o100755 if name in PROGRAMS else 0o100644) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, content)
-    return data.getvalue()

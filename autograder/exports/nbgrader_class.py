@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import sys
 import threading
 from collections.abc import Iterator
@@ -80,11 +79,6 @@ class ClassUnderWay:
         if grade is not None:
             self._log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
             self._grades[grade.student].set_result(grade)
-
-
-def run_seed(journal: Journal) -> int:
-    """The seed of the run that is in the journal, or a fresh secret one."""
-    return next(reversed(journal.latest.values())).seed if journal.latest else secrets.randbits(31)
 
 
 @contextmanager

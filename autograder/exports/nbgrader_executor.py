@@ -29,7 +29,7 @@ from autograder.authoring.build import to_notebook
 from autograder.authoring.document import load_document
 from autograder.course import Assignment, Course, CourseError
 from autograder.exports.graded_notebook import show_grade, submitted_notebook
-from autograder.exports.nbgrader_class import ClassUnderWay, run_seed
+from autograder.exports.nbgrader_class import ClassUnderWay
 from autograder.exports.nbgrader_release import open_course, refusal
 from autograder.feedback.kept import keep
 from autograder.journal import Journal
@@ -77,7 +77,7 @@ class GradedExporter(NotebookExporter):
             keep(folder, self.submissions.values())
             keep_times(folder, self._submitted(".").parent, self.submissions.values())
             journal = Journal(folder)
-            plan = Plan(self.course, run_seed(journal), "best", self.jobs, (self.assignment.name,))
+            plan = Plan(self.course, journal.run_seed(), "best", self.jobs, (self.assignment.name,))
             self.under_way = ClassUnderWay(plan, self.submissions, journal, self.converter.log)
         except (CourseError, InfrastructureError, Refused) as error:
             raise refusal(self.converter, str(error)) from None

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.course import Assignment, Course, CourseError, load_course
+from autograder.writing import write_whole
 
 VARIABLE = "NBGRADER_DB_URL"
 
@@ -49,15 +50,12 @@ def source_notebook(course: Course, assignment: Assignment) -> Path:
 
 
 def write_source(course: Course, assignment: Assignment) -> None:
-    """Write that notebook, at once and whole; raises DocumentError when the solution cannot be built."""
+    """Write that notebook; raises DocumentError when the solution cannot be built."""
     from autograder.authoring.build import to_notebook
     from autograder.authoring.document import load_document
 
     notebook = to_notebook(assignment, load_document(course, assignment).text)
-    path = source_notebook(course, assignment)
-    half = path.with_suffix(f".{os.getpid()}.part")
-    half.write_text(nbformat.writes(notebook).rstrip() + "\n", encoding="utf-8")
-    os.replace(half, path)
+    write_whole(source_notebook(course, assignment), nbformat.writes(notebook).rstrip() + "\n")
 
 
 def _from_course(root: Path) -> str | None:

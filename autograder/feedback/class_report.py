@@ -153,12 +153,11 @@ def _sections(course: Course, grades: list[Grade]) -> list[Section]:
 
     An assignment that the course no longer has is kept when somebody was graded in it.
     """
-    known = {assignment.name: assignment for assignment in course.assignments}
-    found: dict[str, list[Grade]] = {name: [] for name in known}
+    found: dict[str, list[Grade]] = {assignment.name: [] for assignment in course.assignments}
     for grade in grades:
-        if grade.assignment in known or grade.status == "graded":
+        if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, []).append(grade)
-    return [_section(name, known.get(name), handed_in) for name, handed_in in found.items() if handed_in]
+    return [_section(name, course.find(name), handed_in) for name, handed_in in found.items() if handed_in]
 
 
 def _section(name: str, assignment: Assignment | None, grades: list[Grade]) -> Section:

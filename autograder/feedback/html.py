@@ -6,7 +6,7 @@ shows nothing that its grade does not hold, and needs no script, no network and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
-from autograder.lateness import Final
+from autograder.lateness import Final, Place
 from autograder.records import Grade, TestResult
 
 WORDS = (
@@ -63,14 +63,19 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     came late. The pages hold the pictures that were drawn into `folder` before.
     Raises InfrastructureError when jinja2 is missing; the gradebook is written even then.
     """
-    grades, count = what_counts(folder, course, grades)
+    return write_what_counts(folder, course, *what_counts(folder, course, grades))
+
+
+def write_what_counts(
+    folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[Place, Final]
+) -> Path:
+    """As `write_all`, of the grades that count alone; `count` is what each of them counts."""
     write_gradebook(folder, grades, count)
-    known = {assignment.name: assignment for assignment in course.assignments}
     title_of = titles_of(course)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
         final = final_of(grade, count)
-        write_feedback(folder, grade, known.get(grade.assignment), title_of, pictures, final)
+        write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final)
     return write_class_report(folder, course, grades, title_of, count)
 
 

@@ -7,12 +7,12 @@ handed in again later is never taken for the one that was graded.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from autograder.digests import submission_digest
 from autograder.records import Grade, SourceFile, Submission
+from autograder.writing import write_whole
 
 FOLDER = "submissions"
 
@@ -36,14 +36,6 @@ def kept(folder: Path, grade: Grade) -> Submission | None:
         return None
     submission = Submission(grade.student, grade.assignment, files)
     return submission if submission_digest(submission) == grade.submission_sha256 else None
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Write a file so that nobody ever finds half of it; its folder is made."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(text, "utf-8")
-    draft.replace(file)
 
 
 def _file(folder: Path, digest: str) -> Path:

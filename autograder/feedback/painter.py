@@ -11,7 +11,6 @@ import base64
 import io
 import runpy
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -20,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.course import Assignment, Course
+from autograder.course import Course
 from autograder.explain import explain
 from autograder.feedback.kept import kept
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
@@ -35,7 +34,7 @@ INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
 if TYPE_CHECKING:
-    from autograder.grading import Bench
+    from autograder.grading import Candidate
     from autograder.scene import RemoteScene
 
 Draw = Callable[[Any], Any]
@@ -148,7 +147,7 @@ def draw_one(job: Job) -> None:
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(job.file, _drawn(Easel(grader.bench, assignment, file), wanted[:MOST]))
+    keep_pictures(job.file, _drawn(grader.candidate(assignment, file), wanted[:MOST]))
 
 
 @cache
@@ -157,46 +156,25 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
     return found
 
 
-def _drawn(easel: Easel, wanted: list[tuple[str, Draw]]) -> list[Picture]:
+def _drawn(candidate: Candidate, wanted: list[tuple[str, Draw]]) -> list[Picture]:
     try:
-        return [_picture(part, draw, easel) for part, draw in wanted]
+        return [_picture(part, draw, candidate) for part, draw in wanted]
     finally:
-        easel.close()
+        candidate.close()
 
 
-class Easel:
-    """One submission to draw from: opens a worker for it, and another where one has died."""
-
-    def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
-        self._bench, self._assignment, self.file = bench, assignment, file
-        self._scene: RemoteScene | None = None
-        self._endless = Counter[str]()
-
-    def scene(self) -> RemoteScene:
-        """A scene with a living worker; raises StudentError when the text cannot be loaded."""
-        if self._scene is None or self._scene.connection.dead:
-            self.close()
-            self._scene = self._bench.scene(self._assignment, self.file, (), self._endless)
-        return self._scene
-
-    def close(self) -> None:
-        if self._scene is not None:
-            self._scene.connection.close()
-            self._scene = None
-
-
-def _picture(part: str, draw: Draw, easel: Easel, again: bool = True) -> Picture:
+def _picture(part: str, draw: Draw, candidate: Candidate, again: bool = True) -> Picture:
     """One picture; where the machine was too busy to wait for it, it is tried once more."""
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
-        return replace(blank, image=_image(draw, easel.scene()))
+        return replace(blank, image=_image(draw, candidate.scene()))
     except InfrastructureError:
         raise
     except (Exception, TestAlarm) as error:
         if again and isinstance(error, StudentTimeout) and error.starved:
-            return _picture(part, draw, easel, again=False)
-        return replace(blank, problem=_sentence(error, easel.file))
+            return _picture(part, draw, candidate, again=False)
+        return replace(blank, problem=_sentence(error, candidate.file))
 
 
 def _image(draw: Draw, scene: RemoteScene) -> str:

@@ -38,11 +38,10 @@ def failing_parts(grade: Grade) -> tuple[str, ...]:
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
     """Where the pictures of a grade are kept, or will be; None when there is nothing to draw."""
-    known = {assignment.name: assignment for assignment in course.assignments}
-    parts = failing_parts(grade)
-    if grade.assignment not in known or not parts:
+    assignment, parts = course.find(grade.assignment), failing_parts(grade)
+    if assignment is None or not parts:
         return None
-    source = course.pictures_file(known[grade.assignment])
+    source = course.pictures_file(assignment)
     if not source.is_file():
         return None
     drawn_with = f"{__version__}\0{grade.assignment}\0{' '.join(parts)}\0".encode() + source.read_bytes()

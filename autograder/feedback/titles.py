@@ -24,13 +24,13 @@ def in_words(mistake: str) -> str:
 
 def titles_of(course: Course) -> TitleOf:
     """Tells the title of a mistake; each assignment's file is read when it is first asked for."""
-    files = {assignment.name: course.mistakes_file(assignment) for assignment in course.assignments}
     known: dict[str, dict[str, str]] = {}
 
-    def title(assignment: str, mistake: str) -> str:
-        if assignment not in known:
-            known[assignment] = _titles(files[assignment]) if assignment in files else {}
-        return known[assignment].get(mistake, in_words(mistake))
+    def title(name: str, mistake: str) -> str:
+        if name not in known:
+            assignment = course.find(name)
+            known[name] = _titles(course.mistakes_file(assignment)) if assignment else {}
+        return known[name].get(mistake, in_words(mistake))
 
     return title
 

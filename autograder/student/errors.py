@@ -58,6 +58,7 @@ class StudentRaised(StudentError):
         return self.remote.text
 
 
+# Those that a plain message builds; no outcome of pytest, no exit.
 MIRRORED = frozenset(
     [
         "ArithmeticError",
@@ -82,7 +83,7 @@ MIRRORED = frozenset(
         "ValueError",
         "ZeroDivisionError",
     ]
-)  # those that a plain message builds; no outcome of pytest, no exit
+)
 
 
 def student_raised(remote: RemoteException) -> StudentRaised:

@@ -37,11 +37,8 @@ class Transcript:
         self.answers: list[Answer] = []
 
     def record(self, operation: str, arguments: dict, value: Any) -> None:
-        if operation == "call":
-            value = {
-                **value,
-                "modules": [change for _, change in value["modules"]],
-            }  # numbers of objects differ
+        if operation == "call":  # the numbers of its objects differ from time to time
+            value = {**value, "modules": [change for _, change in value["modules"]]}
         self.answers.append(Answer(operation, _target(arguments), _outside(value)))
 
     def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:

@@ -35,7 +35,7 @@ from autograder.yaml_records import closest
 MOST_LETTERS = 200  # of a name that is compared with those of the assignments
 
 
-class SubmissionsError(Exception):
+class SubmissionsError(Refused):
     """The path or the options do not say what to grade; its `str` is a sentence for the instructor."""
 
 

@@ -22,7 +22,7 @@ from autograder.feedback.html import write_all
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
-from autograder.grading import Bench
+from autograder.grading import Bench, Candidate
 from autograder.journal import read_journal
 from autograder.pool import Plan
 from autograder.records import Grade, SourceFile, Submission
@@ -255,7 +255,7 @@ def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
     file = SourceFile(f"{assignment.stem}.py", bench.course.solution_file(assignment).read_text("utf-8"))
     gallery = painter._gallery(bench.course.pictures_file(assignment))
     wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]
-    drawn = painter._drawn(painter.Easel(bench, assignment, file), wanted)
+    drawn = painter._drawn(Candidate(bench, assignment, file), wanted)
     assert len(drawn) >= 2
     assert {picture.title: picture.problem for picture in drawn if picture.problem} == {}
     assert all(len(picture.image) < 60_000 for picture in drawn), "too large for a page"

@@ -74,7 +74,8 @@ def test_command_exists(line):
     elif program == "pytest":
         accepted_by_pytest(words)
     elif program == "python":
-        assert (ROOT / words[0]).is_file()
+        file = words[1].replace(".", "/") + ".py" if words[0] == "-m" else words[0]
+        assert (ROOT / file).is_file()
     elif program == "source":
         assert words == [".venv/bin/activate"]
     else:

@@ -92,9 +92,7 @@ def test_text_stays_as_it_was(student, seed):
 def test_fifteen_in_a_hundred(student, seed):
     """In a long text 15 % of the ordinary words are chosen, within one point."""
     V, special = 1009, [0, 101, 102, 103, 1008]
-    ids = a_text(
-        500, 500, V, special, specials=0.2
-    )  # about 200,000 ordinary words: one point is 12 deviations
+    ids = a_text(500, 500, V, special, specials=0.2)  # 200,000 ordinary words: a point is 12 deviations
     _, labels = corrupted(student, ids, V, 103, special, seed)
     ordinary = torch.isin(ids, ordinary_words(V, special))
     within(share(labels != -100, ordinary), 0.15, POINT, "the share of ordinary words that are chosen")

@@ -1,0 +1,16 @@
+"""The texts in `templates/`, with words put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def filled(name: str, words: Mapping[str, str]) -> str:
+    """The template of that name, with each `@word@` replaced."""
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text

@@ -1,0 +1,40 @@
+"""Files that are written whole, and archives whose bytes depend on nothing but what is in them."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+EPOCH = (2020, 1, 1, 0, 0, 0)
+FILE, PROGRAM = 0o100644, 0o100755
+
+
+def write_whole(file: Path, content: str | bytes) -> None:
+    """Write a file so that nobody ever finds half of it, and the old one stays where that fails; its folder is made.
+
+    A text is written as UTF-8, its line ends as they are; half a surrogate pair becomes a question mark.
+    """
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(data)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def zipped(files: Mapping[str, str | bytes], programs: Collection[str] = ()) -> bytes:
+    """A zip of these files, by name, those of `programs` executable; the same files give the same bytes."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w") as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, EPOCH)
+            entry.create_system = 3  # Unix, wherever it is made
+            entry.external_attr = (PROGRAM if name in programs else FILE) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return memory.getvalue()
