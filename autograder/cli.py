@@ -272,7 +272,7 @@ def grade(
     from autograder.console import console, watching
     from autograder.feedback.gradebook import what_counts
     from autograder.feedback.html import write_what_counts
-    from autograder.feedback.kept import keep
+    from autograder.feedback.kept import keep, taken_out
     from autograder.journal import Journal, fresh_seed, read_journal
     from autograder.pool import Plan
     from autograder.submission_times import keep_times
@@ -281,18 +281,16 @@ def grade(
 
     course = load_course(course_path)
     names = None if assignment is None else (course.assignment(assignment).name,)
-    submissions = list(find_submissions(path, course, assignment))
-    keep(output, submissions)
-    keep_times(output, path, submissions)
+    kept = keep(output, find_submissions(path, course, assignment))
+    keep_times(output, path, kept)
     with Journal(output) as journal:
         if seed is None:
             seed = fresh_seed() if regrade else journal.run_seed()
         plan = Plan(course, seed, _tier(unsafe), jobs, names)
-        with watching(len(submissions), quiet=as_json) as tell:
-            outcome = grade_class(plan, submissions, journal, tell, regrade)
-        grades = list(journal.latest.values())
-    problems = _draw(plan, output, grades, as_json) if pictures else []
+        with watching(len(kept), quiet=as_json) as tell:
+            outcome = grade_class(plan, taken_out(output, kept), journal, tell, regrade)
     counted, count = what_counts(output, course, read_journal(journal.path))
+    problems = _draw(plan, output, counted, as_json) if pictures else []
     write_what_counts(output, course, counted, count)
     show_class(console, course, counted, count, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
@@ -326,16 +324,17 @@ def report(
     course_path: CourseOption = Path("."),
 ) -> int:
     """Make the pages again from a journal, without grading again."""
-    from autograder.feedback.html import write_all
+    from autograder.feedback.gradebook import what_counts
+    from autograder.feedback.html import write_what_counts
     from autograder.journal import journal_at, read_journal
     from autograder.pool import Plan
 
     journal = journal_at(grades)
-    latest = {(grade.student, grade.assignment): grade for grade in read_journal(journal)}
     course = load_course(course_path)
+    counted, count = what_counts(journal.parent, course, read_journal(journal))
     plan = Plan(course, 0, _tier(unsafe), jobs)
-    problems = _draw(plan, journal.parent, latest.values(), quiet=False) if pictures else []
-    print(write_all(journal.parent, course, read_journal(journal)))
+    problems = _draw(plan, journal.parent, counted, quiet=False) if pictures else []
+    print(write_what_counts(journal.parent, course, counted, count))
     return FOUND if problems else DONE
 
 

@@ -39,9 +39,10 @@ class Journal:
 
     def append(self, grade: Grade) -> None:
         """Write one grade and hand it to the operating system at once."""
-        self._file.write(grade.to_json().encode("utf-8", "replace") + b"\n")
+        line = grade.to_json()
+        self._file.write(line.encode("utf-8", "replace") + b"\n")
         self._file.flush()
-        self.latest[grade.student, grade.assignment] = grade
+        self.latest[grade.student, grade.assignment] = Grade.from_json(line)  # shares texts with the others
 
     def holds(self, student: str, assignment: str, submission_sha256: str, suite_sha256: str) -> bool:
         """Whether this very text was graded by this very suite and engine already."""

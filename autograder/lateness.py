@@ -144,11 +144,11 @@ def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grad
     With `attempts: best` that is the one that counts most after what being late costs; the later of two equal ones.
     Only attempts that the newest suite has graded can be compared with it.
     """
+    if course.attempts == "last":
+        return list({(grade.student, grade.assignment): grade for grade in grades}.values())
     attempts: dict[Place, list[Grade]] = {}
     for grade in grades:
         attempts.setdefault((grade.student, grade.assignment), []).append(grade)
-    if course.attempts == "last":
-        return [several[-1] for several in attempts.values()]
     return [_best(course, several, times) for several in attempts.values()]
 
 

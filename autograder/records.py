@@ -6,10 +6,11 @@ They know nobody; every other module may import them. `Grade` is one line of the
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
@@ -60,11 +61,11 @@ class Submission:
     path: Path | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TestResult:
-    """What one test of the suite said about one submission."""
+    """What one test of the suite said about one submission; a class has many thousands of them."""
 
-    __test__ = False  # its name looks like a test's to pytest
+    __test__: ClassVar[bool] = False  # its name looks like a test's to pytest
 
     name: str
     part: str
@@ -107,7 +108,10 @@ class Grade:
 
     @classmethod
     def from_json(cls, line: str) -> Grade:
-        """The grade that one journal line holds; raises ValueError when the line is not one."""
+        """The grade that one journal line holds; raises ValueError when the line is not one.
+
+        Texts that many grades have in common, such as titles, are held once.
+        """
         try:
             record: dict[str, Any] = json.loads(line)
             tests = tuple(TestResult(**_known(TestResult, test)) for test in record.pop("tests"))
@@ -120,4 +124,8 @@ class Grade:
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """Only the fields this version knows: a journal written by a newer one can still be read."""
     names = {f.name for f in fields(kind)}
-    return {key: value for key, value in record.items() if key in names}
+    return {key: _once(value) for key, value in record.items() if key in names}
+
+
+def _once(value: Any) -> Any:
+    return sys.intern(value) if isinstance(value, str) else value

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from autograder.collecting.record import FILE_NAME as COLLECTED
 from autograder.collecting.record import read_collected
-from autograder.digests import submission_digest
+from autograder.feedback.kept import Kept
 from autograder.records import InfrastructureError, Submission
 from autograder.writing import write_whole
 
@@ -25,19 +25,20 @@ SCHEMA = 1
 Times = dict[tuple[str, str, str], datetime]
 
 
-def keep_times(folder: Path, path: Path, submissions: Iterable[Submission]) -> None:
+def keep_times(folder: Path, path: Path, submissions: Iterable[Kept]) -> None:
     """Note in `folder` when the submissions at `path` came, as far as it is known; what was noted before stays.
 
     Raises Refused when `collected.json` cannot be read.
     """
     collected = read_collected(_collected_folder(path))
     times = read_times(folder)
-    for submission in submissions:
+    for one in submissions:
+        submission = one.submission
         known = collected.get((submission.student, submission.assignment))
         moment = known.moment if known else None
         moment = moment or _stamped(submission)
         if moment is not None:
-            times[submission.student, submission.assignment, submission_digest(submission)] = moment
+            times[submission.student, submission.assignment, one.digest] = moment
     if times:
         _write(folder, times)
 

@@ -74,8 +74,7 @@ class GradedExporter(NotebookExporter):
         }
         folder = Path(self.folder.root) / self.journal
         try:
-            keep(folder, self.submissions.values())
-            keep_times(folder, self._submitted(".").parent, self.submissions.values())
+            keep_times(folder, self._submitted(".").parent, keep(folder, self.submissions.values()))
             journal = Journal(folder)
             plan = Plan(self.course, journal.run_seed(), "best", self.jobs, (self.assignment.name,))
             self.under_way = ClassUnderWay(plan, self.submissions, journal, self.converter.log)

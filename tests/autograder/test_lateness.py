@@ -21,6 +21,7 @@ from autograder.course import Course, CourseError, Extension, LatePolicy, load_c
 from autograder.digests import submission_digest, suite_digest
 from autograder.feedback.gradebook import what_counts
 from autograder.feedback.html import write_all
+from autograder.feedback.kept import keep
 from autograder.journal import Journal, read_journal
 from autograder.lateness import (
     Final,
@@ -357,7 +358,7 @@ def test_times_come_from_what_was_collected_and_earlier_ones_stay(tmp_path):
     submitted.mkdir()
     for text, when in (("one", "2026-11-27T12:00:00+01:00"), ("two", "2026-11-30T12:00:00Z")):
         write_collected(submitted, [Collected("ada", NAME, submitted_at=when), Collected("ben", NAME)])
-        keep_times(grades, submitted, [submission("ada", text), submission("ben", text)])
+        keep_times(grades, submitted, keep(grades, [submission("ada", text), submission("ben", text)]))
     digests = [submission_digest(submission("ada", text)) for text in ("one", "two")]
     assert read_times(grades) == {
         ("ada", NAME, digests[0]): berlin("2026-11-27 12:00"),
@@ -371,7 +372,7 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
     write_collected(
         tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
     )
-    keep_times(tmp_path / "grades", folder, [submission("ada")])
+    keep_times(tmp_path / "grades", folder, keep(tmp_path / "grades", [submission("ada")]))
     assert list(read_times(tmp_path / "grades").values()) == [berlin("2026-11-27 12:00")]
 
 
@@ -389,7 +390,8 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
 )
 def test_times_come_from_nbgraders_stamp(tmp_path, stamp, moment):
     (tmp_path / "timestamp.txt").write_text(stamp + "\n", "utf-8")
-    keep_times(tmp_path / "grades", tmp_path, [submission("ada", path=tmp_path / "adding.py")])
+    known = keep(tmp_path / "grades", [submission("ada", path=tmp_path / "adding.py")])
+    keep_times(tmp_path / "grades", tmp_path, known)
     assert list(read_times(tmp_path / "grades").values()) == ([moment] if moment else [])
 
 
@@ -410,7 +412,7 @@ def written(tmp_path, course) -> Path:
     ada = Collected("ada", NAME, submitted_at="2026-11-29T12:00:00+01:00")
     write_collected(submitted, [ada, Collected("ben", NAME, submitted_at="2026-11-27T12:00:00+01:00")])
     students = ("ada", "ben", "cy")
-    keep_times(folder, submitted, [submission(student) for student in students])
+    keep_times(folder, submitted, keep(folder, [submission(student) for student in students]))
     with Journal(folder) as journal:
         for student in students:
             journal.append(graded(student, text=submission_digest(submission(student))))

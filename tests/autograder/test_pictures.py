@@ -25,7 +25,7 @@ from autograder.feedback.titles import titles_of
 from autograder.grading import Bench, Candidate
 from autograder.journal import read_journal
 from autograder.pool import Plan
-from autograder.records import Grade, SourceFile, Submission
+from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, release, same_as_golden
 
@@ -207,6 +207,18 @@ def test_odd_texts_are_kept_as_they_are(tmp_path: Path) -> None:
     grade = Grade("ada", NAME, "graded", 0, 1, submission_sha256=keeping.submission_digest(odd))
     found = keeping.kept(tmp_path, grade)
     assert found is not None and found.files == odd.files
+
+
+def test_what_was_put_away_is_graded_as_it_was(tmp_path: Path) -> None:
+    texts = Submission("ada", NAME, (SourceFile("adding.py", RIGHT), SourceFile("adding.ipynb", "{}")))
+    nothing = Submission("zoe", NAME, problem="No.")
+    put_away = keeping.keep(tmp_path, [texts, nothing])
+    assert [one.submission.files for one in put_away] == [(), ()]
+    assert list(keeping.taken_out(tmp_path, put_away)) == [texts, nothing]
+    file = next((tmp_path / "submissions").iterdir())
+    file.write_text(file.read_text("utf-8").replace("+", "-"), "utf-8")
+    with pytest.raises(InfrastructureError, match=f"{file.name} was changed or is gone"):
+        list(keeping.taken_out(tmp_path, put_away))
 
 
 def test_a_report_draws_from_the_kept_texts(
