@@ -69,8 +69,9 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
     `width` and `heads` are the names of two fields, because BERT and GPT-2 call theirs differently:
     `refuse_bad_sizes(BertConfig(), "hidden_size", "num_attention_heads")`.
 
-    Refused are a negative size in any field, and a width that is no multiple of the number of heads
-    (768 is shared by 12 heads, 64 for each; 770 is not). The sentence names the field and its value.
+    Refused are a negative size in any field, zero heads, and a width that is no multiple of the number of
+    heads (768 is shared by 12 heads, 64 for each; 770 is not). The sentence names the field and its value;
+    where width and heads do not fit together, one of the two will do.
     """
     # TODO: look at every field (`vars(config)` gives names and values), then at width and heads together
     raise NotImplementedError("refuse_bad_sizes is not written yet.")

@@ -78,10 +78,9 @@ def count_bert(config, pooler=True):
         "attention": count_attention(config),
         "feed_forward": count_feed_forward(config),
         "encoder": encoder,
+        "pooler": top,
         "total": (V + P + S + 2) * C + encoder + top,
     }
-    if pooler:
-        counts["pooler"] = top
     return counts
 
 
