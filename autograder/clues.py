@@ -33,7 +33,6 @@ from autograder.sandbox.worker import Server
 from autograder.scene import RemoteScene, Use
 from autograder.session import SuiteSession, Test
 from autograder.student.connection import LoopbackConnection
-from autograder.student.errors import StudentError, StudentRaised
 from autograder.student.remote import RemoteStudent
 from autograder.student.transcript import Answer, Transcript
 
@@ -86,15 +85,6 @@ class SteadyServer(Server):
         return reply
 
 
-class _Statement(Transcript):
-    """A transcript that also keeps the words of errors which Python or PyTorch chose, not the student."""
-
-    def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
-        super().record_error(operation, arguments, error)
-        last = self.answers.pop()
-        self.answers.append(Answer(last.operation, last.target, (*last.value, _words_of_library(error))))
-
-
 class Witness(LoopbackConnection):
     """A module in this process that takes tests under fixed conditions; `visited` says what was called."""
 
@@ -102,7 +92,6 @@ class Witness(LoopbackConnection):
         super().__init__(module.__name__)
         self.server = SteadyServer(module)
         self.server.link = self
-        self.new_transcript = _Statement
         self.visited: list[str] = []
 
     def start_test(self, seed: int) -> Transcript:
@@ -150,13 +139,6 @@ def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
     digest = hashlib.sha256(name.encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:4], "big"))
     return WEIGHT * torch.randn(tuple(shape), generator=generator)
-
-
-def _words_of_library(error: StudentError) -> str:
-    if not isinstance(error, StudentRaised) or not error.remote.frames:
-        return ""
-    raised_by_hand = error.remote.frames[-1].code.startswith("raise")
-    return "" if raised_by_hand else error.remote.text[:300]
 
 
 # ---------------------------------------------------------------------- fingerprints

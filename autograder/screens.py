@@ -53,7 +53,7 @@ def _closing(report: Report, drawn: bool) -> RenderableType:
                 f"Well done! All {len(report.findings)} visible tests pass: {_share(score, total)} points.",
                 "green",
             ),
-            Text("The hidden tests ask the same of your code, with other numbers."),
+            Text("The hidden tests ask for all that the text promises, with other numbers."),
             _commands(
                 *([] if drawn else [(f"autograder check {name} --picture", "draws what your code does")]),
                 (f"autograder pack {name}", "makes the file to hand in"),

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.explain import clean, explain
 from autograder.records import TestResult
-from autograder.scene import Scene, Use, uses_in
-from autograder.session import SuiteSession, Test, alarm
+from autograder.sandbox.worker import Server
+from autograder.scene import RemoteScene, Scene, Use, uses_in
+from autograder.session import SuiteSession, Test, TestAlarm, alarm
+from autograder.student.connection import LoopbackConnection
 from autograder.student.errors import MissingName, RemoteException
 from autograder.student.local import LocalStudent, describe_error, from_file
+from autograder.student.remote import RemoteStudent
 from autograder.work import UNWRITTEN, Place, Text, Work, find_work, label_of, read, run_text
 
 if TYPE_CHECKING:
@@ -155,12 +158,34 @@ def check_student(scene: Scene, test_file: Path, own: Own, part: str | None = No
     return tuple(finding.result for finding in examination.findings(part))
 
 
+class _OwnServer(Server):
+    """A student's module in their own process; they can interrupt it, and so can the alarm."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__)
+        self.module = module
+
+    def describe_error(self, error: BaseException) -> dict:
+        if isinstance(error, (KeyboardInterrupt, TestAlarm)):
+            raise error
+        return super().describe_error(error)
+
+
+def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteScene[LoopbackConnection]:
+    """The module in this process, asked through the same frames as when it is graded: the verdict is the same."""
+    connection = LoopbackConnection(module.__name__)
+    connection.server = _OwnServer(module)
+    connection.server.link = connection
+    return RemoteScene(connection, RemoteStudent(connection), None, uses)
+
+
 class _Examination:
     """One student takes the visible tests; failures are looked up among the clues."""
 
     def __init__(self, test_file: Path, scene: Scene, module: ModuleType, own: Own, text: Text) -> None:
         self._test_file, self._scene, self._module, self._own = test_file, scene, module, own
-        self._text, self._places = text, text.functions()
+        self._graded = as_graded(module, scene.uses)
+        self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
 
     def findings(self, part: str | None = None) -> list[Finding]:
         with suite_of(self._test_file) as session:
@@ -178,10 +203,16 @@ class _Examination:
             session.skip(test)
             return Finding(_without_points(skeleton, "skipped", "This waits for an earlier test."), details)
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            error = session.run(test, self._scene, SECONDS)
+        with contextlib.redirect_stdout(io.StringIO()):
+            error = session.run(test, self._graded, SECONDS)
         if error is None:
             return Finding(skeleton, details)
+        if not isinstance(error, TestAlarm):
+            with contextlib.redirect_stdout(printed):
+                error = (
+                    session.run(test, self._scene, SECONDS) or error
+                )  # with the steps of a plain traceback
+            session.skip(test)
         failure = explain(error, full=True, own=self._own)
         message = failure.message.replace(" in the submission.", " in your file.")
         result = _without_points(skeleton, failure.outcome, message)
@@ -196,19 +227,26 @@ class _Examination:
         chosen = _clues(self._test_file.parent, told)
         for name, testimony in told.items():
             finding, clue = found[name], chosen.get(name)
-            place = finding.place or self._place_in(clue, testimony)
             result = finding.result
+            place = finding.place or self._place_in(clue, testimony, result.part)
             if clue is not None:
                 result = replace(result, hint=clue.hint, mistake=clue.id)
             found[name] = replace(finding, result=result, place=place, mistake=clue.title if clue else "")
 
-    def _place_in(self, clue: Clue | None, testimony: Testimony) -> Place | None:
-        names = [clue.place] if clue else []
-        for name in [*names, *reversed(testimony.visited)]:
-            for known in (name, f"{name}.forward", f"{name}.__init__"):
-                if known in self._places:
-                    return self._places[known]
+    def _place_in(self, clue: Clue | None, testimony: Testimony, part: str) -> Place | None:
+        """Where the mistake sits, or what the test called last; where it compares two things, that of its part."""
+        known = self._known(clue.place) if clue else None
+        if known:
+            return self._places[known]
+        visited = [name for name in map(self._known, testimony.visited) if name]
+        own = [name for name in visited if self._parts.get(name) == part]
+        if own or len({name.partition(".")[0] for name in visited}) == 1:
+            return self._places[(own or visited)[-1]]
         return None
+
+    def _known(self, name: str) -> str | None:
+        """The function of the student's file that was called by that name."""
+        return next((n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None)
 
 
 @contextlib.contextmanager
@@ -226,7 +264,7 @@ def suite_of(test_file: Path) -> Any:
 
 def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:
     """The visible tests that a module fails, waiting ones left out."""
-    scene = Scene(LocalStudent(module), None, uses)
+    scene = as_graded(module, uses)
     failed = []
     session.start(SEED)
     for test in session.tests():

@@ -148,7 +148,7 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
     )
     for (assignment, mistake, hint), count in found.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
-        console.print(f"[bold]{count}×[/] {assignment[:2]} {title} [dim]{escape(hint or '')}[/]")
+        console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
 
 
 # ---------------------------------------------------------------------- two gradings

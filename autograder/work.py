@@ -234,6 +234,17 @@ class Text:
                 found[name] = self._place(cell, node.lineno, name)
         return found
 
+    def parts_of_functions(self) -> dict[str, str]:
+        """The part that each function belongs to: the one whose test cell comes next."""
+        parts: dict[str, str] = {}
+        waiting: list[str] = []
+        for cell in self.cells:
+            waiting += [name for name, _ in _definitions(cell)]
+            if match := _PART_CELL.search(cell.text):
+                parts |= dict.fromkeys(waiting, match[1] or match[2])
+                waiting = []
+        return parts
+
     def named(self, place: Place) -> Place:
         """The place with the name of the function or method around it, whatever Python's traceback calls it."""
         for cell in self.cells:

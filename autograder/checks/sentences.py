@@ -116,7 +116,9 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """A number printed short: 0.1235, 1e-07, 109482240, True."""
+    """A number printed short: 0.1235, 1e-07, 109482240, 2363904.0, True."""
+    if isinstance(value, float) and value.is_integer() and 10**digits <= abs(value) < 1e15:
+        return f"{value:.1f}"
     if isinstance(value, (float, complex)):
         return f"{value + 0.0:.{digits}g}"
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 80:

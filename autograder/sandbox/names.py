@@ -67,9 +67,15 @@ class NameReader:
         self.attributes: Names = {}  # `self.f = functional` makes `.f` stand for it, on whatever object
         self.declared: Names = {}  # bound by functions that say `global`
         self.waiting: list[Callable[[], None]] = []
+        self.is_imported = False
 
     def read(self, trees: list[ast.Module]) -> None:
-        """Twice, because the first half of a text may use what the second half declares."""
+        """Twice, because the first half of a text may use what the second half declares.
+
+        What stands below `if __name__ == "__main__":` never runs here, and so is not read; unless the text could
+        rename itself.
+        """
+        self.is_imported = not any(_renames(node) for tree in trees for node in ast.walk(tree))
         for _ in range(2):
             self.scope = _Scope(self.declared.get)
             for self.cell, tree in enumerate(trees):
@@ -133,7 +139,8 @@ class NameReader:
         while True:
             self.look(node.test)
             before = dict(self.scope.now)
-            self.run(node.body)
+            if not (self.is_imported and _asks_for_main(node.test)):
+                self.run(node.body)
             ends.append(self.scope.now)
             self.scope.now = before
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
@@ -439,3 +446,20 @@ def _all_of(history: list[tuple[str, frozenset[str]]]) -> Names:
     for name, full in history:
         found[name] = found.get(name, NOTHING) | full
     return found
+
+
+def _asks_for_main(test: ast.expr) -> bool:
+    """Whether this is `__name__ == "__main__"`."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
+        return False
+    sides = (test.left, test.comparators[0])
+    names = {side.id for side in sides if isinstance(side, ast.Name)}
+    texts = {side.value for side in sides if isinstance(side, ast.Constant)}
+    return names == {"__name__"} and texts == {"__main__"}
+
+
+def _renames(node: ast.AST) -> bool:
+    """Whether a node could bind `__name__`, or holds the word for something that does."""
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+        return False
+    return any("__name__" in value for _, value in ast.iter_fields(node) if isinstance(value, str))

@@ -87,7 +87,7 @@ class TestCallable(nn.Module):
         super().__init__()
         object.__setattr__(self, "_server", server)
         object.__setattr__(self, "_number", number)
-        self.training = bool(description.get("training", True))
+        object.__setattr__(self, "training", bool(description.get("training", True)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call([], args, kwargs)
@@ -97,8 +97,13 @@ class TestCallable(nn.Module):
 
     def train(self, mode: bool = True) -> TestCallable:
         self.training = mode
-        self._call(["train"], (mode,), {})
         return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A mode that is set by hand counts as much as one that `train` sets."""
+        super().__setattr__(name, value)
+        if name == "training" and "_number" in self.__dict__:
+            self._call(["train"], (value,), {})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -214,6 +219,8 @@ class Server:
         before_call = [(number, State(self.objects[number])) for number in modules]
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
+        if isinstance(function, type) and isinstance(result, (dict, tuple)):
+            result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever it is made of
         watched = [(number, old, Inventory(old.module)) for number, old in before_call]
         outputs = _tensors(result)
         self.calls += 1

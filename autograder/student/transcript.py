@@ -1,7 +1,7 @@
 """What a student's code answered during one test, kept so that it can be compared with known mistakes.
 
-Two transcripts are the same when every answer is: values, gradients, exceptions by type, and parameters of new
-modules by name and shape (their random values are nobody's mistake).
+Two transcripts are the same when every answer is: values, gradients, exceptions by type and by what Python or
+PyTorch said, and parameters of new modules by name and shape (their random values are nobody's mistake).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from autograder.student.wire import Handle
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
 MOST_NUMBERS = 1 << 14  # of a larger tensor, every so-and-so-many-th number is kept
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
+RELATIVE_DOUBLE, ABSOLUTE_DOUBLE = 1e-9, 1e-12
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Transcript:
 
     def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
         kind = next(iter(_mirrored_type(error)), type(error).__name__)
-        self.answers.append(Answer(operation, _target(arguments), ("raised", kind)))
+        self.answers.append(Answer(operation, _target(arguments), ("raised", kind, _words_of_library(error))))
 
     def same_as(self, other: Transcript) -> bool:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
@@ -64,6 +65,14 @@ def _mirrored_type(error: StudentError) -> list[str]:
     if not isinstance(error, StudentRaised):
         return []
     return [base for base in error.remote.bases if base in type(error).__name__]
+
+
+def _words_of_library(error: StudentError) -> str:
+    """What Python or PyTorch said of it; the words of a `raise` are the student's own."""
+    if not isinstance(error, StudentRaised) or not error.remote.frames:
+        return ""
+    raised_by_hand = error.remote.frames[-1].code.startswith("raise")
+    return "" if raised_by_hand else error.remote.text[:300]
 
 
 def _outside(value: Any) -> Any:
@@ -120,4 +129,11 @@ def _same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
         return True
     if not (a.is_floating_point() or a.is_complex()):
         return torch.equal(a, b)
-    return torch.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+    double = a.dtype == torch.float64
+    return torch.allclose(
+        a,
+        b,
+        RELATIVE_DOUBLE if double else RELATIVE,
+        ABSOLUTE_DOUBLE if double else ABSOLUTE,
+        equal_nan=True,
+    )

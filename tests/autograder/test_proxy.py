@@ -299,6 +299,18 @@ def test_a_fake_model_is_called_back(student):
     assert fake.training
 
 
+def test_a_mode_that_is_set_by_hand_counts(student):
+    fake = Successor()
+    student.silence(fake)
+    assert not fake.training
+
+
+def test_what_a_class_makes_is_an_object_whatever_it_is_made_of(student):
+    words = student.Words()
+    assert words.learn("cat") == 0 and words.learn("dog") == 1 and words.learn("cat") == 0
+    assert student.Pair(1, 2).total() == 3
+
+
 def test_a_function_of_the_test_is_called_back(student):
     assert torch.equal(student.twice(lambda x: x + 1, torch.zeros(2)), torch.full((2,), 2.0))
 
@@ -325,7 +337,7 @@ def test_answers_are_recorded(student):
     with pytest.raises(ValueError):
         student.boom(x)
     assert [answer.operation for answer in transcript.answers] == ["call", "backward", "call"]
-    assert transcript.answers[-1].value == ("raised", "ValueError")
+    assert transcript.answers[-1].value == ("raised", "ValueError", "")  # its words are the student's own
     assert transcript.same_as(transcript)
 
 

@@ -53,6 +53,30 @@ def write(folder: Path, text: str) -> None:
     (folder / "adding.py").write_text(text, "utf-8")
 
 
+def test_the_verdict_is_the_graders(folder: Path) -> None:
+    """A number that calls itself equal to all others does not get by here either."""
+    sly = "\n\n\nclass Sly(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
+    write(folder, RIGHT.replace("together = a + b", "together = Sly(7)") + sly)
+    found = {finding.result.name: finding for finding in check_target(folder).findings}
+    wrong = found["test_two_and_three_are_five"]
+    assert wrong.result.outcome == "failed" and wrong.result.message
+    assert found["test_first_push_is_the_sum"].passed
+
+
+def test_where_to_look_is_in_the_part_of_the_test(folder: Path) -> None:
+    """What a test calls last may be only what it compares with."""
+    write(folder, RIGHT.replace("a + b", "a + b + 1"))
+    tests = folder / "test_adding.py"
+    text = tests.read_text()
+    both = text.replace(
+        "checks.equal(student.add(2, 3), 5,", "checks.equal(student.add(2, 3), student.Total(2).push(3),"
+    )
+    assert both != text
+    tests.write_text(both)
+    place = check_target(folder).findings[0].place
+    assert place is not None and place.function == "add"
+
+
 def test_modules_are_reloaded(folder: Path) -> None:
     """Two checks in one process see two files, of the student and of the tests."""
     write(folder, RIGHT)

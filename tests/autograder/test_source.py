@@ -81,6 +81,14 @@ FOUND = [
     "from torch import nn\nasync def f():\n    async with g as h:\n        async for i in j:\n            nn.LayerNorm",
     "from torch import nn\nif 1: pass\n" + "elif 2: pass\n" * 600 + "else: nn.LayerNorm",
     "from torch import nn\nx = " + "1 + " * 900 + "nn.LayerNorm(3)",
+    "from torch import nn\nif __name__ != '__main__': nn.LayerNorm(3)",
+    "from torch import nn\nif __name__ == '__main__': pass\nelse: nn.LayerNorm(3)",
+    "from torch import nn\n__name__ = '__main__'\nif __name__ == '__main__': nn.LayerNorm(3)",
+    "from torch import nn\nglobals()['__name__'] = '__main__'\nif __name__ == '__main__': nn.LayerNorm(3)",
+    "from torch import nn\nglobals().update(__name__='__main__')\nif __name__ == '__main__': nn.LayerNorm(3)",
+    "from torch import nn\ndef f(__name__='__main__'):\n    if __name__ == '__main__': nn.LayerNorm(3)",
+    "from torch import nn\nfrom a import b as __name__\nif __name__ == '__main__': nn.LayerNorm(3)",
+    "from torch import nn\nimport a\na.__name__ = '__main__'\nif __name__ == '__main__': nn.LayerNorm(3)",
 ]  # fmt: skip
 
 
@@ -117,6 +125,8 @@ NOT_FOUND = [
     "from . import torch\ntorch.nn.LayerNorm",
     "import numpy as torch\ntorch.nn.LayerNorm",
     "import torch\nself.LayerNorm(3)\nx.nn.LayerNorm",
+    "from torch import nn\nif __name__ == '__main__':\n    assert f(3) == nn.LayerNorm(3)",
+    "from torch import nn\nprint(type(f).__name__)\nif '__main__' == __name__:\n    nn.LayerNorm(3)",
 ]  # fmt: skip
 
 
