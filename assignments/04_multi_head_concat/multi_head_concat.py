@@ -182,7 +182,8 @@ def merge_heads(x: Tensor) -> Tensor:
 #
 # This module is not causal by itself. It takes a `mask` of booleans that is **True where listening is
 # allowed**, of any shape that spreads over `(B, H, T, T)`: `(T, T)` for a causal mask, `(B, 1, 1, T)` to
-# silence padding.
+# silence padding, `(H, T, T)` when every head has a mask of its own. A mask counts for the call that it comes
+# with, and for no later one.
 #
 # **To think about.** Without a mask, shuffle the words of a sentence. What happens to the answers?
 
@@ -238,7 +239,7 @@ class FusedMultiHeadAttention(nn.Module):
 
 # %%
 def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
-    """Copy every weight of `per_head` to its place in `fused`, in place; `per_head` stays as it is.
+    """Give `fused` a copy of every weight of `per_head`, each in its place; `per_head` stays as it is.
 
     Afterwards, if `per_head` was made with `bias=False`, `fused(x, causal_mask)` equals `per_head(x)`.
     (A bias of `proj` has no place in `fused` and is not copied.) Later changes of one do not reach the other.

@@ -41,11 +41,12 @@ def test_every_head_is_known_to_pytorch(student):
 def test_notes_are_stapled_in_order(student):
     """A lonely word hears itself: its output holds head 0's note first, then head 1's, then head 2's."""
     mha = student.MultiHeadAttention(6, 3, 2).double()
+    tables = dict(mha.named_parameters())
     factors = [1.0, 10.0, 100.0]
     for h in range(3):                       # head h reports two features of the word, times its own factor
         table = torch.zeros(2, 6)
         table[0, 2 * h] = table[1, 2 * h + 1] = factors[h]
-        fill(mha.heads[h].value.weight, table)
+        fill(tables[f"heads.{h}.value.weight"], table)
     fill(mha.proj.weight, 2 * torch.eye(6))  # the projection doubles everything
     if mha.proj.bias is not None:
         fill(mha.proj.bias, torch.zeros(6))
@@ -59,10 +60,9 @@ def test_notes_are_stapled_in_order(student):
 @pytest.mark.part("heads")
 @pytest.mark.points(1)
 def test_heads_refuse_what_does_not_fit(student):
-    """A width that does not divide evenly, or a sentence beyond block_size, is refused with a ValueError."""
-    checks.raises(
-        ValueError, student.MultiHeadAttention, 22, 4, 11, naming=("embed_size", "num_heads", 22, 4)
-    )
+    """A ValueError refuses a width that does not divide evenly, naming both numbers, and a sentence too long."""
+    for number in (22, 4):
+        checks.raises(ValueError, student.MultiHeadAttention, 22, 4, 11, naming=number)
     mha = fill_all(student.MultiHeadAttention(20, 4, 7))
     checks.shape(mha(torch.randn(2, 7, 20)), (2, 7, 20), "the output for exactly block_size words")
     checks.raises(ValueError, mha, torch.randn(2, 8, 20))

@@ -25,7 +25,7 @@ def whose_columns_are_whose(student) -> Figure:
         sentence = torch.randn(1, len(WORDS), 12, generator=draw)
         moved = []
         for h in range(4):
-            values = mha.heads[h].value.weight
+            values = mha.get_parameter(f"heads.{h}.value.weight")
             kept, quiet = values.clone(), mha(sentence)
             values.copy_(kept + torch.randn(kept.shape, generator=draw))
             moved.append((mha(sentence) - quiet).abs().amax(dim=(0, 1)) > 1e-6)

@@ -15,8 +15,8 @@ B, T, C, H, D = 3, 7, 20, 4, 5
 BLOCK = 11
 
 
-def sentence():
-    return torch.randn(B, T, C).double()                                               # (B, T, C)
+def sentence(batch=B):
+    return torch.randn(batch, T, C).double()                                           # (B, T, C)
 
 
 def causal_mask():
@@ -119,13 +119,14 @@ def test_each_note_keeps_its_place(student):
     """Change the values or the questions of one head, and only this head's columns of the bundle move."""
     for name in ("value", "query"):
         mha = student.MultiHeadAttention(C, H, BLOCK).double()
-        for _, parameter in sorted(mha.named_parameters()):
+        tables = dict(mha.named_parameters())
+        for _, parameter in sorted(tables.items()):
             change(parameter)
         with torch.no_grad():
             mha.proj.weight.copy_(torch.eye(C))
 
-        def touch(h, mha=mha, name=name):
-            change(getattr(mha.heads[h], name).weight)
+        def touch(h, tables=tables, name=name):
+            change(tables[f"heads.{h}.{name}.weight"])
 
         checks.heads_local(mha, sentence(), H, touch)
 
@@ -189,21 +190,27 @@ def test_fused_equals_pytorch(student, reference):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_fused_owns_two_tables")
 def test_fused_obeys_the_mask(student, reference):
-    """Where the mask is True listening is allowed, whatever the mask's shape and however loud the scores."""
+    """Where the mask is True listening is allowed, for any shape of mask and any scores, and in this call only."""
+    many = T + 2                                                       # more sentences than words in each
     causal = causal_mask()                                                             # (T, T)
-    padding = torch.ones(B, 1, 1, T, dtype=torch.bool)                                 # (B, 1, 1, T)
+    padding = torch.ones(many, 1, 1, T, dtype=torch.bool)                              # (B, 1, 1, T)
     padding[0, ..., -2:] = False
     padding[2, ..., -3:] = False
     scattered = torch.rand(B, 1, T, T) > 0.5                                           # (B, 1, T, T)
-    scattered |= torch.eye(T, dtype=torch.bool)                                        # each hears itself
+    own = torch.rand(H, T, T) > 0.5                                                    # (H, T, T)
+    for mask in (scattered, own):
+        mask |= torch.eye(T, dtype=torch.bool)                                         # each hears itself
+    masks = {"causal": causal, "padding": padding, "scattered": scattered, "different": own}
     for loudness in (1.0, 30.0):
         theirs, ours = two_fused(student, reference, loudness=loudness)
-        for name, mask in [("causal", causal), ("padding", padding), ("scattered", scattered)]:
-            x = sentence()
+        for name, mask in masks.items():
+            x = sentence(many if mask is padding else B)
             checks.input_untouched(theirs, x, mask)
             scores = "loud" if loudness > 1 else "gentle"
             what = f"the output under a {name} mask of shape {tuple(mask.shape)} and {scores} scores"
             checks.close(theirs(x, mask), ours(x, mask), what)
+        x = sentence()
+        checks.close(theirs(x), ours(x), "the output without a mask, in a call after one with a mask,")
 
 
 @by_hand
@@ -227,8 +234,9 @@ def test_fused_heads_keep_to_themselves(student, reference):
 @pytest.mark.part("fused")
 @pytest.mark.points(1)
 def test_fused_refuses_uneven_heads(student):
-    """A width that the heads cannot share evenly is refused with a ValueError, and an even one is welcome."""
-    checks.raises(ValueError, student.FusedMultiHeadAttention, 22, 4, naming=("d_model", "n_heads", 22, 4))
+    """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
+    for number in (22, 4):
+        checks.raises(ValueError, student.FusedMultiHeadAttention, 22, 4, naming=number)
     even = student.FusedMultiHeadAttention(22, 2)
     checks.shape(even.W_qkv.weight, (66, 22), "W_qkv.weight of FusedMultiHeadAttention(22, 2)")
 
@@ -239,10 +247,16 @@ def test_fused_refuses_uneven_heads(student):
 @pytest.mark.part("proof")
 @pytest.mark.points(1)
 def test_fuse_refuses_different_sizes(student):
-    """Modules of different width or with a different number of heads are refused with a ValueError."""
+    """A different width or number of heads is refused with a ValueError; a bias in proj is not, it stays behind."""
     per_head = student.MultiHeadAttention(C, H, BLOCK, bias=False)
     checks.raises(ValueError, student.fuse, per_head, student.FusedMultiHeadAttention(28, H))
     checks.raises(ValueError, student.fuse, per_head, student.FusedMultiHeadAttention(C, 2))
+    biased = student.MultiHeadAttention(C, H, BLOCK, bias=True)
+    fused = student.FusedMultiHeadAttention(C, H)
+    student.fuse(biased, fused)
+    what = "W_out.weight after fuse of a module with bias=True"
+    checks.close(fused.W_out.weight, biased.proj.weight, what, axes=("row", "column"))
+    checks.parameters(fused, {"W_qkv.weight": (3 * C, C), "W_out.weight": (C, C)}, "the module that fuse filled")
 
 
 @pytest.mark.part("proof")
@@ -268,10 +282,10 @@ def test_fuse_moves_copies(student, reference):
     checks.close(fused.W_qkv.weight, expected.W_qkv.weight, "W_qkv.weight after fuse", axes=("row", "column"))
     checks.close(fused.W_out.weight, expected.W_out.weight, "W_out.weight after fuse", axes=("row", "column"))
 
-    for head in (per_head.heads[0], per_head.heads[H - 1]):
-        change(head.query.weight)
-        change(head.value.weight)
-    change(per_head.proj.weight)
+    for h in (0, H - 1):
+        change(tables[f"heads.{h}.query.weight"])
+        change(tables[f"heads.{h}.value.weight"])
+    change(tables["proj.weight"])
     before = per_head(x).detach().clone()
     checks.close(fused(x, causal_mask()), answer, "the fused output after a later change of per_head")
 

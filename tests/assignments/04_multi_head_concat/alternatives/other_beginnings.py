@@ -1,4 +1,4 @@
-"""Other initial weights, other orders of construction, new parameters instead of copied ones."""
+"""Other initial weights, other orders of construction, heads by name, new parameters instead of copied ones."""
 
 import torch
 from torch import nn
@@ -33,10 +33,8 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         self.head_size = shares(embed_size, num_heads)
         self.proj = nn.Linear(embed_size, embed_size, bias=bias)
-        self.heads = nn.ModuleList()
-        for number in reversed(range(num_heads)):
-            self.heads.insert(0, Head(embed_size, self.head_size, block_size))
-            self.heads[0].number = number
+        made = [Head(embed_size, self.head_size, block_size) for _ in range(num_heads)]
+        self.heads = nn.ModuleDict({str(number): head for number, head in enumerate(reversed(made))})
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -46,7 +44,7 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x):
         bundle = x.new_empty(*x.shape[:2], len(self.heads), self.head_size)
-        for number, head in enumerate(self.heads):
+        for number, head in enumerate(self.heads.values()):
             bundle[:, :, number] = head(x)
         return F.linear(bundle.flatten(2), self.proj.weight, self.proj.bias)
 
@@ -82,6 +80,6 @@ class FusedMultiHeadAttention(nn.Module):
 def fuse(per_head, fused):
     if (per_head.head_size, len(per_head.heads)) != (fused.head_size, fused.n_heads):
         raise ValueError("per_head and fused must have the same width and the same number of heads")
-    rows = [getattr(head, name).weight for name in ("query", "key", "value") for head in per_head.heads]
+    rows = [getattr(head, name).weight for name in ("query", "key", "value") for head in per_head.heads.values()]
     fused.W_qkv.weight = nn.Parameter(torch.cat(rows).detach().clone())
     fused.W_out.weight = nn.Parameter(per_head.proj.weight.detach().clone())

@@ -73,10 +73,10 @@ class FusedMultiHeadAttention(nn.Module):
 
     def forward(self, x, mask=None):
         out = 0
+        if mask is not None:
+            mask = mask.expand(x.shape[0], self.n_heads, x.shape[1], x.shape[1])
         for h, (query, key, value) in enumerate(self.tables()):
-            allowed = mask
-            if mask is not None and mask.dim() == 4:
-                allowed = mask[:, h] if mask.shape[1] > 1 else mask[:, 0]
+            allowed = None if mask is None else mask[:, h]
             q, k, v = F.linear(x, query), F.linear(x, key), F.linear(x, value)         # (B, T, D)
             note = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
             out = out + note @ self.W_out.weight.chunk(self.n_heads, dim=1)[h].T
