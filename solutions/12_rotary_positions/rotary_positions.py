@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Rotary positions
+# # 12 · Rotary positions
 #
 # So far a word learnt its seat once, at the entrance: a vector for the position was added to the vector of
 # the word, and both went through the whole model as one sum. That works, but it asks for a lot. Whether
@@ -53,6 +53,10 @@ from torch.nn import functional as F
 # Turning keeps lengths: however far back a word sits, its query is as long as before. A number that is left
 # without a partner could not be turned, so an odd $D$ is refused.
 #
+# **Angles need digits.** Large models keep their queries in `bfloat16`, a small number type that cannot tell seat
+# 257 from seat 256; an angle that is off by 1 turns the first hand by a whole notch too many. So the angles are
+# made in float32 or float64, whatever the type of the queries. Only the turned numbers go back to that type.
+#
 # Write the function now. In Parts 1 and 2 it is always called with `interleaved=True`; you come back to it
 # in Part 3.
 #
@@ -68,12 +72,14 @@ def rope(
 
     x: (..., T, D), queries or keys. The dots stand for any leading dimensions: none, a batch, or a batch and
     heads; all of them sit at the same positions.
-    positions: (T,) whole numbers, where each row sits; None means 0, 1, …, T-1. They need not begin at 0.
+    positions: (T,) whole numbers, where each row sits; None means 0, 1, …, T-1. They need not begin at 0, nor
+    differ from each other, and there is no last seat.
     Pair i at position p is turned counter-clockwise by p * base^(-2i / D).
     interleaved: True pairs the numbers 0 and 1, 2 and 3, …; False pairs i with i + D/2 (see Part 3).
 
-    Returns (..., T, D) with the number type of x; every number comes back in its own place. x keeps its
-    values, and gradients flow through. ValueError that names D and its value when D is odd.
+    Returns (..., T, D) with the number type of x: float64, float32, float16 or bfloat16 (see "Angles need
+    digits"); every number comes back in its own place. x keeps its values, and gradients flow through.
+    ValueError that names D and its value when D is odd, in either pairing.
     Example: rope of two rows (1, 0, 1, 0) -> [[1.0000, 0.0000, 1.0000, 0.0000],
                                                [0.5403, 0.8415, 1.0000, 0.0100]]
     """

@@ -9,13 +9,26 @@ from autograder import checks
 
 
 @pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_result_has_the_shape_of_the_input(student):
-    """The result has the shape of the input, whether that is one sentence, a batch, or a batch with heads."""
+    """The result has the shape of the input, whether that is one sentence or a batch of them."""
     T, D = 5, 6
-    for leading in ((), (3,), (2, 7)):
+    for leading in ((), (3,)):
         x = torch.randn(*leading, T, D)
         checks.shape(student.rope(x), (*leading, T, D), f"the result for an input of shape {tuple(x.shape)}")
+
+
+@pytest.mark.part("rotation")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_result_has_the_shape_of_the_input")
+def test_heads_of_a_batch_are_turned_as_if_alone(student):
+    """A batch with heads keeps its shape, and each head is turned as if it were alone."""
+    x = torch.randn(2, 5, 7, 6).transpose(1, 2)  # (B, H, T, D), laid out as in (B, T, H, D)
+    turned = student.rope(x)
+    checks.shape(turned, (2, 7, 5, 6), "the result for an input of shape (2, 7, 5, 6)")
+    head = checks.tensor(turned)[1, 3]  # (T, D)
+    alone = student.rope(x[1, 3].clone())  # (T, D)
+    checks.close(alone, head, "head 3 of row 1 alone", axes=("position", "number"), atol=1e-5)
 
 
 @pytest.mark.part("rotation")

@@ -16,7 +16,7 @@ def rope(x, positions=None, base=10000.0, interleaved=True):
         pairs = x.reshape(*leading, T, D // 2, 2)
     else:
         pairs = x.reshape(*leading, T, 2, D // 2).transpose(-1, -2)
-    hands = torch.view_as_complex(pairs.contiguous()) * turn
+    hands = torch.view_as_complex(pairs.double().contiguous()) * turn
     turned = torch.view_as_real(hands)
     if not interleaved:
         turned = turned.transpose(-1, -2)

@@ -6,6 +6,7 @@ import torch
 
 
 def rope(x, positions=None, base=10000.0, interleaved=True):
+    dtype, x = x.dtype, x.double()
     D = x.shape[-1]
     half, rest = divmod(D, 2)
     if rest:
@@ -21,4 +22,4 @@ def rope(x, positions=None, base=10000.0, interleaved=True):
     left, right = x.index_select(-1, order).split(half, dim=-1)
     radius, phase = torch.hypot(left, right), torch.atan2(right, left)
     turned = torch.cat([radius * torch.cos(phase + angle), radius * torch.sin(phase + angle)], dim=-1)
-    return turned.index_select(-1, back)
+    return turned.index_select(-1, back).to(dtype)
