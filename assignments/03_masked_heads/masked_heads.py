@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 03 · Masked heads
+# # Masked heads
 #
 # So far every word has a vector, and every vector knows its place in the sentence. But the words
 # are still alone. *bank* carries the same numbers beside a river as beside a cash machine, because
@@ -22,7 +22,8 @@
 #
 # Letters used for shapes: `B` sentences in a batch, `T` words that listen, `S` words that speak,
 # `C` numbers in a word vector, `D` numbers in a query or key, `E` numbers in a value.
-# PyTorch has finished attention layers. Here you write it by hand, so they do not count.
+# PyTorch has finished attention layers. Here you write it by hand, so they do not count; to compare
+# yours with them, do so below `if __name__ == "__main__":`.
 
 # %%
 import math
@@ -89,14 +90,16 @@ def causal_mask(T: int) -> Tensor:
 # cannot learn. Dividing brings the scores back to about $\pm 1$.
 #
 # **One number by hand.** Let $D = 4$, one listener with $q = (2\ln 3,\ 0,\ 0,\ 0)$, two speakers with
-# $k_0 = (1, 0, 0, 0)$ and $k_1 = (0, 1, 0, 0)$, who say $v_0 = 10$ and $v_1 = 20$. The scores are
-# $2\ln 3 / \sqrt{4} = \ln 3$ and $0$. Their exponentials are $3$ and $1$, so the shares are
-# $\tfrac34$ and $\tfrac14$, and the output is $\tfrac34 \cdot 10 + \tfrac14 \cdot 20 = 12.5$.
+# $k_0 = (1, 0, 0, 0)$ and $k_1 = (0, 1, 0, 0)$, who say $v_0 = (10, 8, 0)$ and $v_1 = (20, 0, 4)$. The
+# scores are $2\ln 3 / \sqrt{4} = \ln 3$ and $0$. Their exponentials are $3$ and $1$, so the shares are
+# $\tfrac34$ and $\tfrac14$. The output begins with $\tfrac34 \cdot 10 + \tfrac14 \cdot 20 = 12.5$; the
+# whole of it is $(12.5,\ 6,\ 1)$.
 #
 # **The mask.** A speaker who may not be heard gets a share of exactly zero, and the others share the
 # whole. Somebody may be alone with nobody to hear (think of a sentence that is nothing but padding).
 # Then there is nothing to share out: weights and output are zero. Careful: the obvious code gives
-# 0/0 here, and a single NaN spreads through the whole model.
+# 0/0 here, and a single NaN spreads through the whole model, forwards through the numbers and
+# backwards through the gradients. Neither may hold one.
 #
 # **Large numbers.** $e^{89}$ does not fit a `float32`. Your shares must survive scores of
 # $\pm 10\,000$. Adding the same number to all scores of a row does not change the shares: PyTorch's
@@ -114,7 +117,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
     mask: booleans that broadcast to (..., T, S), True where t may hear s; None when all hear all.
 
     Returns the output (..., T, E) and the weights (..., T, S). A listener who may hear nobody gets
-    zeros in both. The inputs keep their values.
+    zeros in both. The inputs keep their values, and both answers have their number type (float32, float64).
     Example: scores of ln 3 and 0 give weights 0.75 and 0.25; values 10 and 20 then give 12.5.
     """
     # TODO: how well does each question match each key, on a calm scale?                      (..., T, S)
@@ -147,6 +150,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 #   `.to(device)`, and the optimiser never sees it.
 # - `block_size` is the longest sentence that the head can take. A shorter one uses a corner of
 #   the mask; a longer one is an error that says so (`ValueError`, naming `block_size` and the length).
+#
+# Many heads also have dropout. Yours has none: asked twice, it answers the same, in training as well.
 #
 # **One number by hand.** With `embed_size = 20` and `head_size = 5` the head owns
 # $3 \cdot 20 \cdot 5 = 300$ numbers to learn, no matter how long the sentences are.

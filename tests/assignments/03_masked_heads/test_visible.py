@@ -71,10 +71,10 @@ def test_two_speakers_worked_by_hand(student):
     """Scores of ln 3 and 0 give shares of 3/4 and 1/4, and the values 10 and 20 blend to 12.5."""
     q = torch.tensor([[2 * math.log(3), 0.0, 0.0, 0.0]])  # (1, 4)
     k = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])  # (2, 4)
-    v = torch.tensor([[10.0], [20.0]])  # (2, 1)
+    v = torch.tensor([[10.0, 8.0, 0.0], [20.0, 0.0, 4.0]])  # (2, 3)
     output, weights = student.attention(q, k, v)
     checks.close(weights, torch.tensor([[0.75, 0.25]]), "the weights", axes=("listener", "speaker"))
-    checks.close(output, torch.tensor([[12.5]]), "the output")
+    checks.close(output, torch.tensor([[12.5, 6.0, 1.0]]), "the output", axes=("listener", "number"))
 
 
 @by_hand

@@ -25,7 +25,7 @@ class Shares(nn.Module):
     def forward(self, scores: Tensor, mask: Tensor | None) -> Tensor:
         if mask is None:
             return nn.Softmax(dim=-1)(scores)
-        scores = scores + torch.zeros_like(scores).masked_fill(torch.logical_not(mask), float("-inf"))
+        scores = scores.masked_fill(torch.logical_not(mask), float("-inf"))
         return torch.nan_to_num(nn.Softmax(dim=-1)(scores), nan=0.0)
 
 
