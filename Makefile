@@ -23,18 +23,8 @@ APART := tests/autograder/nbgrader tests/autograder/browser
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
 
-# A class of one's own and the made-up one never share a folder of grades: each gives way to the other.
-ifdef SUBMISSIONS
-grade: .venv/.ready-grade
-	@if [ -e "$(OUTPUT)/.made-up" ]; then mv "$(OUTPUT)" "$(OUTPUT)-made-up-$$(date +%s)"; fi
-	$(AUTOGRADER) grade "$(SUBMISSIONS)" --output "$(OUTPUT)" $(FLAGS)
-else
-grade: .venv/.ready-grade $(EXAMPLE)
-	@output="$(OUTPUT)"; \
-	if [ -e "$$output" ] && [ ! -e "$$output/.made-up" ]; then output="$$output-made-up"; fi; \
-	mkdir -p "$$output" && touch "$$output/.made-up" && set -x && \
-	$(AUTOGRADER) grade $(EXAMPLE) --output "$$output" $(FLAGS)
-endif
+grade: .venv/.ready-grade $(if $(SUBMISSIONS),,$(EXAMPLE))
+	$(AUTOGRADER) grade "$(or $(SUBMISSIONS),$(EXAMPLE))" --output "$(OUTPUT)" $(FLAGS)
 
 $(EXAMPLE): | .venv/.ready-grade
 	$(AUTOGRADER) demo --students 30 --output $@ --seed 1 || { rm -rf $@; exit 1; }
@@ -57,7 +47,7 @@ bench: .venv/.ready-bench
 build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
-.venv/.ready-grade: EXTRAS = report,ready-made
+.venv/.ready-grade: EXTRAS = report,ready-made,similar
 .venv/.ready-test: EXTRAS = report,dev
 .venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,browser
 .venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench

@@ -274,6 +274,7 @@ def grade(
     from autograder.feedback.html import write_what_counts
     from autograder.feedback.kept import keep, taken_out
     from autograder.journal import Journal, fresh_seed, read_journal
+    from autograder.made_up import give_way
     from autograder.pool import Plan
     from autograder.submission_times import keep_times
     from autograder.submissions import find_submissions
@@ -281,7 +282,11 @@ def grade(
 
     course = load_course(course_path)
     names = None if assignment is None else (course.assignment(assignment).name,)
-    kept = keep(output, find_submissions(path, course, assignment))
+    found = find_submissions(path, course, assignment)
+    output, moved = give_way(output, path)
+    if moved:
+        say(moved)
+    kept = keep(output, found)
     keep_times(output, path, kept)
     with Journal(output) as journal:
         if seed is None:

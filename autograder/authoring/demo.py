@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autograder.authoring.answers import KINDS, Answer, AnswerBook, Kind
 from autograder.course import Course, CourseError
+from autograder.made_up import mark
 
 NAMES = (
     "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao", "ben",
@@ -70,6 +71,7 @@ def write_demo(
     _refuse_to_mix(output)
     books = {a.name: AnswerBook(course, a, _random(seed, a.name)) for a in chosen}
     made = _make(books, students, seed)
+    mark(output)
     for student in made:
         _write(output / student.name, student)
     return made

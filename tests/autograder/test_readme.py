@@ -180,7 +180,7 @@ def test_make_grades_a_folder_with_a_space_in_its_name():
 @needs_make
 def test_make_without_a_folder_makes_a_class_up():
     done = make("-n", "grade", "OUTPUT=elsewhere")
-    assert "autograder grade examples/class" in done.stdout
+    assert 'autograder grade "examples/class"' in done.stdout
     assert "elsewhere" in done.stdout
 
 
