@@ -7,8 +7,12 @@ Knows nobody but the YAML reader and the records, and never imports PyTorch. Eve
 from __future__ import annotations
 
 import keyword
+import re
+import sys
 from collections.abc import Iterable
 from datetime import date, datetime, time
+from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -28,6 +32,7 @@ from autograder.yaml_records import MarkedYaml, did_you_mean, one_of
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
+FILES_OF_OURS = ("pictures", "conftest")  # what else lies in an assignment's folder, or is read by pytest
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -314,9 +319,35 @@ def _check_names(document: MarkedYaml) -> None:
         document.check_unique(("assignments", index, "parts"), "name", "part")
         name = assignment.get("name") if isinstance(assignment, dict) else None
         stem = name.partition("_")[2] if isinstance(name, str) else ""
-        if keyword.iskeyword(stem):
-            sentence = f"`{stem}` is a word of Python and cannot name a module."
+        if sentence := unfit_stem(stem):
             document.add(("assignments", index, "name"), sentence)
+
+
+def unfit_stem(stem: str) -> str | None:
+    """Why no student's module can have this name; None when it can. A student's folder comes first on the way to
+    modules, so that a `random.py` in it would be what PyTorch finds in place of Python's own."""
+    if keyword.iskeyword(stem):
+        return f"`{stem}` is a word of Python and cannot name a module."
+    if stem in sys.stdlib_module_names:
+        whose = "a module of Python's own"
+    elif stem in _modules_of_the_kit():
+        whose = "a module that the kit needs"
+    elif stem in FILES_OF_OURS:
+        whose = f"the name of a file of the kit's, {stem}.py"
+    else:
+        return None
+    return f"`{stem}` is {whose}, which a student's {stem}.py would hide; choose another name."
+
+
+@lru_cache(maxsize=1)
+def _modules_of_the_kit() -> frozenset[str]:
+    """The kit's own module, and those of the packages that its metadata names."""
+    try:
+        lines = metadata.requires("autograder") or ()
+    except metadata.PackageNotFoundError:  # run from its source, without having been installed
+        lines = ()
+    packages = {re.split(r"[^\w.-]", line)[0].lower().replace("-", "_") for line in lines}
+    return frozenset({"autograder", "torch", "numpy", "pytest", "yaml", *packages})
 
 
 def _check_extensions(document: MarkedYaml) -> None:

@@ -6,16 +6,16 @@ yet, one begins. Nothing that is there is changed, except that course.yml gets o
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from autograder.authoring.template import filled
-from autograder.course import FILE_NAME, Assignment, Course, CourseError, load_course
+from autograder.course import FILE_NAME, Assignment, Course, CourseError, load_course, unfit_stem
 from autograder.writing import write_whole
 
 ALTERNATIVE = "one_at_a_time.py"
@@ -59,14 +59,23 @@ def _check_name(name: str, course: Course) -> None:
     known = {assignment.name for assignment in course.assignments}
     if name in known:
         raise CourseError(f"{FILE_NAME} has `{name}` already.")
-    if keyword.iskeyword(name.partition("_")[2]):
-        raise CourseError(f"`{name.partition('_')[2]}` is a word of Python and cannot name a module.")
+    number, _, stem = name.partition("_")
+    free = max((int(other.partition("_")[0]) for other in known), default=0) + 1
+    if sentence := unfit_stem(stem):
+        raise CourseError(sentence)
     if not _NAME.match(name):
-        number = max((int(other.partition("_")[0]) for other in known), default=0) + 1
         words = re.sub(r"\W+", "_", re.sub(r"^[\W\d_]+", "", name.lower()).strip("_")) or "name"
         raise CourseError(
             f"`{name}` cannot be an assignment's name: it is a number, an underscore and small letters, "
-            f"such as `{number:02d}_{words}`."
+            f"such as `{free:02d}_{words}`."
+        )
+    same = [other for other in known if int(other.partition("_")[0]) == int(number)]
+    if same:
+        raise CourseError(f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free.")
+    if stem in (installed := metadata.packages_distributions()):
+        raise CourseError(
+            f"`{stem}` is a module of the package {installed[stem][0]}, which is installed here; "
+            f"a student's {stem}.py would hide it. Choose another name."
         )
 
 

@@ -117,6 +117,12 @@ def test_new_course_is_called_like_its_folder(tmp_path):
         ("14", "such as `02_name`."),
         ("02_../../x", "such as `02_x`."),
         ("02_class", "`class` is a word of Python"),
+        ("02_random", "`random` is a module of Python's own, which a student's random.py would hide;"),
+        ("02_torch", "`torch` is a module that the kit needs"),
+        ("02_pictures", "`pictures` is the name of a file of the kit's"),
+        ("02_pluggy", "`pluggy` is a module of the package pluggy, which is installed here"),
+        ("01_other", "01 is the number of `01_adding`, and tables show only numbers; 02 is free."),
+        ("001_other", "001 is the number of `01_adding`"),
     ],
 )
 def test_names_that_cannot_be(tmp_path, name, sentence):
