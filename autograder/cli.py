@@ -17,6 +17,7 @@ from autograder.records import CourseError, InfrastructureError, Refused
 
 if TYPE_CHECKING:
     from autograder.course import Course
+    from autograder.journal import Journal, Reading
 
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
@@ -289,6 +290,7 @@ def grade(
     kept = keep(output, found)
     keep_times(output, path, kept)
     with Journal(output) as journal:
+        _say_of(journal)
         if seed is None:
             seed = fresh_seed() if regrade else journal.run_seed()
         plan = Plan(course, seed, _tier(unsafe), jobs, names)
@@ -331,16 +333,24 @@ def report(
     """Make the pages again from a journal, without grading again."""
     from autograder.feedback.gradebook import what_counts
     from autograder.feedback.html import write_what_counts
-    from autograder.journal import journal_at, read_journal
+    from autograder.journal import grades_at
     from autograder.pool import Plan
 
-    journal = journal_at(grades)
+    found = grades_at(grades)
+    folder = found.path.parent
     course = load_course(course_path)
-    counted, count = what_counts(journal.parent, course, read_journal(journal))
+    counted, count = what_counts(folder, course, found)
+    _say_of(found)
     plan = Plan(course, 0, _tier(unsafe), jobs)
-    problems = _draw(plan, journal.parent, counted, quiet=False) if pictures else []
-    print(write_what_counts(journal.parent, course, counted, count))
-    return FOUND if problems else DONE
+    problems = _draw(plan, folder, counted, quiet=False) if pictures else []
+    print(write_what_counts(folder, course, counted, count))
+    return FOUND if problems or found.problem else DONE
+
+
+def _say_of(journal: Journal | Reading) -> None:
+    """That lines of a journal cannot be read, where they cannot."""
+    if journal.problem:
+        say(journal.problem)
 
 
 @app.command(rich_help_panel="Instructors")
@@ -365,12 +375,11 @@ def compare(
 
 def _grades(path: Path) -> list[Any]:
     """The grades of a folder or journal in the order in which they were written; never none."""
-    from autograder.journal import journal_at, read_journal
+    from autograder.journal import grades_at
 
-    journal = journal_at(path)
-    grades = list(read_journal(journal))
-    if not grades:
-        raise UsageProblem(f"{journal} holds no grades.")
+    found = grades_at(path)
+    grades = list(found)
+    _say_of(found)
     return grades
 
 
@@ -431,10 +440,11 @@ def export(
         hidden=hidden,
     )
     exported = exports.export(to, request)
-    for problem in exported.problems:
+    problems = [*counted.problems, *exported.problems]
+    for problem in problems:
         say(problem)
     print(exported.summary)
-    return FOUND if exported.problems else DONE
+    return FOUND if problems else DONE
 
 
 @app.command(rich_help_panel="Instructors")
@@ -452,12 +462,14 @@ def similar(
 ) -> int:
     """List submissions that are more alike than usual, for a person to look at; not a verdict."""
     from autograder.console import console
-    from autograder.feedback.alike import write_alike
+    from autograder.feedback.alike import check_room, write_alike
     from autograder.similarity import similar as comparing
     from autograder.tables import show_similar
 
     course = load_course(course_path)
     chosen = course.assignment(assignment)
+    if output:
+        check_room(output)
     found = comparing(course, chosen, path, most, least / 100)
     if output:
         write_alike(output, chosen.title, found)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -30,8 +31,10 @@ from autograder.writing import write_whole, zipped
 
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"
+REQUIREMENTS = "requirements.txt"
 EXAMPLES = "autograder/authoring/templates/"  # what `autograder new` writes is public
 SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
+OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".whl")
 SECONDS = 300
 
 
@@ -116,7 +119,7 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     files |= {f"{KIT}/{name}": content for name, content in kit.items()}
     needed = [f"./{KIT}/{name}" for name in kit] or [f"autograder=={autograder.__version__}"]
     needed += _packages(assignments)
-    files["requirements.txt"] = "".join(f"{line}\n" for line in needed).encode()
+    files[REQUIREMENTS] = "".join(f"{line}\n" for line in needed).encode()
     constraints = course.root / CONSTRAINTS
     if constraints.is_file():
         files[CONSTRAINTS] = constraints.read_bytes()
@@ -205,15 +208,36 @@ def _built(source: Path) -> dict[str, bytes]:
 
 
 def _check_room(output: Path) -> None:
-    if output.suffix == ".zip":
+    """Only an empty folder, or what an earlier release wrote, gives way."""
+    if _is_archive(output):
         if output.is_dir():
             raise CourseError(f"{output} is a folder.")
-    elif output.exists() and (not output.is_dir() or any(e for e in output.iterdir() if e.name != ".git")):
+        if output.exists() and not _is_a_release(output):
+            raise CourseError(f"{output} is there already, and no release wrote it. Name another file with --output.")
+    elif output.name.lower().endswith(OTHER_ARCHIVES):
+        raise CourseError(f"{output} cannot be written: a release is a folder, or an archive that ends in .zip.")
+    elif output.exists() and not output.is_dir():
+        raise CourseError(f"{output} is a file; a release is a folder, or an archive that ends in .zip.")
+    elif output.exists() and any(entry.name != ".git" for entry in output.iterdir()):
         raise CourseError(f"{output} is there already and not empty; remove it or choose another folder.")
 
 
+def _is_archive(output: Path) -> bool:
+    return output.suffix.lower() == ".zip"
+
+
+def _is_a_release(archive: Path) -> bool:
+    """Whether an earlier release wrote this: its requirements begin with the kit."""
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            (top,) = {name.partition("/")[0] for name in opened.namelist()}
+            return opened.read(f"{top}/{REQUIREMENTS}").startswith((f"./{KIT}/autograder-".encode(), b"autograder=="))
+    except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+        return False
+
+
 def _write(output: Path, files: dict[str, bytes]) -> None:
-    if output.suffix == ".zip":
+    if _is_archive(output):
         write_whole(output, zipped({f"{output.stem}/{name}": content for name, content in files.items()}))
         return
     for name, content in files.items():

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from autograder.code_tokens import Code
 from autograder.feedback.pages import render
+from autograder.records import Refused
 from autograder.similarity import MOST_WORDS, Pair, Similar
+from autograder.writing import write_whole
+
+MARK = "<title>Alike · ".encode()  # by which a page is known again
+BEGINNING = 1000
 
 
 @dataclass(frozen=True)
@@ -27,14 +32,22 @@ class View:
     sides: tuple[Side, Side]
 
 
+def check_room(path: Path) -> None:
+    """Raises Refused where something lies that is no page of this kind: it must not be written over."""
+    if path.is_dir():
+        raise Refused(f"{path} is a folder. Name a file with --output.")
+    if path.exists() and MARK not in path.read_bytes()[:BEGINNING]:
+        raise Refused(f"{path} is there already, and `similar` did not write it. Name another file with --output.")
+
+
 def write_alike(path: Path, title: str, found: Similar) -> Path:
-    """Write the page to `path`; raises InfrastructureError when jinja2 is missing."""
+    """Write the page to `path`; raises Refused as `check_room`, InfrastructureError when jinja2 is missing."""
+    check_room(path)
     views = [View(pair, _sides(pair, found)) for pair in found.pairs]
     page = render(
         "similar.html.j2", title=title, views=views, submissions=len(found.codes), most_words=MOST_WORDS
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_whole(path, page)
     return path
 
 

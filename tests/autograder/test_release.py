@@ -139,6 +139,35 @@ def test_nothing_is_written_over(root, wheel, tmp_path, output):
     assert files(tmp_path) == before
 
 
+@pytest.mark.parametrize("output", ["rel.tar.gz", "rel.TGZ", "rel.7z"])
+def test_only_zip_is_an_archive(root, wheel, tmp_path, output):
+    done = release(root, wheel, tmp_path / output)
+    assert (done.exit_code, "is a folder, or an archive that ends in .zip." in done.stderr) == (2, True)
+    assert not (tmp_path / output).exists()
+
+
+@pytest.mark.parametrize("output", ["notes", "thesis.zip", "others.zip", "empty.zip"])
+def test_no_file_of_somebody_else_is_written_over(root, wheel, tmp_path, output):
+    (tmp_path / "notes").write_text("mine", "utf-8")
+    (tmp_path / "thesis.zip").write_text("mine", "utf-8")
+    with zipfile.ZipFile(tmp_path / "others.zip", "w") as archive:
+        archive.writestr("others/requirements.txt", "numpy\n")
+    (tmp_path / "empty.zip").touch()
+    before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    done = release(root, wheel, tmp_path / output)
+    said = "is a file; a release" if output == "notes" else "is there already, and no release wrote it."
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    assert before == {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+
+
+def test_an_earlier_release_gives_way(root, wheel, tmp_path):
+    assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
+    before = (tmp_path / "course.ZIP").read_bytes()
+    (root / "constraints.txt").write_text("numpy==2.2.5\n", "utf-8")
+    assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
+    assert (tmp_path / "course.ZIP").read_bytes() != before
+
+
 def test_a_repository_may_be_there(root, wheel, tmp_path):
     (tmp_path / "out" / ".git").mkdir(parents=True)
     assert release(root, wheel, tmp_path / "out").exit_code == 0

@@ -286,6 +286,25 @@ def test_page_shows_both_sides_and_nothing_breaks_out(adders, tmp_path):
     assert "</script><b>" not in html and "&lt;/script&gt;&lt;b&gt;" in html
 
 
+def test_page_takes_the_place_of_an_earlier_one_only(adders, tmp_path):
+    page, mine = tmp_path / "alike.html", tmp_path / "essay.html"
+    mine.write_text("<title>My essay</title>", "utf-8")
+    for file in (mine, tmp_path):
+        done = run(adders, "--output", file)
+        assert (done.exit_code, "Name a" in done.stderr, done.stdout) == (2, True, "")
+    assert "essay.html is there already, and `similar` did not write it." in run(adders, "--output", mine).stderr
+    assert mine.read_text("utf-8") == "<title>My essay</title>"
+    assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0
+
+
+def test_a_long_line_goes_on_beside_its_number(adders, tmp_path):
+    assert run(adders, "--output", tmp_path / "alike.html").exit_code == 0
+    html = (tmp_path / "alike.html").read_text("utf-8")
+    (row,) = re.findall(r"^\.side span {(.*)}", html, re.MULTILINE)
+    assert "text-indent: -6ch" in row and "6ch)" in row.partition("padding:")[2]
+    assert re.search(r">   2  +pile = ", html), "a number, right-aligned, takes six characters with its gap"
+
+
 def test_nothing_stands_out(adders):
     (adders / "class" / "ben" / "01_adding" / "adding.py").write_text(
         "def add(a, b):\n    return a + b\n", "utf-8"
