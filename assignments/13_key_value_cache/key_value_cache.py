@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Key–value cache
+# # 13 · Key–value cache
 #
 # Your mini GPT writes, but it works far too hard. For each new word it hears the **whole** text again: every old
 # word is made into a query, a key and a value once more, all of them listen to each other once more, and of
@@ -93,8 +93,9 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
 #
 # We agree on one form of the box: a tuple `(keys, values)`, both `(B, H, S, D)`, words in the order of the text.
 # The layer does not remember anything by itself. It takes a cache and **returns a new, longer one**; the one that
-# came in stays as it was. So a text can be continued in two ways from the same point, and two conversations
-# never get mixed up.
+# came in stays as it was, and so do all that ever went out. So a text can be continued in two ways from the same
+# point, and two conversations never get mixed up. (Fast libraries keep room for later words behind the last card.
+# With two continuations that both write into the same room, the second one wipes the first one's words out.)
 #
 # **In numbers.** With `d_model = 20` and `n_heads = 4`, five words leave keys and values of shape `(1, 4, 5, 5)`
 # each, 200 numbers together. Two more words come in: `x` is `(1, 2, 20)`, the mask `(2, 7)`, the answer
@@ -134,6 +135,21 @@ class CachedAttention(nn.Module):
         # TODO: the new words listen, each to the past and up to itself                            # (B, H, T, D)
         # TODO: the heads side by side again, the last layer; and hand the box back                # (B, T, C)
         raise NotImplementedError("CachedAttention.forward is not written yet.")
+
+
+# %% [markdown]
+# The next function is given. It reads a beginning piece by piece, and then every ending from that same point. Each
+# ending should find its own words in its own box, whoever was read after it.
+
+
+# %%
+@torch.no_grad()
+def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """Given: the caches after pieces + [ending], one for each ending."""
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [attention(ending, cache)[1] for ending in endings]
 
 
 # %% part="attention"
@@ -200,10 +216,12 @@ class SmallGPT(nn.Module):
 def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
     """Continue each row of ids by max_new_tokens words, always the likeliest one.
 
-    model: `model(ids, cache)` returns logits (B, T, V) and the cache for the next call; the first call has the cache
-    None, or none. It need not be your own model, so nothing else of it should be used, and nothing inside its cache.
+    model: `model(ids, cache)` returns logits (B, T, V) and the cache for the next call. There is no cache at the first
+    call: hand over None, or nothing. It need not be your own model, so nothing inside its cache should be used.
+    Its mode, training or eval, is the caller's business: afterwards it is what it was before.
     ids: (B, T), T >= 1; they keep their values. Returns (B, T + max_new_tokens): ids, and what was written after them.
-    The model hears every word once: first the prompt, then the newest word alone, with the newest cache.
+    The model hears every word once: first the prompt, however long, then the newest word alone, with the newest
+    cache. (The very last word need not be heard, as nothing follows it; it does no harm if it is.)
     Example: a model that says the last digit of the sum of all words heard continues 1 2 3 by 6 2 4.
     """
     # TODO: as often as asked: hand over what the model has not heard yet, and its cache     # (B, T or 1, V)

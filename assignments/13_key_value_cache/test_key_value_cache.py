@@ -27,10 +27,11 @@ class LastDigit(nn.Module):
 
 
 class HowMany(nn.Module):
-    """Always says how many words it was just handed."""
+    """Always says how many words it was just handed. Its cache counts the calls."""
 
     def forward(self, ids, cache=None):
-        return 9.0 * nn.functional.one_hot(torch.full_like(ids, ids.shape[1]), 10), cache  # (B, T, 10)
+        logits = 9.0 * nn.functional.one_hot(torch.full_like(ids, ids.shape[1]), 10)  # (B, T, 10)
+        return logits, torch.tensor(1) + (0 if cache is None else cache)
 
 
 # Part 1: the mask
@@ -108,6 +109,21 @@ def test_pieces_give_what_the_whole_gives(student):
         what = f"the answer for a piece of {size} after {begin} words"
         checks.close(out, whole[:, begin : begin + size], what)
         begin += size
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_the_cache_grows")
+def test_every_ending_has_its_own_box(student):
+    """A text that is continued in several ways from one point leaves each ending with its own keys and values."""
+    attention = fill_all(student.CachedAttention(20, 4).double())
+    pieces, endings = torch.randn(2, 3, 2, 20).double(), torch.randn(3, 3, 1, 20).double()
+    caches = student.all_endings(attention, list(pieces), list(endings))
+    for cache, ending in zip(caches, endings):
+        _, expected = attention(torch.cat([*pieces, ending], dim=1))
+        for name, kept, card in zip(("keys", "values"), checks.unpack(cache, 2, "the cache"), expected):
+            what = f"the {name} of one of three endings"
+            checks.close(kept, checks.tensor(card), what, axes=("batch", "head", "word", "number"))
 
 
 # Part 3: writing

@@ -187,13 +187,13 @@ def test_the_cache_that_comes_in_is_heard(student, reference):
 
 
 @pytest.mark.part("attention")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_four_layers", "test_the_cache_grows")
 def test_two_continuations_of_one_beginning(student, reference):
     """A text can be continued in two ways from one cache: neither disturbs the other, nor another text."""
     theirs, ours = two(student, reference)
     begin, ends = text(4), (text(3), text(2))
-    _, cache = call(theirs, begin)
+    _, cache = in_pieces(theirs, begin, [3, 1])
     before = [kept.detach().clone() for kept in cache]
     boxes = []
     for end in ends:
@@ -262,7 +262,7 @@ def test_number_type_is_kept(student):
 
 
 @pytest.mark.part("writing")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_every_word_heard_counts(student):
     """For a model whose next word depends on all words and their places, every row of the text is right."""
     for rows, length, new in ((3, 5, 7), (2, 1, 4), (1, 6, 1)):
@@ -270,6 +270,27 @@ def test_every_word_heard_counts(student):
         expected = Memory().continued(ids, new)
         written = student.generate(Memory(), ids.clone(), new)
         checks.equal(written, expected, f"the text of {length} and {new} more words", axes=("row", "word"))
+
+
+@pytest.mark.part("writing")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_every_word_heard_counts")
+def test_long_prompts_are_heard_to_the_end(student):
+    """A prompt of hundreds of words is heard from the first to the last."""
+    ids = prompt(random.randint(1100, 1300), 2)
+    written = student.generate(Memory(), ids.clone(), 3)
+    expected = Memory().continued(ids, 3)
+    checks.equal(written, expected, "the text of a long prompt and 3 more words", axes=("row", "word"))
+
+
+@pytest.mark.part("writing")
+@pytest.mark.points(0.25)
+def test_model_stays_in_its_mode(student):
+    """A model that is in training mode when it begins to write is in training mode afterwards; the same for eval."""
+    for training, mode in ((True, "training"), (False, "eval")):
+        model = Memory().train(training)
+        student.generate(model, prompt(), 3)
+        checks.true(model.training == training, f"The model was in {mode} mode; after writing it is not.")
 
 
 @pytest.mark.part("writing")

@@ -40,6 +40,15 @@ class CachedAttention(nn.Module):
 
 
 @torch.no_grad()
+def all_endings(attention, pieces, endings):
+    """Given: the caches after pieces + [ending], one for each ending."""
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [attention(ending, cache)[1] for ending in endings]
+
+
+@torch.no_grad()
 def generate(model, ids, max_new_tokens):
     if max_new_tokens == 0:
         return ids

@@ -35,6 +35,15 @@ class CachedAttention(nn.Module):
         return self.proj(torch.cat(heard, -1)), (torch.stack(all_keys, 1), torch.stack(all_values, 1))
 
 
+@torch.no_grad()
+def all_endings(attention, pieces, endings):
+    """Given: the caches after pieces + [ending], one for each ending."""
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [attention(ending, cache)[1] for ending in endings]
+
+
 def generate(model, ids, max_new_tokens):
     def go_on(unheard, cache, left):
         if left == 0:

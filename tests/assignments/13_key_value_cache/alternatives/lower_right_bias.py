@@ -36,6 +36,15 @@ class CachedAttention(nn.Module):
         return self.proj(heard.permute(0, 2, 1, 3).reshape(B, T, C)), [k, v]
 
 
+@torch.no_grad()
+def all_endings(attention, pieces, endings):
+    """Given: the caches after pieces + [ending], one for each ending."""
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [attention(ending, cache)[1] for ending in endings]
+
+
 @torch.inference_mode()
 def generate(model, ids, max_new_tokens):
     length = ids.shape[1]

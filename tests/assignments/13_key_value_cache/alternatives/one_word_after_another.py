@@ -43,6 +43,15 @@ class CachedAttention(nn.Module):
         return self.proj(heard.reshape(word.shape)), (keys, values)
 
 
+@torch.no_grad()
+def all_endings(attention, pieces, endings):
+    """Given: the caches after pieces + [ending], one for each ending."""
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [attention(ending, cache)[1] for ending in endings]
+
+
 def generate(model, ids, max_new_tokens):
     text, cache, begin = ids.clone(), None, 0
     with torch.no_grad():

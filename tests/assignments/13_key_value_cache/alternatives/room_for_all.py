@@ -50,6 +50,15 @@ class CachedAttention(nn.Module):
         return self.proj(heard.movedim(1, 2).flatten(2)), (append(old_k, k), append(old_v, v))
 
 
+@torch.no_grad()
+def all_endings(attention, pieces, endings):
+    """Given: the caches after pieces + [ending], one for each ending."""
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [attention(ending, cache)[1] for ending in endings]
+
+
 def generate(model, ids, max_new_tokens):
     with torch.no_grad():
         cache, unheard, text = None, ids, [ids]
