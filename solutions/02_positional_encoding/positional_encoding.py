@@ -132,9 +132,9 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # ## Part 2 · A module that adds the table
 #
 # The table is computed once and then only read. In PyTorch, such a tensor is a **buffer**: it belongs to the
-# module, follows it to another device or number type and is listed with its state, but the optimiser
-# never touches it. Think of the seat numbers screwed to the chairs of a theatre: they travel with the
-# theatre, and no performance changes them.
+# module and follows it to another device or number type, but the optimiser never touches it. (Whether it
+# is also saved with the module's state is up to you; it can always be computed again.) Think of the seat
+# numbers screwed to the chairs of a theatre: they travel with the theatre, and no performance changes them.
 #
 # $$\text{output}_{b,t} = \text{dropout}\left(x_{b,t} + PE_t\right)$$
 #
@@ -152,7 +152,7 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 class SinusoidalPositionalEncoding(nn.Module):
     """Adds row t of the table to the word at position t, then applies dropout.
 
-    The table is the buffer `pe`, (max_len, d_model); nothing here is trained.
+    The table is the buffer `pe`, (max_len, d_model) or (1, max_len, d_model); nothing here is trained.
     """
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0):
@@ -165,7 +165,10 @@ class SinusoidalPositionalEncoding(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (B, T, C) -> (B, T, C). More than `max_len` positions: ValueError naming both numbers."""
+        """x (B, T, C) -> (B, T, C); x itself keeps its values.
+
+        More than `max_len` positions: ValueError naming both numbers.
+        """
         # TODO: refuse sentences that are too long; add as many rows as there are words # (B, T, C)
         ### BEGIN SOLUTION
         T = x.shape[1]
@@ -188,8 +191,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 # ## Part 3 · Positions that are learned
 #
 # Why compute what can be learned? Keep a second lookup table beside the words' one: row $t$ is the vector for
-# position $t$, begins at random, and is trained like everything else. A ticket in the cinema has two numbers,
-# the film and the seat; each is looked up in its own list:
+# position $t$ and is trained like everything else, wherever it begins (most begin at random). A ticket in the
+# cinema has two numbers, the film and the seat; each is looked up in its own list:
 #
 # $$\text{output}_{b,t} = E_{\text{token}}[\text{id}_{b,t}] + E_{\text{position}}[t]$$
 #
