@@ -116,9 +116,14 @@ class Grade:
             record: dict[str, Any] = json.loads(line)
             tests = tuple(TestResult(**_known(TestResult, test)) for test in record.pop("tests"))
             flags = tuple(map(str, record.pop("flags", ())))
-            return cls(tests=tests, flags=flags, **_known(cls, record))
-        except (TypeError, KeyError, AttributeError) as error:
+            grade = cls(tests=tests, flags=flags, **_known(cls, record))
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
+        texts = (grade.student, grade.assignment, grade.status)
+        numbers = (grade.score, grade.max_score, *(t.score for t in tests), *(t.max_score for t in tests))
+        if not all(isinstance(t, str) for t in texts) or not all(isinstance(n, int | float) for n in numbers):
+            raise ValueError("not a line of a journal: a text or a number is something else")
+        return grade
 
 
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:

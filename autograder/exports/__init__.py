@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from autograder.collecting.people import Roster
 from autograder.collecting.record import Collected, read_collected
 from autograder.feedback.gradebook import what_counts
-from autograder.journal import journal_at, read_journal
+from autograder.journal import grades_at
 from autograder.records import Grade, Refused
 
 if TYPE_CHECKING:
@@ -102,23 +102,27 @@ class Exported:
 
 @dataclass(frozen=True)
 class Counted:
-    """The grades of a class that count, and what each of them counts."""
+    """The grades of a class that count, and what each of them counts; `problems` are lines that cannot be read."""
 
     grades: tuple[Grade, ...] = ()
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 def read_grades(path: Path, course: Course, tool: str) -> Counted:
-    """What a journal, or the folder that it is in, holds for a tool; raises Refused when there is none.
+    """What a journal, or the folder that it is in, holds for a tool; raises Refused when there is none,
+    and when there is no grade in it.
 
     The course says which attempt counts, and how much when it came late; nbgrader has a policy of its own.
     """
-    journal = journal_at(path)
-    grades = list(read_journal(journal))
+    found = grades_at(path)
+    grades = list(found)
+    problems = (found.problem,) if found.problem else ()
     if tool in WITH_THE_LAST_TEXT:
-        return Counted(tuple({(grade.student, grade.assignment): grade for grade in grades}.values()))
-    counted, count = what_counts(journal.parent, course, grades)
-    return Counted(tuple(counted), {place: final.score for place, final in count.items()})
+        latest = {(grade.student, grade.assignment): grade for grade in grades}
+        return Counted(tuple(latest.values()), problems=problems)
+    counted, count = what_counts(found.path.parent, course, grades)
+    return Counted(tuple(counted), {place: final.score for place, final in count.items()}, problems)
 
 
 def export(tool: str, request: Request) -> Exported:

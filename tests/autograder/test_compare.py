@@ -160,3 +160,12 @@ def test_an_empty_journal_is_a_sentence(tmp_path):
     (tmp_path / "grades.jsonl").write_text("not json\n", "utf-8")
     done = run(tmp_path, tmp_path)
     assert (done.exit_code, done.stderr.strip()) == (2, f"{tmp_path / 'grades.jsonl'} holds no grades.")
+
+
+def test_lines_that_cannot_be_read_are_told_of(tmp_path):
+    old, new = journal(tmp_path / "old", grade("ada", A)), journal(tmp_path / "new", grade("ada", A))
+    with (old / "grades.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"a": 1}\n')
+    done = run(old, new)
+    assert done.exit_code == 0
+    assert done.stderr.startswith(f"{old / 'grades.jsonl'}: line 2 cannot be read; its grade is missing.")

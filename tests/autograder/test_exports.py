@@ -607,6 +607,21 @@ def test_command_answers_wrong_arguments_in_a_sentence(command, words):
     assert done.stderr.count("\n") <= 2 and done.stderr.strip().endswith((".", "`."))
 
 
+def test_command_tells_of_grades_that_cannot_be_read(command, tmp_path):
+    with (tmp_path / "grades" / "grades.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"a": 1}\n')
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert (done.exit_code, (tmp_path / "scores.csv").exists()) == (1, True)
+    assert f"line {len(CLASS) + 1} cannot be read; its grade is missing." in done.stderr
+
+
+def test_command_refuses_a_journal_without_grades(command, tmp_path):
+    (tmp_path / "grades" / "grades.jsonl").write_text("", "utf-8")
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert (done.exit_code, (tmp_path / "scores.csv").exists()) == (2, False)
+    assert done.stderr.endswith("grades.jsonl holds no grades.\n")
+
+
 def test_late_work_counts_what_the_course_says(course, tmp_path, monkeypatch):
     """Graded two days late at 10 % a day: the sheet has what counts, the journal what was reached."""
     text = (course.root / "course.yml").read_text("utf-8")

@@ -15,7 +15,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from typer.testing import CliRunner
 
+from autograder.cli import app
 from autograder.course import Assignment, Course, load_course
 from autograder.feedback import pages
 from autograder.feedback import statistics as stats
@@ -23,6 +25,7 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.gradebook import latest_grades, number, write_gradebook
 from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
+from autograder.journal import Journal, read_journal
 from autograder.records import Grade, InfrastructureError, Outcome
 from autograder.records import TestResult as Result
 from tests.autograder.tiny_course import write_tiny_course
@@ -602,3 +605,60 @@ def test_flagged_submissions_are_shown_to_a_person(tmp_path: Path, course: Cours
     page = index.read_text("utf-8")
     assert "Worth a look" in page and "Line 3 looks names up" in page
     assert "Worth a look" not in write_all(tmp_path / "none", course, [graded("bo")]).read_text("utf-8")
+
+
+# -- the command ------------------------------------------------------------------------------------------
+
+
+def report_of(path: Path, course: Course):
+    return CliRunner().invoke(app, ["report", str(path), "--course", str(course.root)])
+
+
+def write_journal(folder: Path, *lines: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    journal = folder / "grades.jsonl"
+    journal.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return journal
+
+
+@pytest.mark.parametrize("content", ["student,score\nada,3\n", "", "[]\n", "[" * 100_000 + "\n"])
+@pytest.mark.parametrize("name", ["notes.txt", "grades.jsonl"])
+def test_what_holds_no_grades_makes_no_report(
+    tmp_path: Path, course: Course, name: str, content: str
+) -> None:
+    (tmp_path / name).write_text(content, "utf-8")
+    for mine in ("index.html", "grades.csv"):
+        (tmp_path / mine).write_text("mine", "utf-8")
+    done = report_of(tmp_path / name, course)
+    assert (done.exit_code, done.stderr) == (2, f"{tmp_path / name} holds no grades.\n")
+    assert (
+        (tmp_path / "index.html").read_text("utf-8") == (tmp_path / "grades.csv").read_text("utf-8") == "mine"
+    )
+
+
+def test_a_report_tells_of_lines_that_cannot_be_read(tmp_path: Path, course: Course) -> None:
+    whole = [graded(student).to_json() for student in ("ada", "ben", "cy", "dan")]
+    journal = write_journal(tmp_path, whole[0], whole[1][:-40], '{"a": 1}', whole[3])
+    done = report_of(tmp_path, course)
+    assert (done.exit_code, len(rows_of(tmp_path / "grades.csv"))) == (1, 2)
+    assert done.stderr.startswith(
+        f"{journal}: 2 lines cannot be read (2 and 3); their grades are missing. Put a copy of the file back"
+    )
+    write_journal(tmp_path, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score": 10.0', '"score": "10"'))
+    assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr
+
+
+def test_half_a_line_at_the_end_is_no_damage(tmp_path: Path, course: Course) -> None:
+    """A run that goes on takes it away, so that it is never found in the middle."""
+    journal = write_journal(tmp_path, graded("ada").to_json(), graded("ben").to_json())
+    journal.write_bytes(journal.read_bytes()[:-40])
+    done = report_of(tmp_path, course)
+    assert (done.exit_code, done.stderr) == (0, "")
+    with Journal(tmp_path) as written:
+        written.append(graded("cy"))
+    assert [grade.student for grade in read_journal(journal)] == ["ada", "cy"]
+    assert report_of(tmp_path, course).exit_code == 0
+    journal.write_bytes(journal.read_bytes()[:-1])
+    with Journal(tmp_path) as written:
+        written.append(graded("dan"))
+    assert [grade.student for grade in read_journal(journal)] == ["ada", "cy", "dan"]
