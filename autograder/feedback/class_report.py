@@ -77,6 +77,7 @@ class Cell:
     text: str
     kind: str
     link: str
+    lost: float
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Row:
     @property
     def missing(self) -> int:
         return self.cells.count(None)
+
+    @property
+    def worth_reading(self) -> list[Cell]:
+        """The pages that say what is missing: those of lost points, most of them first."""
+        return sorted((cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost)
 
 
 def write_class_report(
@@ -205,10 +211,10 @@ def _cell(section: Section, grade: Grade | None) -> Cell | None:
     if grade is None:
         return None
     if grade.status == "refused":
-        return Cell(section.title, "refused", "refused", link(grade))
+        return Cell(section.title, "refused", "refused", link(grade), section.points)
     reached = share(grade.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    return Cell(section.title, number(grade.score), kind, link(grade))
+    return Cell(section.title, number(grade.score), kind, link(grade), grade.max_score - grade.score)
 
 
 def _distinct(values: Iterable[str]) -> list[str]:

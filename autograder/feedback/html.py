@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from autograder.course import Assignment, Course
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.gradebook import final_of, what_counts, write_gradebook
+from autograder.feedback.kept import names_of
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
 from autograder.lateness import Final, Place
 from autograder.records import Grade, TestResult
+from autograder.submission_times import Times, read_times
 
 WORDS = (
     (1.0, "Complete. Everything that was tested works."),
@@ -28,6 +32,19 @@ WORDS = (
 )
 NOTHING_YET = "Nothing passes yet. Begin with the first thing below; much of the rest may wait for it."
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """Which files a page is about, and when they came; nothing where that is not known."""
+
+    files: tuple[str, ...] = ()
+    at: datetime | None = None
+
+    @property
+    def when(self) -> str:
+        """`27 November 2026, 12:00 CET`, on the clock that `at` is of."""
+        return f"{self.at.day} {self.at:%B %Y, %H:%M %Z}" if self.at else ""
 
 
 @dataclass
@@ -72,10 +89,12 @@ def write_what_counts(
     """As `write_all`, of the grades that count alone; `count` is what each of them counts."""
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)
+    times = read_times(folder)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
         final = final_of(grade, count)
-        write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final)
+        came = handed_in(folder, course, grade, times)
+        write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final, came)
     return write_class_report(folder, course, grades, title_of, count)
 
 
@@ -86,11 +105,12 @@ def write_feedback(
     title_of: TitleOf | None = None,
     pictures: Sequence[Picture] = (),
     final: Final | None = None,
+    came: HandedIn | None = None,
 ) -> Path:
     """Write the page of one grade and return its path: `feedback/<student>/<assignment>.html` in `folder`.
 
     `assignment` gives the titles; it is None for a submission to an assignment that the course does not have.
-    `title_of` gives those of mistakes, in whose place their ids are read as words.
+    `title_of` gives those of mistakes, in whose place their ids are read as words; `came` is what was handed in.
     Raises InfrastructureError when jinja2 is missing.
     """
     path = folder / feedback_path(grade)
@@ -101,10 +121,17 @@ def write_feedback(
         title=assignment.title if assignment else grade.assignment,
         word=word(grade),
         final=final or Final(grade.score),
+        came=came or HandedIn(),
         parts=_parts(grade, assignment, title_of, pictures),
     )
     path.write_text(page, encoding="utf-8", errors="replace")
     return path
+
+
+def handed_in(folder: Path, course: Course, grade: Grade, times: Times) -> HandedIn:
+    """What a student handed in, as it is kept beside the journal, and when, on the course's clock."""
+    at = times.get((grade.student, grade.assignment, grade.submission_sha256))
+    return HandedIn(names_of(folder, grade), at.astimezone(ZoneInfo(course.timezone)) if at else None)
 
 
 def word(grade: Grade) -> str:

@@ -50,6 +50,11 @@ def kept(folder: Path, grade: Grade) -> Submission | None:
     return submission if is_whole else None
 
 
+def names_of(folder: Path, grade: Grade) -> tuple[str, ...]:
+    """What the files were called that got this grade; nothing when they are not kept."""
+    return tuple(file.name for file in _files(folder, grade.submission_sha256))
+
+
 def _put_away(folder: Path, submission: Submission) -> Kept:
     digest = submission_digest(submission)
     file = _file(folder, digest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import json
 import random
 import re
 import sys
@@ -24,9 +25,10 @@ from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.gradebook import latest_grades, number, write_gradebook
 from autograder.feedback.html import word, write_all, write_feedback
+from autograder.feedback.kept import keep
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.journal import Journal, read_journal
-from autograder.records import Grade, InfrastructureError, Outcome
+from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -266,6 +268,21 @@ def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignmen
     assert "crashed" in page.text
 
 
+def test_a_page_says_what_was_handed_in_and_when(tmp_path: Path, course: Course) -> None:
+    files = (SourceFile("adding.py", "x = 1"), SourceFile("<b>.ipynb", "{}"))
+    (known,) = keep(tmp_path, [Submission("ada", NAME, files)])
+    zoned = course.model_copy(update={"timezone": "Europe/Berlin"})
+    entry = {"student": "ada", "assignment": NAME, "submission_sha256": known.digest}
+    entry["at"] = "2026-11-27T11:00:00+00:00"
+    (tmp_path / "times.json").write_text(json.dumps({"times": [entry]}), "utf-8")
+    write_all(tmp_path, zoned, [replace(graded("ada"), submission_sha256=known.digest), graded("bo")])
+    said = Page(tmp_path / feedback_path(graded("ada"))).text
+    assert "Feedback for ada on adding.py and <b>.ipynb" in said
+    assert "Handed in 27 November 2026, 12:00 CET" in said
+    said = Page(tmp_path / feedback_path(graded("bo"))).text
+    assert "Feedback for bo 10 of 10 points" in said, "nothing is said of what nobody knows"
+
+
 def test_a_refused_submission_says_why_and_what_to_do(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, refused("ada"), adding))
     assert "The file is not UTF-8 text (byte 7)." in page.text
@@ -410,6 +427,16 @@ def test_those_who_need_help_come_lowest_first(tmp_path: Path, course: Course) -
     assert re.findall(r'<th scope="row">(\w+)', section) == ["kurt", "alan"]
 
 
+def test_help_begins_where_most_points_were_lost(tmp_path: Path, course: Course) -> None:
+    students, names = ("ada", "alan", "bo", "emmy", "kurt"), (NAME, "02_more", "03_yet_more")
+    grades = [graded(student, assignment=name) for student in students for name in names]
+    grades += [subtracting("ada"), replace(graded("ada", assignment="02_more"), score=1.0), refused("alan")]
+    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    section = source[source.index('id="help"') : source.index('id="everyone"')]
+    rows = [re.findall(r">([^<>\s]+)</(?:th|a)>", row) for row in section.split("<tr>")[2:]]
+    assert rows == [["ada", "02_more", "Adding"], ["alan", "Adding"]]
+
+
 def test_every_link_leads_somewhere(tmp_path: Path, course: Course) -> None:
     grades = [subtracting(name) for name in NAMES] + [refused("a?b#c%20")]
     index = write_all(tmp_path, course, grades)
@@ -432,10 +459,10 @@ def test_the_table_of_everybody(tmp_path: Path, course: Course) -> None:
         ["alan", "6", "6"],
         ["emmy", "7", "7"],
         ["grace", "6", "6"],
-        ["kurt", "refused", "0"],
+        ["kurt", "0", "refused"],
         ["low", "3", "3"],
-        ["sofia", "–", "0"],
-        ["zoë", "–", "0"],
+        ["sofia", "0", "–"],
+        ["zoë", "0", "–"],
     ]
     assert body.count('class="number low"') == 1
     heads = re.findall(r'<th scope="col"[^>]*aria-sort="(\w+)"><button type="button">', table)
@@ -453,7 +480,7 @@ def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
 
 def test_an_assignment_that_left_the_course_keeps_its_grades(tmp_path: Path, course: Course) -> None:
     page = Page(write_all(tmp_path, course, [graded("ada"), graded("ada", assignment="00_old")]))
-    assert page.inside("button") == ["Student", "Adding", "00_old", "Total"]
+    assert page.inside("button") == ["Student", "Total", "Adding", "00_old"]
 
 
 def test_a_report_about_nobody(tmp_path: Path, course: Course) -> None:
@@ -534,6 +561,12 @@ def test_headings_and_tables_can_be_read_aloud(report: Page, tmp_path: Path, add
         assert page.all("html")[0]["lang"] == "en"
         assert len(page.all("caption")) == len(page.all("table"))
         assert all("scope" in head for head in page.all("th"))
+
+
+def test_nothing_is_cut_off_on_a_narrow_screen() -> None:
+    style = (TEMPLATES / "style.css").read_text("utf-8")
+    assert re.findall(r"\.picture img {[^}]*max-width: ([^;]*);", style) == ["100%"]
+    assert re.search(r"#everybody th:first-child, #everybody \.total { position: sticky;", style)
 
 
 @pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "paper"])
