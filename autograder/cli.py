@@ -23,7 +23,7 @@ DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
 app = typer.Typer(
     name="autograder",
-    help="Grades code about Transformers fairly, kindly, safely and fast.",
+    help="Grades what students program: fairly, kindly, safely and fast.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -218,6 +218,10 @@ def collect(
     roster: Annotated[
         Path | None, typer.Option(help="A CSV file with the students' ids and their other names and numbers.")
     ] = None,
+    times: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file that tells when each student's work came, such as Moodle's worksheet."),
+    ] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="canvas, moodle, gradescope or folders.", metavar="SOURCE")
     ] = None,
@@ -237,7 +241,8 @@ def collect(
 
     course = load_course(course_path)
     wanted = course.assignment(assignment) if assignment else None
-    report = collecting(archives, course, Wish(output, wanted, read_roster(roster), source, replace))
+    wish = Wish(output, wanted, read_roster(roster), source, replace, times)
+    report = collecting(archives, course, wish)
     for sentence in (*report.notes, *report.odd):
         say(sentence)
     print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
@@ -271,6 +276,7 @@ def grade(
     """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
     from autograder.cohort import grade_class
     from autograder.console import console, watching
+    from autograder.feedback.class_report import differing
     from autograder.feedback.gradebook import what_counts
     from autograder.feedback.html import write_what_counts
     from autograder.feedback.kept import keep, taken_out
@@ -299,6 +305,8 @@ def grade(
     counted, count = what_counts(output, course, read_journal(journal.path))
     problems = _draw(plan, output, counted, as_json) if pictures else []
     write_what_counts(output, course, counted, count)
+    for sentence in differing(course, counted):
+        say(sentence)
     show_class(console, course, counted, count, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
 
@@ -322,7 +330,7 @@ def _tier(unsafe: bool) -> str:
 @app.command(rich_help_panel="Instructors")
 @kindly
 def report(
-    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")],
+    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many painters work at once.")] = (
         os.cpu_count() or 1
@@ -331,6 +339,7 @@ def report(
     course_path: CourseOption = Path("."),
 ) -> int:
     """Make the pages again from a journal, without grading again."""
+    from autograder.feedback.class_report import differing
     from autograder.feedback.gradebook import what_counts
     from autograder.feedback.html import write_what_counts
     from autograder.journal import grades_at
@@ -344,7 +353,10 @@ def report(
     plan = Plan(course, 0, _tier(unsafe), jobs)
     problems = _draw(plan, folder, counted, quiet=False) if pictures else []
     print(write_what_counts(folder, course, counted, count))
-    return FOUND if problems or found.problem else DONE
+    differences = differing(course, counted)
+    for sentence in differences:
+        say(sentence)
+    return FOUND if problems or found.problem or differences else DONE
 
 
 def _say_of(journal: Journal | Reading) -> None:
@@ -431,6 +443,8 @@ def export(
         course=course,
         grades=counted.grades,
         scores=counted.scores,
+        names=counted.names,
+        folder=counted.folder,
         submissions=submissions,
         assignment=assignment,
         sheet=sheet,
@@ -538,6 +552,9 @@ def build(
         problems = building.check(course, names or None)
         for problem in problems:
             say(problem)
+        if not problems:
+            whose = "assignment is" if len(course.select(names or None)) == 1 else "assignments are"
+            print(f"{len(course.select(names or None))} {whose} as the solutions make them.")
         return FOUND if problems else DONE
     for path in building.build(course, names or None):
         print(path)
@@ -660,7 +677,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
     ] = False,
 ) -> None:
-    """Grades code about Transformers fairly, kindly, safely and fast."""
+    """Grades what students program: fairly, kindly, safely and fast."""
 
 
 def main() -> None:

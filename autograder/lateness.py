@@ -6,16 +6,18 @@ changed due date or a further extension needs no new grading.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 from autograder.course import Assignment, Course, LatePolicy
 from autograder.records import Grade
+from autograder.yaml_records import closest
 
 Place = tuple[str, str]  # student and assignment
-Times = Mapping[tuple[str, str, str], datetime]  # by student, assignment and digest of what was handed in
+Attempt = tuple[str, str, str]  # student, assignment and digest of what was handed in
+Times = Mapping[Attempt, datetime]
 
 DAY = timedelta(days=1)
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -25,7 +27,8 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 class Final:
     """What one grade counts, beside its raw score: `minus` points for `days` late.
 
-    `known` is whether the time of submission is known where it matters.
+    `known` is whether the time of submission is known where it matters; `marked`, that the course site called the
+    work late and nobody knows the time.
     """
 
     raw: float
@@ -34,6 +37,7 @@ class Final:
     due: datetime | None = None
     submitted: datetime | None = None
     known: bool = True
+    marked: bool = False
 
     @property
     def score(self) -> float:
@@ -133,9 +137,36 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
     return sorted(both, key=lambda one: one.astimezone(timezone.utc))
 
 
-def finals(course: Course, grades: Iterable[Grade], times: Times) -> dict[Place, Final]:
-    """What each of these grades counts, by student and assignment."""
-    return {(grade.student, grade.assignment): final(course, grade, _time(times, grade)) for grade in grades}
+def finals(
+    course: Course, grades: Iterable[Grade], times: Times, late: Container[Attempt] = ()
+) -> dict[Place, Final]:
+    """What each of these grades counts, by student and assignment; `late` is what the course site called so."""
+    found = {}
+    for grade in grades:
+        submitted = _time(times, grade)
+        marked = submitted is None and _attempt(grade) in late
+        found[grade.student, grade.assignment] = replace(final(course, grade, submitted), marked=marked)
+    return found
+
+
+def strangers(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """A sentence about each extension for somebody of whom there are no grades: a name may be misspelt."""
+    places = {(grade.student, grade.assignment) for grade in grades}
+    students = sorted({student for student, _ in places})
+    assignments = {assignment for _, assignment in places}
+    granted = course.late.extensions if course.late else ()
+    missing = [
+        extension.student
+        for extension in granted
+        if extension.student not in students and extension.assignment in (None, *assignments)
+    ]
+    return [_nobody(name, students) for name in dict.fromkeys(missing)] if students else []
+
+
+def _nobody(name: str, students: Sequence[str]) -> str:
+    close = closest(name, students)
+    hint = f"; did you mean {close}?" if close else "."
+    return f"late.extensions: nobody in these grades is called {name}{hint}"
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:
@@ -162,4 +193,8 @@ def _best(course: Course, grades: list[Grade], times: Times) -> Grade:
 
 
 def _time(times: Times, grade: Grade) -> datetime | None:
-    return times.get((grade.student, grade.assignment, grade.submission_sha256))
+    return times.get(_attempt(grade))
+
+
+def _attempt(grade: Grade) -> Attempt:
+    return grade.student, grade.assignment, grade.submission_sha256

@@ -1,4 +1,4 @@
-"""When each submission came, kept beside the journal as `times.json`.
+"""When each submission came and what its student is called, kept beside the journal as `times.json`, `names.json`.
 
 Grading notes what `collected.json` or nbgrader's `timestamp.txt` says of the texts it was given. So pages can be made
 again without the submissions, and an earlier attempt keeps its own time when a later one has taken its place.
@@ -7,9 +7,11 @@ again without the submissions, and an earlier attempt keeps its own time when a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from autograder.collecting.record import FILE_NAME as COLLECTED
@@ -19,19 +21,23 @@ from autograder.records import InfrastructureError, Submission
 from autograder.writing import write_whole
 
 FILE_NAME = "times.json"
+NAMES = "names.json"
 STAMP = "timestamp.txt"  # nbgrader's
 SCHEMA = 1
 
-Times = dict[tuple[str, str, str], datetime]
+Attempt = tuple[str, str, str]  # student, assignment and digest
+Times = dict[Attempt, datetime]
 
 
 def keep_times(folder: Path, path: Path, submissions: Iterable[Kept]) -> None:
-    """Note in `folder` when the submissions at `path` came, as far as it is known; what was noted before stays.
+    """Note in `folder` when the submissions at `path` came and what their students are called, as far as it is known.
+
+    What was noted before stays; so does that a site called something late, where it did not tell the time.
 
     Raises Refused when `collected.json` cannot be read.
     """
     collected = read_collected(_collected_folder(path))
-    times = read_times(folder)
+    times, late = read_times(folder), read_late(folder)
     for one in submissions:
         submission = one.submission
         known = collected.get((submission.student, submission.assignment))
@@ -39,8 +45,13 @@ def keep_times(folder: Path, path: Path, submissions: Iterable[Kept]) -> None:
         moment = moment or _stamped(submission)
         if moment is not None:
             times[submission.student, submission.assignment, one.digest] = moment
-    if times:
-        _write(folder, times)
+        if known and known.late:
+            late.add((submission.student, submission.assignment, one.digest))
+    if times or late:
+        _write(folder, times, late)
+    names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
+    if names:
+        _write_record(folder / NAMES, {"names": dict(sorted(names.items()))})
 
 
 def read_times(folder: Path) -> Times:
@@ -48,30 +59,51 @@ def read_times(folder: Path) -> Times:
 
     Raises InfrastructureError when the file is there and cannot be read: without it, scores would be too high.
     """
-    path = folder / FILE_NAME
-    if not path.is_file():
-        return {}
+    with _reading(folder / FILE_NAME) as record:
+        return {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
+
+
+def read_late(folder: Path) -> set[Attempt]:
+    """What a course site called late, whether or not it told the time; raises as `read_times`."""
+    with _reading(folder / FILE_NAME) as record:
+        return {_attempt(entry) for entry in record.get("late", [])}
+
+
+def read_names(folder: Path) -> dict[str, str]:
+    """The names for people, by what grades call a student, as far as they were known; raises as `read_times`."""
+    with _reading(folder / NAMES) as record:
+        return {str(student): str(name) for student, name in record["names"].items()}
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[dict[str, Any]]:
+    """What a file of ours holds, nothing when it is not there; what is wrong with it is a sentence."""
     try:
-        entries = json.loads(path.read_text("utf-8"))["times"]
-        return {
-            (entry["student"], entry["assignment"], entry["submission_sha256"]): datetime.fromisoformat(
-                entry["at"]
-            )
-            for entry in entries
-        }
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InfrastructureError(
-            f"{path} cannot be read ({error}). Move it away and grade again: `autograder grade` writes it."
-        ) from None
+        yield json.loads(path.read_text("utf-8")) if path.is_file() else {"times": [], "names": {}}
+        return
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        problem = str(error)
+    raise InfrastructureError(
+        f"{path} cannot be read ({problem}). Move it away and grade again: `autograder grade` writes it."
+    )
 
 
-def _write(folder: Path, times: Times) -> None:
-    entries = [
-        {"student": student, "assignment": assignment, "submission_sha256": digest, "at": moment.isoformat()}
-        for (student, assignment, digest), moment in sorted(times.items(), key=lambda item: item[0])
-    ]
-    text = json.dumps({"schema": SCHEMA, "times": entries}, ensure_ascii=False, indent=1)
-    write_whole(folder / FILE_NAME, text + "\n")
+def _attempt(entry: Mapping[str, str]) -> Attempt:
+    return entry["student"], entry["assignment"], entry["submission_sha256"]
+
+
+def _entry(attempt: Attempt) -> dict[str, str]:
+    return dict(zip(("student", "assignment", "submission_sha256"), attempt))
+
+
+def _write(folder: Path, times: Times, late: set[Attempt]) -> None:
+    entries = [{**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)]
+    _write_record(folder / FILE_NAME, {"times": entries, "late": [_entry(one) for one in sorted(late)]})
+
+
+def _write_record(path: Path, record: dict[str, Any]) -> None:
+    text = json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1)
+    write_whole(path, text + "\n")
 
 
 def _collected_folder(path: Path) -> Path:

@@ -15,7 +15,7 @@ from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.names import shown
 
 NAME = re.compile(
-    r"(?:(?P<name>\w*?)_)??(?P<late>LATE_)?(?P<student>\d+|anon_[^\W_]+)_(?P<number>\d+)_(?P<file>.+)",
+    r"(?:(?P<name>(?:[^\W_]|_(?!LATE_|\d))*?)_)??(?P<late>LATE_)?(?P<student>\d+|anon_[^\W_]+)_(?P<number>\d+)_(?P<file>.+)",
     re.DOTALL,
 )
 

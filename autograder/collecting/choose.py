@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autograder.collecting.handed import Handed
@@ -13,14 +13,22 @@ from autograder.submissions.files import FILE_BYTES, SOURCES, File, stem, suffix
 from autograder.submissions.names import safe_name, shown
 from autograder.submissions.take import is_given, is_work, names
 
+MOST_KEPT = 20  # files of one student that cannot be used
+NOTE = "NOT_COLLECTED.txt"
+_NOT_TOLD = " Say which assignment it is with --assignment, and it is kept, so that `grade` can refuse it."
 _COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # what stands behind a name that was there already
 
 
 @dataclass
 class Choice:
-    """For each assignment the files, by name; and sentences: what is odd, what is only to be known."""
+    """For each assignment the files, by name; and sentences: what is odd, what is only to be known.
+
+    In `unusable` are the assignments whose files `grade` will refuse: kept all the same, so that nobody who handed
+    something in is missing in the grades.
+    """
 
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    unusable: set[str] = field(default_factory=set)
     odd: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -37,25 +45,62 @@ def named_in(text: str, course: Course) -> Assignment | None:
     return course.assignment(longest[0]) if best and len(longest) == 1 else None
 
 
-def choose(handed: Handed, course: Course, assignment: Assignment | None) -> Choice:
-    """Sort a student's files; `assignment` is the one that they are for, None when their names have to tell."""
+def the_only_one(handed: Iterable[Handed], course: Course) -> Assignment | None:
+    """The assignment that all files are called like, as far as they are called like any."""
+    stems = _stems(course)
+    names = (stem(_plainly_named(file, stems).name) for one in handed for file in one.files if is_work(file))
+    found = {stems[name] for name in names if name in stems}
+    return course.assignment(found.pop()) if len(found) == 1 else None
+
+
+def choose(
+    handed: Handed, course: Course, assignment: Assignment | None, meant: Assignment | None = None
+) -> Choice:
+    """Sort a student's files; `assignment` is the one that they are for, None when their names have to tell.
+
+    `meant` is what is `unusable` counted for: what the rest of the class handed in.
+    """
+    meant = assignment or meant
     choice = Choice()
     where = shown(handed.where)
     work = [file for file in handed.files if is_work(file) and not is_given(file)]
-    if not work:
+    if handed.problem and assignment is not None:
+        choice.odd.append(f"{where}, {assignment.name}: {handed.problem}")
+        _keep_unusable((), assignment.name, choice)
+    elif not work:
         there = f"there is only {names(handed.files)}" if handed.files else "nothing is there"
-        choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.")
+        kept = " It is kept, and `grade` refuses it." if meant else _NOT_TOLD
+        choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.{kept}")
+        if meant is not None:
+            _keep_unusable(handed.files, meant.name, choice)
     for target, files in _by_assignment(work, course, assignment, where, choice).items():
         taken = _read(files, where, choice)
         if taken:
             choice.files[target] = taken
+        else:
+            _keep_unusable(files, target, choice)
     return choice
+
+
+def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> None:
+    """Take what was handed in as it is, a few files that are not too large; when nothing can be, a note says why."""
+    choice.unusable.add(assignment)
+    kept: dict[str, bytes] = {}
+    for file in files[:MOST_KEPT]:
+        try:
+            data = file.load()
+        except Refused:
+            continue
+        if len(data) <= FILE_BYTES:
+            kept[_plain_file(file.name)] = data
+    reason = choice.odd[-1] if choice.odd else "Nothing was handed in."
+    choice.files[assignment] = kept or {NOTE: f"{reason}\n".encode("utf-8", "replace")}
 
 
 def _by_assignment(
     work: Sequence[File], course: Course, assignment: Assignment | None, where: str, choice: Choice
 ) -> dict[str, list[File]]:
-    stems = {name: a.name for a in course.assignments for name in (a.stem, a.name)}
+    stems = _stems(course)
     shelves: dict[str, list[File]] = {}
     for file in work:
         file = _plainly_named(file, stems)
@@ -72,6 +117,11 @@ def _by_assignment(
         expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
         shelves[assignment.name] = expected or files
     return shelves
+
+
+def _stems(course: Course) -> dict[str, str]:
+    """The assignments by what their files are called."""
+    return {name: a.name for a in course.assignments for name in (a.stem, a.name)}
 
 
 def _plainly_named(file: File, stems: dict[str, str]) -> File:
@@ -96,11 +146,17 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
         except Refused as refusal:
             choice.odd.append(f"{where}: {refusal}")
             continue
-        name = safe_name(stem(file.name)) + suffix(file.name)
+        name = _plain_file(file.name)
         if taken.get(name, data) != data:
             choice.notes.append(f"{where}: {name} is there more than once; the last one counts.")
         taken[name] = data
     return taken
+
+
+def _plain_file(name: str) -> str:
+    """A file's name as every file system takes it."""
+    ending = suffix(name)
+    return safe_name(stem(name)) + ending
 
 
 def _words(text: str) -> str:

@@ -16,7 +16,7 @@ def read(path: Path, course: Course, assignment: str | None) -> Found:
     """Who handed in what; raises Refused when the path does not say it."""
     found = Found()
     for submission in find_submissions(path, course, assignment):
-        if submission.problem:
+        if submission.problem and course.find(submission.assignment) is None:
             found.odd.append(f"{shown(submission.student)}, {submission.assignment}: {submission.problem}")
         else:
             found.handed.append(_handed(submission))
@@ -27,5 +27,9 @@ def _handed(submission: Submission) -> Handed:
     texts = ((source.name, source.text.encode("utf-8")) for source in submission.files)
     files = tuple(File(name, lambda data=data: data) for name, data in texts)  # type: ignore[misc]
     return Handed(
-        (submission.student,), files, assignment=submission.assignment, where=shown(submission.student)
+        (submission.student,),
+        files,
+        assignment=submission.assignment,
+        where=shown(submission.student),
+        problem=submission.problem or "",
     )

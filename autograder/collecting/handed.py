@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autograder.records import Refused
 from autograder.submissions.archives import open_archive
-from autograder.submissions.files import CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd
+from autograder.submissions.files import ARCHIVES, CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd, suffix
 from autograder.submissions.names import shown
 
 DEPTH = 16
@@ -20,7 +20,8 @@ _FURNITURE = ("__macosx", "thumbs.db", "__pycache__")
 class Handed:
     """One student's files, older ones first. `keys` are what the source calls the student, the id first.
 
-    `assignment` is empty when the source does not say it, `where` names the place in sentences.
+    `assignment` is empty when the source does not say it, `where` names the place in sentences. `problem` says why none
+    of it can be used, where the source found that out.
     """
 
     keys: tuple[str, ...]
@@ -31,6 +32,7 @@ class Handed:
     late: bool | None = None
     attempt: int | None = None
     where: str = ""
+    problem: str = ""
 
 
 @dataclass
@@ -46,6 +48,10 @@ def opened(path: Path) -> AbstractContextManager[Folder]:
     """A folder, or an archive as one; raises Refused when it is neither."""
     if path.is_dir():
         return nullcontext(DiskFolder(path.resolve()))
+    if suffix(path.name) not in ARCHIVES:
+        raise Refused(
+            "It cannot be unpacked here; unpack it and collect the folder, or pack it as a zip archive."
+        )
     return open_archive(path, whole_class=True)
 
 

@@ -26,10 +26,9 @@ def fits(entries: Sequence[Entry]) -> bool:
 
 
 def read(entries: Sequence[Entry]) -> Found:
-    """Who handed in what; whatever has another name is odd, and so is a text without a file."""
+    """Who handed in what, typed texts among it; whatever has another name is odd."""
     found = Found()
     students: dict[tuple[str, str], list[File]] = {}
-    typed: set[tuple[str, str]] = set()
     for entry in entries:
         match = NAME.fullmatch(entry.name)
         if match is None or isinstance(entry, Odd):
@@ -37,18 +36,10 @@ def read(entries: Sequence[Entry]) -> Found:
             continue
         student = match["number"] or match["name"], match["name"]
         files = students.setdefault(student, [])
-        if match["kind"] == "file":
-            files += _files(entry, match["file"], found.odd)
-        else:
-            typed.add(student)
+        files += _files(entry, match["file"], found.odd)
     for student, files in students.items():
         name = student[1]
-        if files:
-            found.handed.append(Handed(student, tuple(files), name=name, where=name))
-        elif student in typed:
-            found.odd.append(f"{shown(name)} typed a text and handed in no file; only files can be graded.")
-        else:
-            found.odd.append(f"{shown(name)} handed in no file that can be read.")
+        found.handed.append(Handed(student, tuple(files), name=name, where=name))
     return found
 
 

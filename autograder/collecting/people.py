@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.collecting.record import CollectError
-from autograder.collecting.sheet import read_sheet
-from autograder.submissions.names import safe_name, student_name
+from autograder.collecting.sheet import Sheet, read_sheet
+from autograder.submissions.names import safe_name, shown, student_name
 
 # The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.
 ID_COLUMNS = (
@@ -62,10 +62,17 @@ class Directory:
         """The place that these texts mean; none when they mean different ones, as one number can at two sites."""
         found: set[int] = set()
         for text in texts:
-            places = set().union(*(self._places.get(form, set()) for form in _forms(text)))
+            places = self._named(text)
             if len(places) == 1:
                 found |= places
         return found.pop() if len(found) == 1 else None
+
+    def knows(self, texts: Iterable[str]) -> bool:
+        """Whether any of these texts belongs to any place."""
+        return any(self._named(text) for text in texts)
+
+    def _named(self, text: str) -> set[int]:
+        return set().union(*(self._places.get(form, set()) for form in _forms(text)))
 
 
 class Roster:
@@ -82,15 +89,17 @@ class Roster:
         place = self._directory.find(texts)
         return None if place is None else self.people[place]
 
-    def aliases(self, student: str) -> tuple[str, ...]:
-        """All that is known to mean the student whom grades call so, that name first."""
-        person = self._by_student.get(student)
-        return (student, *(person.aliases if person else ()))
+    def why_not(self, texts: Sequence[str]) -> str:
+        """Why `find` finds nobody, to be read behind a student's name."""
+        known = [shown(text) for text in dict.fromkeys(texts) if text]
+        if not self._directory.knows(texts):
+            return f"nobody in the roster is called {' or '.join(known)}."
+        return f"in the roster, {' and '.join(known)} {_mean(len(known))} not just one student."
 
-    def name(self, student: str) -> str:
-        """The name for people of the student whom grades call so; empty when it is not known."""
-        person = self._by_student.get(student)
-        return person.name if person else ""
+    def graded(self, student: str, name: str = "") -> Person | None:
+        """Whom grades call so; `name` is what is known of the student besides, so that one number at two sites
+        means nobody."""
+        return self._by_student.get(student) or self.find((student, name))
 
 
 def read_roster(path: Path | None) -> Roster:
@@ -109,8 +118,6 @@ def read_roster(path: Path | None) -> Roster:
             "email addresses and the numbers of the course site."
         )
     name = sheet.column(*(title for title in NAME_COLUMNS if title != sheet.header[column].casefold()))
-    parts = [sheet.column(title) for title in FIRST_AND_LAST]
-    telling = [number for number, title in enumerate(sheet.header) if _TELLING.search(title)]
     people: dict[str, Person] = {}
     for row in range(len(sheet.rows)):
         identity = sheet.cell(row, column)
@@ -118,11 +125,20 @@ def read_roster(path: Path | None) -> Roster:
             continue
         if identity in people:
             raise CollectError(f"{sheet.name} has the id {identity} twice.")
-        spelled = " ".join(sheet.cell(row, part) for part in parts).strip()
-        aliases = (*(sheet.cell(row, number) for number in telling), spelled)
-        aliases += (participant(sheet.cell(row, sheet.column("identifier"))),)
-        people[identity] = Person(identity, sheet.cell(row, name) or spelled, tuple(filter(None, aliases)))
+        spelled = _first_and_last(sheet, row)
+        people[identity] = Person(identity, sheet.cell(row, name) or spelled, row_texts(sheet, row))
     return Roster(people.values())
+
+
+def row_texts(sheet: Sheet, row: int) -> tuple[str, ...]:
+    """All that a row of a table says of who its student is: names, addresses and numbers."""
+    telling = (number for number, title in enumerate(sheet.header) if _TELLING.search(title))
+    texts = [*(sheet.cell(row, number) for number in telling), _first_and_last(sheet, row)]
+    return tuple(filter(None, [*texts, participant(sheet.cell(row, sheet.column("identifier")))]))
+
+
+def _first_and_last(sheet: Sheet, row: int) -> str:
+    return " ".join(sheet.cell(row, sheet.column(part)) for part in FIRST_AND_LAST).strip()
 
 
 def participant(identifier: str) -> str:
@@ -157,6 +173,10 @@ def _forms(text: str) -> Iterator[str]:
     words = [*first.split(), *last.split()] if comma else plain.split()
     yield _letters("".join(words))
     yield _letters(last + first if comma else "".join([words[-1], *words[:-1]]))
+
+
+def _mean(number: int) -> str:
+    return "means" if number == 1 else "mean"
 
 
 def _letters(text: str) -> str:

@@ -28,8 +28,8 @@ class Collected:
     """One submission as it was collected. None means that the source did not say.
 
     `student` is the name that grades carry, `name` the one for people. `submitted_at` is ISO-8601, with the offset
-    from UTC where that is known. `source` is the archive or folder that it came from, and `files` are the names
-    and digests of what was written.
+    from UTC where that is known. `source` is the archive or folder that it came from, `key` what the student is called
+    there, and `files` are the names and digests of what was written.
     """
 
     student: str
@@ -40,6 +40,7 @@ class Collected:
     attempt: int | None = None
     source: str = ""
     files: dict[str, str] = field(default_factory=dict)
+    key: str = ""
 
     @property
     def moment(self) -> datetime | None:
@@ -78,7 +79,9 @@ def _from_record(record: dict[str, Any]) -> Collected:
     """Raises TypeError or ValueError when it is none; fields that a newer version added are passed over."""
     known = {name: record[name] for name in _NAMES if name in record}
     one = Collected(**known)
-    if not all(isinstance(text, str) for text in (one.student, one.assignment, one.name, one.source)):
+    if not all(
+        isinstance(text, str) for text in (one.student, one.assignment, one.name, one.source, one.key)
+    ):
         raise ValueError("a name is not a text")
     if one.late not in (None, True, False) or not isinstance(one.files, dict):
         raise ValueError("`late` is true, false or null")

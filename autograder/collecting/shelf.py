@@ -7,7 +7,7 @@ and what somebody changed by hand stays unless it is told to go.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,7 +36,7 @@ class Shelf:
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> Fate:
         """Take in one submission: `files` by name, `facts` without their digests. Says what became of it."""
         place = self.folder / student_folder / facts.assignment
-        digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+        digests = _hashed(files)
         key = facts.student, facts.assignment
         before = self.known.get(key)
         there = _digests(place)
@@ -46,8 +46,13 @@ class Shelf:
         if fate == "replaced":
             self._set_aside(place, there)
         self._write(place, files)
-        self.known[key] = Collected(**{**vars(facts), "files": digests})
+        told = _with_what_was_known(facts, before) if before and fate == "unchanged" else facts
+        self.known[key] = replace(told, files=digests)
         return fate
+
+    def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
+        """Whether something else of this student's is there already."""
+        return _digests(self.folder / student_folder / assignment) not in ({}, _hashed(files))
 
     def save(self) -> None:
         write_collected(self.folder, self.known.values())
@@ -75,6 +80,16 @@ class Shelf:
                 write_whole(place / name, data)
         except OSError as error:
             raise CollectError(f"{place} cannot be written: {error.strerror}.") from None
+
+
+def _with_what_was_known(facts: Collected, before: Collected) -> Collected:
+    """The same work is collected again: what is not told this time, a time or a name, stays as it was told before."""
+    untold = {name: value for name, value in vars(before).items() if getattr(facts, name) in (None, "")}
+    return replace(facts, **untold)
+
+
+def _hashed(files: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
 def _digests(place: Path) -> dict[str, str]:

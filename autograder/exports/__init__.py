@@ -17,6 +17,7 @@ from autograder.collecting.record import Collected, read_collected
 from autograder.feedback.gradebook import what_counts
 from autograder.journal import grades_at
 from autograder.records import Grade, Refused
+from autograder.submission_times import read_names
 
 if TYPE_CHECKING:
     from autograder.course import Assignment, Course
@@ -45,7 +46,7 @@ class Request:
 
     `submissions` is where they were collected. `sheet` is the table that the instructor downloaded, `column` its
     column when the title does not tell, `output` where the result goes. `hidden` is when Gradescope shows the results
-    of hidden tests.
+    of hidden tests. `folder` is where the grades and their pages are, `names` what was noted there of the students.
     """
 
     course: Course
@@ -58,6 +59,8 @@ class Request:
     output: Path | None = None
     hidden: str = "after_published"
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
 
     def score(self, grade: Grade) -> float:
         """What a grade counts: `scores` says it where it is not simply what was reached."""
@@ -80,16 +83,25 @@ class Request:
         return read_collected(self.submissions or SUBMITTED)
 
     @cached_property
-    def _names(self) -> Mapping[str, str]:
-        return {student: one.name for (student, _), one in self.collected.items() if one.name}
+    def _told(self) -> Mapping[str, Collected]:
+        return {student: one for (student, _), one in self.collected.items() if one.name or one.key}
+
+    def _known_name(self, student: str) -> str:
+        told = self._told.get(student)
+        return told.name if told and told.name else self.names.get(student, "")
 
     def name(self, student: str) -> str:
         """A student's name for people, as far as the roster or the source told it."""
-        return self.roster.name(student) or self._names.get(student, "")
+        known = self._known_name(student)
+        person = self.roster.graded(student, known)
+        return person.name if person and person.name else known
 
     def keys(self, student: str) -> tuple[str, ...]:
         """Everything by which another tool may know a student, the id first."""
-        return (*self.roster.aliases(student), self.name(student))
+        person = self.roster.graded(student, self._known_name(student))
+        listed = (person.id, *person.aliases) if person else ()
+        told = self._told.get(student)
+        return (student, *listed, told.key if told else "", self.name(student))
 
 
 @dataclass
@@ -107,6 +119,8 @@ class Counted:
     grades: tuple[Grade, ...] = ()
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
 
 
 def read_grades(path: Path, course: Course, tool: str) -> Counted:
@@ -121,11 +135,17 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
     if tool in WITH_THE_LAST_TEXT:
         latest = {(grade.student, grade.assignment): grade for grade in grades}
         return Counted(tuple(latest.values()), problems=problems)
-    counted, count = what_counts(found.path.parent, course, grades)
-    return Counted(tuple(counted), {place: final.score for place, final in count.items()}, problems)
+    folder = found.path.parent
+    counted, count = what_counts(folder, course, grades)
+    scores = {place: final.score for place, final in count.items()}
+    return Counted(tuple(counted), scores, problems, read_names(folder), folder)
 
 
 def export(tool: str, request: Request) -> Exported:
     """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError when something is not installed."""
+    if request.output and not request.output.absolute().parent.is_dir():
+        raise ExportError(
+            f"There is no folder {request.output.parent}; make it, or name another place with --output."
+        )
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     return exported

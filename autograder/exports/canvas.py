@@ -13,6 +13,7 @@ from autograder.course import Assignment
 from autograder.exports import Exported, ExportError, Request
 from autograder.exports.filling import Filling, is_number, open_sheet
 from autograder.submissions.names import shown
+from autograder.wording import listed
 
 ID_COLUMNS = ("ID", "SIS Login ID", "SIS User ID", "Integration ID")
 NAME_COLUMNS = ("Student", "LastName,FirstName")
@@ -50,7 +51,7 @@ def _column(request: Request, sheet: Sheet, assignment: Assignment, problems: li
     if request.column is not None:
         column = next((n for n, title in enumerate(sheet.header) if _is_called(title, request.column)), None)
         if column is None:
-            raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}.")
+            raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
         return column
     names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
     numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
@@ -60,9 +61,15 @@ def _column(request: Request, sheet: Sheet, assignment: Assignment, problems: li
     what = "more than one column" if found else "no column"
     problems.append(
         f"{assignment.name}: {sheet.name} has {what} of that name or “{assignment.title}”. "
-        "Say which with --assignment and --column."
+        f"Say which with --assignment and --column; {_columns(sheet)}."
     )
     return None
+
+
+def _columns(sheet: Sheet) -> str:
+    """The assignments that the gradebook has, for a sentence."""
+    titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
 
 
 def _is_called(title: str, wanted: str) -> bool:

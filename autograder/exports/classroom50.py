@@ -20,6 +20,7 @@ from autograder.exports import Exported, ExportError, Request
 from autograder.exports.filling import write
 from autograder.records import Grade
 from autograder.submissions import safe_name
+from autograder.wording import counted_are
 
 SCHEMA = "classroom50/result/v1"
 FILE_NAME = "result.json"
@@ -43,7 +44,7 @@ def export(request: Request) -> Exported:
         return Exported(f"The result is in {_path(request, grades[0], alone)}.")
     place = _path(request, grades[0], alone) if alone else request.output or Path(FOLDER)
     sentence = "Without a runner of Classroom 50 around, commit and release are not known."
-    return Exported(f"{len(grades)} results are in {place}. {sentence}")
+    return Exported(f"{counted_are(len(grades), 'result')} in {place}. {sentence}")
 
 
 def result(request: Request, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from autograder.exports import Exported, ExportError, Request
 from autograder.feedback.gradebook import number
 from autograder.records import Grade
 from autograder.submissions.names import shown
+from autograder.wording import counted_are, listed
 from autograder.writing import write_whole
 
-LISTED = 8
 BEGINNING = 200
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
@@ -93,17 +93,21 @@ class Filling:
         self.changed += bool(old)
 
     def finish(self, who: int) -> Exported:
-        """Write the filled sheet beside the one that was downloaded; `who` is the column with names."""
+        """Write the filled sheet beside the one that was downloaded; `who` is the column with names.
+
+        Where nothing was filled, nothing is written, and that is a problem.
+        """
+        if not self.filled:
+            problems = self.problems or [f"There is no grade for {self.sheet.name}."]
+            return Exported("Nothing was filled in, and no file was written.", problems)
         path = write_beside(self.request, self.sheet)
-        parts = [f"{self.filled} scores are in {path}."]
+        parts = [f"{counted_are(self.filled, 'score')} in {path}."]
         if self.changed:
             parts.append(f"{self.changed} of them took the place of another.")
         parts += self.remarks
         if self.missing:
-            rows = sorted(self.missing)
-            names = [shown(self.sheet.cell(row, who)) for row in rows[:LISTED]]
-            more = f" and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
-            parts.append(f"Nothing was filled in for {'; '.join(names)}{more}.")
+            names = [shown(self.sheet.cell(row, who)) for row in sorted(self.missing)]
+            parts.append(f"Nothing was filled in for {listed(names, '; ')}.")
         return Exported(" ".join(parts), self.problems)
 
 

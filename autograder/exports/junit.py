@@ -14,6 +14,7 @@ from autograder.exports import Exported, Request
 from autograder.exports.filling import write
 from autograder.feedback.gradebook import number
 from autograder.records import Grade, TestResult
+from autograder.wording import counted_are
 
 FILE_NAME = "junit.xml"
 _KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashed": "error"}
@@ -30,7 +31,7 @@ def export(request: Request) -> Exported:
     ElementTree.indent(root, " ")
     path = request.output or Path(FILE_NAME)
     write(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n", mark=b"<testsuites")
-    return Exported(f"{len(grades)} submissions are in {path}.")
+    return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
 
 
 def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from autograder.exports import Exported, Request
 from autograder.exports.filling import write
 from autograder.feedback.gradebook import harmless, number
+from autograder.wording import counted_are
 
 FILE_NAME = "scores.csv"
 
@@ -41,4 +42,4 @@ def export(request: Request) -> Exported:
     problems = [
         f"{harmless(name)} is no assignment of this course; its grades are left out." for name in strangers
     ]
-    return Exported(f"{len(students)} students are in {path}.", problems)
+    return Exported(f"{counted_are(len(students), 'student')} in {path}.", problems)

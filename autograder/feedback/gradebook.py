@@ -9,7 +9,7 @@ from pathlib import Path
 from autograder.course import Course
 from autograder.lateness import Final, Place, counting, finals
 from autograder.records import Grade
-from autograder.submission_times import read_times
+from autograder.submission_times import read_late, read_times
 
 FILE_NAME = "grades.csv"
 COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
@@ -47,7 +47,7 @@ def what_counts(
     """
     times = read_times(folder)
     counted = latest_grades(counting(course, grades, times))
-    return counted, finals(course, counted, times)
+    return counted, finals(course, counted, times, read_late(folder))
 
 
 def final_of(grade: Grade, finals: Mapping[Place, Final] | None) -> Final:

@@ -21,6 +21,7 @@ from autograder.collecting import Report, Wish, collect, gradescope
 from autograder.collecting.choose import named_in
 from autograder.collecting.people import Roster, folder_name, graded_name, read_roster
 from autograder.collecting.record import Collected, CollectError, read_collected, write_collected
+from autograder.collecting.times import read_moment
 from autograder.course import Course, load_course
 from autograder.exports import Request, export
 from autograder.records import Grade
@@ -99,6 +100,9 @@ CANVAS = {
 }
 
 
+UNUSABLE = "a .py, an .ipynb or an archive is needed. It is kept, and `grade` refuses it."
+
+
 def test_canvas_download(packed, gather, tmp_path):
     report = gather(packed("math-1-adding submissions.zip", CANVAS))
     assert tree(tmp_path / "submitted") == {
@@ -106,13 +110,16 @@ def test_canvas_download(packed, gather, tmp_path):
         f"1002/{NAME}/adding.py": "grace = 1\n",
         f"1003/{NAME}/adding.ipynb": "{}\n",
         f"1004/{NAME}/01_adding.zip": "PK of Barbara",
+        f"1005/{NAME}/essay.pdf": "%PDF",
+        f"1006/{NAME}/text.html": "<p>typed</p>",
     }
-    assert report.summary == "4 submissions of 4 students: 4 new; 1 late."
+    assert report.summary == "6 submissions of 6 students: 6 new; 1 late: hoppergrace."
+    assert report.as_record()["late_students"] == ["hoppergrace"]
     where = "math-1-adding submissions.zip"
     assert report.odd == [
         f"{where}: notes of the tutor.txt has no name as Canvas gives them.",
-        f"{where}: duchâteletélodie: there is only essay.pdf; a .py, an .ipynb or an archive is needed.",
-        f"{where}: knuthdonald: there is only text.html; a .py, an .ipynb or an archive is needed.",
+        f"{where}: duchâteletélodie: there is only essay.pdf; {UNUSABLE}",
+        f"{where}: knuthdonald: there is only text.html; {UNUSABLE}",
     ]
 
 
@@ -124,6 +131,8 @@ def test_canvas_keeps_who_it_was_and_what_was_late(packed, gather, tmp_path):
         "1002": ("hoppergrace", True),
         "1003": ("turingalan", False),
         "1004": ("liskovbarbara", False),
+        "1005": ("duchâteletélodie", False),
+        "1006": ("knuthdonald", False),
     }
     assert {one.source for one in facts.values()} == {"submissions.zip"}
 
@@ -168,12 +177,14 @@ def test_moodle_download(packed, gather, tmp_path):
         f"657832/{NAME}/adding.py": "grace = 1\n",
         f"657833/{NAME}/adding.ipynb": "{}\n",
         f"657834/{NAME}/adding.py": "alan = 1\n",
+        f"657835/{NAME}/test_adding.py": "given\n",
+        f"657836/{NAME}/onlinetext.html": "<p>typed</p>",
         f"657837/{NAME}/adding.py": "donald = 1\n",
     }
     where = "Maths-Week 1-4711.zip"
     assert report.odd == [
-        f"{where}: Barbara Liskov typed a text and handed in no file; only files can be graded.",
-        f"{where}: Participant: there is only test_adding.py; a .py, an .ipynb or an archive is needed.",
+        f"{where}: Barbara Liskov: there is only onlinetext.html; {UNUSABLE}",
+        f"{where}: Participant: there is only test_adding.py; {UNUSABLE}",
     ]
     facts = known(tmp_path / "submitted")
     assert facts["657833"].name == "Élodie du Châtelet"
@@ -316,12 +327,13 @@ def test_plain_folders_and_archives(packed, gather, tmp_path):
         f"ada/{NAME}/adding.py": "ada = 1\n",
         f"grace/{NAME}/adding.py": "grace = 1\n",
         "alan/02_many_heads/many_heads.py": "alan = 1\n",
+        f"eve/{NAME}/NOT_COLLECTED.txt": "eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8.\n",
     }
     assert tree(tmp_path / "submitted") == expected
     assert report.odd == [
         "class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."
     ]
-    assert gather(unpacked(archive) / "class").fates == {"unchanged": 3}
+    assert gather(unpacked(archive) / "class").fates == {"unchanged": 4}
     assert gather(tmp_path / "submitted").fates == {"unchanged": 3}
 
 
@@ -340,7 +352,7 @@ def test_whoever_collected_is_whoever_is_graded(packed, gather, course, tmp_path
         gather(packed(f"{number}.zip", files))
     found = {(s.student, s.assignment) for s in find_submissions(tmp_path / "submitted", course)}
     assert found == set(read_collected(tmp_path / "submitted"))
-    assert len(found) == 4 + 5 + 5 + 3
+    assert len(found) == 6 + 7 + 5 + 4
 
 
 @pytest.mark.parametrize(
@@ -385,10 +397,10 @@ def test_roster_gives_the_ids(packed, gather, roster, tmp_path):
     report = gather(packed("submissions.zip", CANVAS), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
-    strangers = [problem for problem in report.odd if "not in the roster" in problem]
+    strangers = [problem for problem in report.odd if "was left out" in problem]
     assert len(strangers) == 4
-    told = "submissions.zip: turingalan is not in the roster, or not just once, by 1003, turingalan."
-    assert told in strangers
+    told = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
+    assert f"submissions.zip: {told}" in strangers
 
 
 def test_same_student_from_every_site_is_one_folder(packed, gather, roster, tmp_path):
@@ -432,9 +444,8 @@ def test_one_number_at_two_sites_maps_nobody_to_somebody_else(packed, gather, ro
     people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
     report = gather(packed("moodle.zip", MOODLE), roster=people)
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
-    assert any(
-        "Ada Lovelace is not in the roster, or not just once, by 657831" in told for told in report.odd
-    )
+    why = "in the roster, 657831 and Ada Lovelace mean not just one student."
+    assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
 
 
 @pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])
@@ -499,8 +510,153 @@ def test_collecting_twice_is_collecting_once(packed, gather, tmp_path):
     archive = packed("1.zip", CANVAS)
     gather(archive)
     before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
-    assert gather(archive).fates == {"unchanged": 4}
+    assert gather(archive).fates == {"unchanged": 6}
     assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
+
+
+# ------------------------------------------------------------------ when it came, told by a table
+
+WORKSHEET = """\
+Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modified (submission)","Last modified (grade)"
+"Participant 657831","Ada Lovelace",ada@example.org,Submitted,,10.00,"Friday, 27 November 2026, 11:58 PM",-
+"Participant 657832","Grace Hopper",grace@example.org,Submitted,,10.00,"Saturday, 28 November 2026, 12:05 AM",-
+"Participant 657833","Élodie du Châtelet",elodie@example.org,Submitted,,10.00,"Sunday, 29 November 2026, 9:00 AM",-
+"Participant 657834","Alan Turing",alan@example.org,Submitted,,10.00,-,-
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        (tmp_path / "times.csv").write_text(text, "utf-8")
+        return tmp_path / "times.csv"
+
+    return write
+
+
+def when(folder: Path) -> dict[str, str | None]:
+    return {student: one.submitted_at for student, one in known(folder).items()}
+
+
+def test_moodles_worksheet_tells_when_work_came(packed, gather, table, tmp_path):
+    report = gather(packed("adding.zip", MOODLE), times=table(WORKSHEET))
+    assert when(tmp_path / "submitted") == {
+        "657831": "2026-11-27T23:58:00+00:00",
+        "657832": "2026-11-28T00:05:00+00:00",
+        "657833": "2026-11-29T09:00:00+00:00",
+        **dict.fromkeys(("657834", "657835", "657836", "657837")),
+    }
+    assert report.odd[-1] == (
+        "times.csv does not tell, or not just once, when these came: Alan Turing, Barbara Liskov, Donald Knuth, "
+        "Participant."
+    )
+
+
+@pytest.mark.parametrize("key", ["1002", "hoppergrace", '"Hopper, Grace"', "gh", "grace@example.org"])
+def test_times_find_students_by_whatever_is_known_of_them(packed, gather, roster, table, tmp_path, key):
+    people = roster("student,name,email,canvas\ngh,Grace Hopper,grace@example.org,1002\n")
+    archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
+    times = table(f"student,submitted_at\n{key},2026-11-28T00:05:00+01:00\n")
+    assert not gather(archive, roster=people, times=times).odd
+    assert when(tmp_path / "submitted") == {"gh": "2026-11-28T00:05:00+01:00"}
+
+
+def test_times_stay_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
+    archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
+    assert gather(archive).fates == {"new": 1}
+    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).fates == {
+        "unchanged": 1
+    }
+    assert gather(archive).fates == {"unchanged": 1}
+    assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
+    assert known(tmp_path / "submitted")["1002"].late
+
+
+def test_times_are_of_one_assignment_or_say_of_which(packed, gather, table, tmp_path):
+    files = {"lovelaceada_1001_1_adding.py": "x\n", "lovelaceada_1001_2_many_heads.py": "x\n"}
+    archive = packed("submissions.zip", files)
+    with pytest.raises(CollectError, match="does not say for which assignment"):
+        gather(archive, times=table("student,submitted_at\n1001,2026-11-28 00:05\n"))
+    assert not (tmp_path / "submitted").exists()
+    rows = "1001,adding,2026-11-28 00:05\n1001,02_many_heads,2026-11-29\n"
+    gather(archive, times=table(f"student,assignment,submitted_at\n{rows}"))
+    found = {name: one.submitted_at for (_, name), one in read_collected(tmp_path / "submitted").items()}
+    assert found == {NAME: "2026-11-28T00:05:00+00:00", "02_many_heads": "2026-11-29T00:00:00+00:00"}
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
+        ("student,submitted_at\n1001,03/04/2026 9:00\n", r"in the row of 1001: '03/04/2026 9:00' is no time"),
+        (
+            "student,submitted_at\n1001,yesterday\n",
+            "is no time that can be read; write it like 2026-11-27 23:58",
+        ),
+        ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "the course has no assignment 'essay'"),
+    ],
+)
+def test_times_that_cannot_be_read_are_a_sentence(packed, gather, table, tmp_path, text, sentence):
+    with pytest.raises(CollectError, match=sentence):
+        gather(packed("adding.zip", CANVAS), times=table(text))
+    assert not (tmp_path / "submitted").exists()
+
+
+@pytest.mark.parametrize(
+    "text, moment",
+    [
+        ("2026-11-27T22:58:00Z", "2026-11-27T22:58:00+00:00"),
+        ("2026-11-27 22:58:00.5 UTC", "2026-11-27T22:58:00+00:00"),
+        ("2026-11-27 22:58:00 -0800", "2026-11-27T22:58:00-08:00"),
+        ("2026-11-27 22:58", "2026-11-27T22:58:00"),
+        ("Friday, 27 November 2026, 10:58 PM", "2026-11-27T22:58:00"),
+        ("Friday, November 27, 2026, 12:58\u202fAM", "2026-11-27T00:58:00"),
+        ("Freitag, 27. November 2026, 22:58", "2026-11-27T22:58:00"),
+        ("Mittwoch, 3. März 2027, 12:08", "2027-03-03T12:08:00"),
+    ],
+)
+def test_times_as_sites_write_them(text, moment):
+    assert read_moment(text).isoformat() == moment
+
+
+@pytest.mark.parametrize(
+    "text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"]
+)
+def test_other_times_are_refused(text):
+    with pytest.raises(ValueError):
+        read_moment(text)
+
+
+# ------------------------------------------------------------------ work that cannot be used
+
+
+def test_whoever_handed_in_only_something_else_is_refused_and_not_missing(packed, gather, course, tmp_path):
+    rest = {name: text for name, text in CANVAS.items() if name.endswith((".pdf", ".html"))}
+    gather(packed("adding.zip", {**rest, "hopperada_1009_9_adding.py": b"0" * (5 << 20)}))
+    found = {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem}
+    none = "No file adding.py or adding.ipynb was handed in; there is only"
+    assert found == {
+        "1005": f"{none} essay.pdf.",
+        "1006": f"{none} text.html.",
+        "1009": f"{none} NOT_COLLECTED.txt.",
+    }
+
+
+def test_what_cannot_be_used_never_takes_the_place_of_what_can(packed, gather, tmp_path):
+    gather(packed("adding.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
+    report = gather(packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME)
+    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"} and report.odd
+    gather(packed("adding-3.zip", {"turingalan_1003_3_essay.pdf": "%PDF"}), assignment=NAME)
+    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).fates == {"replaced": 1}
+
+
+def test_only_names_as_canvas_gives_them_are_students(packed, gather, tmp_path):
+    files = {"lovelaceada_1001_1_adding.py": "x\n", "li_LATE_1007_question_9_99_adding.py": "x\n"}
+    report = gather(packed("submissions.zip", files))
+    assert set(known(tmp_path / "submitted")) == {"1001"}
+    assert report.odd == [
+        "submissions.zip: li_LATE_1007_question_9_99_adding.py has no name as Canvas gives them."
+    ]
 
 
 # ------------------------------------------------------------------ and back again
@@ -530,7 +686,7 @@ Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modifi
 def test_from_the_site_and_back_to_it(packed, gather, course, tmp_path, tool, files, sheet, column):
     """Everybody who was collected is found in the site's own sheet, each in a row of their own."""
     gather(packed("download.zip", files))
-    students = sorted(known(tmp_path / "submitted"))
+    students = [student for student in sorted(known(tmp_path / "submitted")) if student in sheet]
     grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
     (tmp_path / "sheet.csv").write_text(sheet, "utf-8")
     exported = export(tool, Request(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv"))
@@ -627,12 +783,15 @@ def test_links_are_not_followed(packed, gather, tmp_path):
 def test_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path):
     files = {"lovelaceada_1001_1_adding.py": b"0" * (64 << 20), "hoppergrace_1002_2_adding.py": "x\n"}
     report = gather(packed("submissions.zip", files))
-    assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
+    assert tree(tmp_path / "submitted") == {
+        f"1001/{NAME}/NOT_COLLECTED.txt": "lovelaceada: adding.py is larger than 4 MB.\n",
+        f"1002/{NAME}/adding.py": "x\n",
+    }
     assert report.odd == ["submissions.zip: lovelaceada: adding.py is larger than 4 MB."]
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not an archive", b"\x1f\x8b\x08" + b"\0" * 40])
-@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.rar", "a.docx"])
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.rar"])
 def test_files_that_are_no_archives_are_told_and_stop_nothing(packed, gather, tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     report = gather(tmp_path / name, packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
@@ -676,7 +835,7 @@ def test_command_says_what_it_did_and_what_it_did_not_understand(command, packed
     done = command("submissions.zip", "--output", "there", "--json")
     assert done.exit_code == 1 and "essay.pdf" in done.stderr
     record = json.loads(done.stdout)
-    assert (record["submissions"], record["late"], len(record["not_understood"])) == ({"new": 4}, 1, 3)
+    assert (record["submissions"], record["late"], len(record["not_understood"])) == ({"new": 6}, 1, 3)
 
 
 @pytest.mark.parametrize(
@@ -689,6 +848,10 @@ def test_command_says_what_it_did_and_what_it_did_not_understand(command, packed
         (["good.zip", "--roster", "nothing.csv"], 2),
         (["good.zip", "--roster", "good.zip"], 2),
         (["good.zip", "--output", "good.zip/below"], 2),
+        (["gradebook.csv"], 2),
+        (["good.zip", "gradebook.csv"], 2),
+        (["good.zip", "--times", "nothing.csv"], 2),
+        (["good.zip", "--times", "gradebook.csv"], 2),
         (["good.zip", "--from", "moodle"], 1),
         (["empty"], 1),
     ],
@@ -696,6 +859,7 @@ def test_command_says_what_it_did_and_what_it_did_not_understand(command, packed
 def test_command_answers_wrong_arguments_in_a_sentence(command, packed, tmp_path, words, code):
     packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     (tmp_path / "empty").mkdir()
+    (tmp_path / "gradebook.csv").write_text("Student,ID\nAda,1001\n")
     done = command(*words)
     assert done.exit_code == code
     assert not done.exception or isinstance(done.exception, SystemExit)
