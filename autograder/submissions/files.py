@@ -6,7 +6,9 @@ same, see `archives`.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,8 @@ CLASS_ENTRIES = 50_000  # and in what holds a whole class
 SOURCES = (".py", ".ipynb")
 ARCHIVES = (".tar.gz", ".tar", ".tgz", ".zip")
 OTHER_ARCHIVES = (".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
+
+COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # what stands behind a name that was there already
 
 ONLY_THE_FILE = "Hand in only the file that you wrote."
 
@@ -125,7 +129,7 @@ def open_regular(path: Path, limit: int) -> BinaryIO:
 
 
 def read_source(file: File) -> SourceFile:
-    """The text of a .py or .ipynb; raises Refused when it is too large, not UTF-8 or no text at all."""
+    """The text of a .py or .ipynb; raises Refused when it is too large, not UTF-8, no text or no notebook."""
     data = file.load()
     name = shown(file.name)
     if len(data) > FILE_BYTES:
@@ -136,6 +140,8 @@ def read_source(file: File) -> SourceFile:
         raise Refused(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
     if "\0" in text:
         raise Refused(f"{name} is not a text: it contains a zero byte.")
+    if suffix(file.name) == ".ipynb" and not _has_cells(text):
+        raise Refused(f"{name} is not a notebook that can be read. Is it saved completely?")
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 
 
@@ -154,6 +160,20 @@ def stem(name: str) -> str:
     """The name of a file without such an ending."""
     ending = suffix(name)
     return name[: -len(ending)] if ending else name
+
+
+def plain_stem(name: str) -> str:
+    """The name of a file without its ending, and without the number that sites and browsers put behind it."""
+    return COUNTED.sub("", stem(name))
+
+
+def _has_cells(text: str) -> bool:
+    """Whether this is JSON with a list of cells, as every notebook is."""
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(notebook, dict) and isinstance(notebook.get("cells"), list)
 
 
 def _on_disk(entry: os.DirEntry[str]) -> Entry:

@@ -16,7 +16,7 @@ from pathlib import Path
 from autograder.course import Assignment, Course, CourseError
 from autograder.records import Refused, Submission
 from autograder.submissions.archives import PackedFolder, open_archive
-from autograder.submissions.files import SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
+from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
 from autograder.submissions.names import safe_name, shown, student_name
 from autograder.submissions.take import (
     holds_work,
@@ -33,6 +33,7 @@ from autograder.submissions.take import (
 from autograder.yaml_records import closest
 
 MOST_LETTERS = 200  # of a name that is compared with those of the assignments
+MOST_NAMES = 4  # of assignments that stand in a sentence
 
 
 class SubmissionsError(Refused):
@@ -133,9 +134,10 @@ class _Search:
             yield search._one(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
-        elif search.wanted is None and any(is_source(entry) for entry in entries):
+        elif search.wanted is None and self._is_of_lost_files(entries):
+            files = [entry for entry in entries if is_source(entry)]
             raise SubmissionsError(
-                f"Which assignment are the files in {folder.name}? Say it with --assignment."
+                f"Which assignment are the files in {folder.name} ({names(files)})? Say it with --assignment."
             )
         else:
             yield from search._class(entries)
@@ -152,6 +154,11 @@ class _Search:
             return all(self._match(label(entry)) for entry in holders)
         return self.wanted is None and any(self._match(label(entry)) for entry in entries)
 
+    def _is_of_lost_files(self, entries: Sequence[Entry]) -> bool:
+        """Whether there are files here that no name tells the assignment of, and no student's folder beside them."""
+        holders = [entry for entry in entries if not is_source(entry)]
+        return len(holders) < len(entries) and not any(map(holds_work, holders))
+
     def _without_wrapper(self, root: Folder) -> Folder:
         """The folder of the class when the archive has nothing but that; else the archive's root."""
         entries = self._visible(root)
@@ -165,10 +172,14 @@ class _Search:
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
         works: dict[str, list[Entry]] = {}
+        strays: dict[str, list[Entry]] = {}
         for entry in entries:
-            works.setdefault(student_name(label(entry)), []).append(entry)
-        for student in sorted(works):
-            yield from self._work(student, works[student])
+            lost = self.wanted is None and is_source(entry)
+            (strays if lost else works).setdefault(student_name(label(entry)), []).append(entry)
+        for student in sorted({*works, *strays}):
+            if student in works:
+                yield from self._work(student, works[student])
+            yield from (self._stray(student, entry) for entry in strays.get(student, ()))
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         """What lies in a class's folder under a student's name."""
@@ -180,6 +191,14 @@ class _Search:
             )
         else:
             yield from self._holder(student, entries[0])
+
+    def _stray(self, student: str, entry: Entry) -> Submission:
+        """A file beside the students' folders, when it is not said for which assignment all of them are."""
+        problem = (
+            f"{shown(entry.name)} lies beside the students' folders: it is not clear whose it is, and for which "
+            "assignment. Put it into a student's folder, or take it away."
+        )
+        return Submission(student, safe_name(entry.name), problem=problem, path=entry.path)
 
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
         """A student's folder or archive."""
@@ -231,7 +250,7 @@ class _Search:
         """The wanted assignment of a student; nothing when there are only others."""
         misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
         if wanted.name in shelves:
-            yield self._one(student, wanted, shelves[wanted.name])
+            yield self._one(student, wanted, shelves[wanted.name], strays)
         elif not shelves:
             yield self._one(student, wanted, [folder])
         elif misspelt:
@@ -240,24 +259,31 @@ class _Search:
     def _all(
         self, student: str, shelves: dict[str, list[Entry]], strays: list[Entry]
     ) -> Iterator[Submission]:
-        """Every assignment of a student, and what looks like one but is not of this course."""
-        unknown = {
-            safe_name(label(entry)): entry
-            for entry in strays
-            if self._close(label(entry)) or (not shelves and holds_work(entry))
-        }
+        """Every assignment of a student, and what looks like one but is not of this course.
+
+        What was surely meant is refused in its place, so that it is not missing there.
+        """
+        unknown: dict[str, Entry] = {}
+        for entry in strays:
+            close = self._close(label(entry))
+            if close or (not shelves and holds_work(entry)):
+                free = close and close not in shelves and close not in unknown
+                unknown[close if close and free else safe_name(label(entry))] = entry
         for name in sorted({*shelves, *unknown}):
             if name in shelves:
-                yield self._one(student, self.course.assignment(name), shelves[name])
+                yield self._one(student, self.course.assignment(name), shelves[name], strays)
             else:
-                yield self._refused(student, unknown[name], self._unknown(unknown[name]))
+                entry = unknown[name]
+                yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
 
     # -- one assignment of one student ------------------------------------------------------------
 
-    def _one(self, student: str, assignment: Assignment, entries: Sequence[Entry]) -> Submission:
+    def _one(
+        self, student: str, assignment: Assignment, entries: Sequence[Entry], beside: Sequence[Entry] = ()
+    ) -> Submission:
         path = entries[0].path
         try:
-            files = take(entries, assignment)
+            files = take(entries, assignment, beside)
         except Refused as refusal:
             return Submission(student, assignment.name, problem=str(refusal), path=path)
         return Submission(student, assignment.name, files, path=path)
@@ -272,20 +298,25 @@ class _Search:
 
     def _unknown(self, entry: Entry) -> str:
         close = self._close(label(entry))
-        hint = f"; did you mean `{close}`?" if close else f"; there are {', '.join(self._names())}."
+        hint = f"; did you mean `{close}`?" if close else f"; {self._names()}."
         return f"The course has no assignment `{shown(label(entry))}`{hint}"
 
-    def _names(self) -> list[str]:
-        return [assignment.name for assignment in self.course.assignments]
+    def _names(self) -> str:
+        known = [assignment.name for assignment in self.course.assignments]
+        if len(known) <= MOST_NAMES:
+            return f"there are {', '.join(known)}"
+        return f"there are {len(known)}, from {known[0]} to {known[-1]}"
 
     def _named(self, name: str) -> Assignment | None:
         """The assignment of exactly this name."""
         return next((a for a in self.course.assignments if a.name == name), None)
 
     def _match(self, name: str) -> Assignment | None:
-        """The assignment of this name, or the only one whose module is called so."""
+        """The assignment of this name, or the only one whose module is called so; a number may stand behind it."""
         modules = [a for a in self.course.assignments if a.stem == name]
-        return self._named(name) or (modules[0] if len(modules) == 1 else None)
+        found = self._named(name) or (modules[0] if len(modules) == 1 else None)
+        plain = COUNTED.sub("", name)
+        return found if found or plain == name else self._match(plain)
 
     def _close(self, name: str) -> str | None:
         """The assignment that a name looks like."""

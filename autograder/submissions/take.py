@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from autograder.course import Assignment
 from autograder.records import Refused, SourceFile
@@ -12,10 +15,12 @@ from autograder.submissions.files import (
     ARCHIVES,
     OTHER_ARCHIVES,
     SOURCES,
+    STUDENT_ENTRIES,
     Entry,
     File,
     Folder,
     Odd,
+    plain_stem,
     read_source,
     stem,
     suffix,
@@ -24,60 +29,116 @@ from autograder.submissions.names import shown
 
 DEPTH = 4  # so many folders may lie around a file
 LISTED = 4  # so many names stand in a sentence
+COMPARED = 10  # so many files of one kind are read to see whether they are the same
+
+_NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # what an assignment's folder is called like
 
 _NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
 
 
-def take(entries: Sequence[Entry], assignment: Assignment) -> tuple[SourceFile, ...]:
+def take(
+    entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entry] = ()
+) -> tuple[SourceFile, ...]:
     """The texts of a student's `.py` and `.ipynb` among these; in a folder or archive when that is all there is.
 
-    Files called like the assignment's module count; without them, the only other one of its kind. Raises Refused.
+    Files called like the assignment's module count, with a number behind the name or in a folder below (or in one of
+    `beside`), too; without them, the only other one of its kind. Two that differ do not. Raises Refused.
     """
     if len(entries) > 1 and not all(map(is_source, entries)):
         raise Refused(f"{names(entries)} are all there; hand in only one of them.")
     if is_source(entries[0]):
-        return _texts(_candidates(entries, assignment))
+        return _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
     return _take_from(entries[0], assignment, DEPTH)
 
 
-def _take_from(holder: Entry, assignment: Assignment, depth: int) -> tuple[SourceFile, ...]:
+def _take_from(
+    holder: Entry, assignment: Assignment, depth: int, another: str = ""
+) -> tuple[SourceFile, ...]:
+    """`another` is the folder around it that is called like another assignment: only a file's own name tells then."""
+    if depth < DEPTH and _is_numbered(label(holder)) and label(holder) != assignment.name:
+        another = label(holder)
     with opened(holder) as folder:
         folder.inspect()
         entries = folder.entries()
         work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
-        found = _candidates(work, assignment)
+        found = [
+            entry
+            for entry in _candidates(work, assignment)
+            if not another or _is_called_like(entry, assignment)
+        ]
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
         if found and packed and not _is_expected(found[0], assignment):
             raise Refused(f"{names([*found, *packed])} are all there; {_expected(assignment)} is expected.")
         if found:
-            return _texts(found)
+            return _texts([*found, *_below(inner, assignment)])
         if len(inner) == 1 and depth > 0:
-            return _take_from(inner[0], assignment, depth - 1)
+            return _take_from(inner[0], assignment, depth - 1, another)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
-        raise Refused(f"No file {_expected(assignment)} was handed in; {there}.")
+        where = f" in {shown(another)}, which is called like another assignment" if another else ""
+        raise Refused(f"No file {_expected(assignment)} was handed in; {there}{where}.")
 
 
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
+    """Those called like the module, the plain name first, or all when there are none."""
     sources = [entry for entry in entries if is_source(entry)]
-    return [entry for entry in sources if _is_expected(entry, assignment)] or sources
+    called = [entry for entry in sources if _is_called_like(entry, assignment)]
+    return sorted(called, key=lambda entry: not _is_expected(entry, assignment)) or sources
+
+
+def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
+    """The files called like the module in these folders, named with their way; archives are not looked into."""
+    found = []
+    for way, entry in itertools.islice(_walk(entries, "", DEPTH), STUDENT_ENTRIES):
+        if isinstance(entry, File) and _is_called_like(entry, assignment):
+            found.append(replace(entry, name=f"{way}{entry.name}"))
+    return list[Entry](found)
+
+
+def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:
+    """All that lies in these folders; what cannot be read is passed over."""
+    for folder in entries:
+        if isinstance(folder, File | Odd) or not is_work(folder):
+            continue
+        try:
+            inside = folder.entries()
+        except Refused:
+            continue
+        here = f"{way}{folder.name}/"
+        yield from ((here, entry) for entry in inside if is_source(entry))
+        if depth > 0:
+            yield from _walk(inside, here, depth - 1)
 
 
 def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
-    """The text of one file of each kind; raises Refused when there are more."""
-    for kind in SOURCES:
-        same = [entry for entry in sources if suffix(entry.name) == kind]
-        if len(same) > 1:
-            raise Refused(
-                f"{names(same)} are all there, and it is not clear which counts; hand in only one of them."
-            )
+    """The text of one file of each kind, of several that are the same the first; raises Refused when they differ."""
+    kinds = [[entry for entry in sources if suffix(entry.name) == kind] for kind in SOURCES]
+    for same in kinds:
+        if len(same) > COMPARED:
+            raise Refused(_not_clear(same))
     texts = []
-    for entry in sources:
-        if not isinstance(entry, File):
-            what = entry.what if isinstance(entry, Odd) else "a folder"
-            raise Refused(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
-        texts.append(read_source(entry))
+    for same in filter(None, kinds):
+        try:
+            own = [_text(entry) for entry in same]
+        except Refused as refusal:
+            others = [entry for entry in sources if entry not in same]
+            too = f" There is {names(others)}, too; hand in only what counts." if others else ""
+            raise Refused(f"{refusal}{too}") from None
+        if len({text.text for text in own}) > 1:
+            raise Refused(_not_clear(same))
+        texts.append(replace(own[0], name=own[0].name.rpartition("/")[2]))
     return tuple(texts)
+
+
+def _text(entry: Entry) -> SourceFile:
+    if not isinstance(entry, File):
+        what = entry.what if isinstance(entry, Odd) else "a folder"
+        raise Refused(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
+    return read_source(entry)
+
+
+def _not_clear(same: Sequence[Entry]) -> str:
+    return f"{names(same)} are all there, and it is not clear which counts; hand in only one of them."
 
 
 def opened(entry: Entry) -> AbstractContextManager[Folder]:
@@ -115,7 +176,7 @@ def is_given(entry: Entry) -> bool:
 
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
     """Whether nothing but one student's file lies here: it is called like the module, or alone in an archive."""
-    stems = {stem(entry.name) for entry in entries}
+    stems = {module if plain_stem(entry.name) == module else stem(entry.name) for entry in entries}
     return (
         bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
     )
@@ -147,6 +208,15 @@ def names(entries: Sequence[Entry]) -> str:
 
 def _is_expected(entry: Entry, assignment: Assignment) -> bool:
     return entry.name in {f"{assignment.stem}{kind}" for kind in SOURCES}
+
+
+def _is_called_like(entry: Entry, assignment: Assignment) -> bool:
+    """As expected, or with a number behind the name."""
+    return _is_expected(entry, assignment) or plain_stem(entry.name) == assignment.stem
+
+
+def _is_numbered(name: str) -> bool:
+    return bool(_NUMBERED.fullmatch(name))
 
 
 def _expected(assignment: Assignment) -> str:

@@ -170,7 +170,7 @@ def test_files_right_below_a_student(tmp_path: Path, course: Course) -> None:
     ],
 )
 def test_one_file(tmp_path, course, name, option, student, assignment) -> None:
-    write(tmp_path, {name: CODE})
+    write(tmp_path, {name: NOTEBOOK if name.endswith(".ipynb") else CODE})
     submission = only(tmp_path / name, course, option)
     assert (submission.student, submission.assignment) == (student, assignment)
     assert submission.path == tmp_path / name
@@ -312,16 +312,52 @@ def test_what_students_received_is_not_their_work(tmp_path: Path, course: Course
 
 def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
     several = {
-        "two files": {"01_adding/a.py": CODE, "01_adding/b.py": CODE},
+        "two files": {"01_adding/a.py": CODE, "01_adding/b.py": TOTAL},
         "file and folder": {"adding.py": CODE, "01_adding/adding.py": CODE},
         "folder and archive": {"01_adding/adding.py": CODE, "01_adding.zip": zipped({"adding.py": CODE})},
         "odd file and archive": {"01_adding/a.py": CODE, "01_adding/b.zip": zipped({"adding.py": CODE})},
+        "folder and second folder": {"01_adding/adding.py": CODE, "01_adding (1)/adding.py": CODE},
     }
     for title, files in several.items():
         folder = write(tmp_path / title, {f"ada/{name}": content for name, content in files.items()})
         assert "are all there" in problem(folder, course), title
     folder = write(tmp_path / "twice", {"ada.py": CODE, "ada/adding.py": CODE})
     assert problem(folder, course) == "ada and ada.py are all there; hand in only one of them."
+
+
+@pytest.mark.parametrize(
+    "other", ["adding (1).py", "adding-1.py", "adding2.py", "old/adding.py", "a/b/adding.py"]
+)
+@pytest.mark.parametrize("place", ["c/ada/01_adding", "c/ada"])
+@pytest.mark.parametrize("option", [None, "01_adding"])
+def test_two_attempts_are_refused_unless_they_are_the_same(
+    tmp_path: Path, course: Course, other: str, place: str, option: str | None
+) -> None:
+    folder = write(tmp_path / place, {"adding.py": CODE, other: "x = 1\n", "old/notes.py": "y = 1\n"})
+    assert problem(tmp_path / "c", course, option) == (
+        f"adding.py and {other} are all there, and it is not clear which counts; hand in only one of them."
+    )
+    write(folder, {other: CODE})
+    assert texts(found(tmp_path / "c", course, option)) == {("ada", "01_adding"): {"adding.py": CODE}}
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_two_attempts_in_an_archive_are_refused(tmp_path: Path, course: Course, pack) -> None:
+    packed = pack({"work/adding.py": CODE, "work/old/adding (3).py": "x = 1\n"})
+    folder = write(tmp_path / "c", {"ada.zip" if pack is zipped else "ada.tgz": packed})
+    assert problem(folder, course).startswith("adding.py and old/adding (3).py are all there")
+
+
+def test_an_attempt_with_a_number_alone_counts(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/adding (1).py": CODE, "c/ben/01_adding/adding-1.py": CODE})
+    assert all(submission.files for submission in found(tmp_path / "c", course).values())
+    assert only(tmp_path / "c" / "ada" / "adding (1).py", course, None).assignment == "01_adding"
+    assert list(found(tmp_path / "c" / "ben" / "01_adding", course)) == [("ben", "01_adding")]
+
+
+def test_a_kind_that_is_only_below_comes_too(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/01_adding/adding.py": CODE, "c/ada/01_adding/book/adding.ipynb": NOTEBOOK})
+    assert [file.name for file in only(tmp_path / "c", course).files] == ["adding.py", "adding.ipynb"]
 
 
 def test_a_missing_file_names_what_was_expected_and_found(tmp_path: Path, course: Course) -> None:
@@ -340,13 +376,61 @@ def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
         {"c/ada/01_ading/adding.py": CODE, "c/ada/02_totals/totals.py": TOTAL, "c/ada/data/x.csv": "1"},
     )
     submissions = found(tmp_path / "c", course)
-    assert list(submissions) == [("ada", "01_ading"), ("ada", "02_totals")]
-    assert submissions["ada", "01_ading"].problem == (
+    assert list(submissions) == [("ada", "01_adding"), ("ada", "02_totals")], "where it is missed"
+    assert submissions["ada", "01_adding"].problem == (
         "The course has no assignment `01_ading`; did you mean `01_adding`?"
     )
     assert "did you mean" in problem(tmp_path / "c", course, "01_adding")
     write(tmp_path, {"d/ada/99_zebra/zebra.py": CODE})
     assert problem(tmp_path / "d", course, None).endswith("`99_zebra`; there are 01_adding, 02_totals.")
+
+
+def test_many_assignments_are_not_listed_in_each_refusal(tmp_path: Path, course: Course) -> None:
+    many = [course.assignments[0].model_copy(update={"name": f"0{n}_task"}) for n in range(9)]
+    write(tmp_path, {"c/ada/zebra/zebra.py": CODE})
+    assert problem(tmp_path / "c", course.model_copy(update={"assignments": tuple(many)}), None) == (
+        "The course has no assignment `zebra`; there are 9, from 00_task to 08_task."
+    )
+
+
+def test_two_misspelt_folders_are_two_refusals(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ada/01_addin/adding.py": CODE})
+    submissions = found(tmp_path / "c", course)
+    assert list(submissions) == [("ada", "01_adding"), ("ada", "01_ading")]
+    assert all(submission.problem for submission in submissions.values())
+
+
+def test_a_folder_of_another_assignment_is_not_the_wanted_one(tmp_path: Path, course: Course) -> None:
+    write(tmp_path, {"c/cai/99_nothing/x.py": CODE, "c/dan/work/02_totals/totals.py": TOTAL})
+    submissions = found(tmp_path / "c", course, "01_adding")
+    assert [submission.problem for submission in submissions.values()] == [
+        "No file adding.py or adding.ipynb was handed in; there is only x.py in 99_nothing, "
+        "which is called like another assignment.",
+        "No file adding.py or adding.ipynb was handed in; there is only totals.py in 02_totals, "
+        "which is called like another assignment.",
+    ]
+    write(tmp_path, {"d/ada/2026_homework/adding.py": CODE, "d/ben/homework/x.py": CODE})
+    assert all(submission.files for submission in found(tmp_path / "d", course, "01_adding").values())
+
+
+def test_a_stray_file_does_not_stop_the_class(tmp_path: Path, course: Course) -> None:
+    folder = write(
+        tmp_path / "c", {"ada/01_adding/adding.py": CODE, "notes.py": CODE, "ada.py": CODE, "ben.zip": b""}
+    )
+    submissions = found(folder, course)
+    assert list(submissions) == [
+        ("ada", "01_adding"),
+        ("ada", "ada.py"),
+        ("ben", "ben"),
+        ("notes", "notes.py"),
+    ]
+    assert submissions["ada", "01_adding"].files
+    assert submissions["notes", "notes.py"].problem.startswith("notes.py lies beside the students' folders")
+    folder = write(tmp_path / "s1", {"ada.py": CODE, "ben.py": CODE, "data/x.csv": "1"})
+    with pytest.raises(
+        SubmissionsError, match=r"the files in s1 \(ada.py and ben.py\)\? Say it with --assign"
+    ):
+        find_submissions(folder, course)
 
 
 def test_nothing_for_the_wanted_assignment_is_nothing(tmp_path: Path, course: Course) -> None:
@@ -390,6 +474,15 @@ def test_what_is_no_text_is_refused(
 ) -> None:
     hand_in_packed(tmp_path / "c" / "ada", content, pack)
     assert problem(tmp_path / "c", course) == sentence
+
+
+@pytest.mark.parametrize("content", ['{"cells": [', "{}", "[]", '{"cells": 3}', "[" * 100_000, "", "x = 1"])
+def test_what_is_no_notebook_is_refused(tmp_path: Path, course: Course, content: str) -> None:
+    write(tmp_path, {"c/ada/adding.ipynb": content})
+    sentence = "adding.ipynb is not a notebook that can be read. Is it saved completely?"
+    assert problem(tmp_path / "c", course) == sentence
+    write(tmp_path, {"c/ada/adding.py": CODE})
+    assert problem(tmp_path / "c", course) == f"{sentence} There is adding.py, too; hand in only what counts."
 
 
 def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, course: Course) -> None:
