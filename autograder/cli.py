@@ -281,6 +281,7 @@ def grade(
     from autograder.feedback.html import write_what_counts
     from autograder.feedback.kept import keep, taken_out
     from autograder.journal import Journal, fresh_seed, read_journal
+    from autograder.lateness import strangers
     from autograder.made_up import give_way
     from autograder.pool import Plan
     from autograder.submission_times import keep_times
@@ -305,7 +306,7 @@ def grade(
     counted, count = what_counts(output, course, read_journal(journal.path))
     problems = _draw(plan, output, counted, as_json) if pictures else []
     write_what_counts(output, course, counted, count)
-    for sentence in differing(course, counted):
+    for sentence in (*differing(course, counted), *strangers(course, counted)):
         say(sentence)
     show_class(console, course, counted, count, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
@@ -343,6 +344,7 @@ def report(
     from autograder.feedback.gradebook import what_counts
     from autograder.feedback.html import write_what_counts
     from autograder.journal import grades_at
+    from autograder.lateness import strangers
     from autograder.pool import Plan
 
     found = grades_at(grades)
@@ -354,7 +356,7 @@ def report(
     problems = _draw(plan, folder, counted, quiet=False) if pictures else []
     print(write_what_counts(folder, course, counted, count))
     differences = differing(course, counted)
-    for sentence in differences:
+    for sentence in (*differences, *strangers(course, counted)):
         say(sentence)
     return FOUND if problems or found.problem or differences else DONE
 
@@ -553,8 +555,8 @@ def build(
         for problem in problems:
             say(problem)
         if not problems:
-            whose = "assignment is" if len(course.select(names or None)) == 1 else "assignments are"
-            print(f"{len(course.select(names or None))} {whose} as the solutions make them.")
+            count = len(course.select(names or None))
+            print(f"What students receive is up to date: {count} assignment{'' if count == 1 else 's'}.")
         return FOUND if problems else DONE
     for path in building.build(course, names or None):
         print(path)

@@ -18,6 +18,7 @@ from autograder.collecting.record import FILE_NAME as COLLECTED
 from autograder.collecting.record import read_collected
 from autograder.feedback.kept import Kept
 from autograder.records import InfrastructureError, Submission
+from autograder.submissions.names import shown
 from autograder.writing import write_whole
 
 FILE_NAME = "times.json"
@@ -73,6 +74,12 @@ def read_names(folder: Path) -> dict[str, str]:
     """The names for people, by what grades call a student, as far as they were known; raises as `read_times`."""
     with _reading(folder / NAMES) as record:
         return {str(student): str(name) for student, name in record["names"].items()}
+
+
+def with_name(student: str, names: Mapping[str, str]) -> str:
+    """`1001 Ada Lovelace`, or what grades call the student alone."""
+    name = names.get(student, "")
+    return f"{student} {shown(name)}" if name and name != student else student
 
 
 @contextmanager

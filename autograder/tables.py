@@ -20,9 +20,12 @@ from autograder.feedback.titles import titles_of
 from autograder.lateness import Final, Place
 from autograder.records import Grade
 from autograder.similarity import Pair, Similar
+from autograder.submission_times import read_names, with_name
+from autograder.wording import listed
 
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all
-COLUMN_WIDTH, TOTAL_WIDTH = 9, 14  # of an assignment ("refused"); of the total and what stands beside a name
+NAME_WIDTH, TOTAL_WIDTH = 32, 7  # at most, of a student's name and of "1234.56" beside it
+PADDING, EDGES = 3, 1  # of a table: around each column, and around the whole
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -58,7 +61,7 @@ def show_class(
         )
     for table in _class_tables(console.width, course, grades, count):
         console.print(table)
-    _show_late(console, count.values())
+    _show_late(console, count, read_names(folder))
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:
@@ -78,13 +81,36 @@ def _refused(grades: list[Grade]) -> list[Grade]:
 def _class_tables(
     width: int, course: Course, grades: list[Grade], count: Mapping[Place, Final]
 ) -> Iterator[Table]:
-    """One table, or several below each other where `width` does not suffice for all assignments."""
+    """One table, or several below each other where `width` does not suffice for all assignments; all have the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
-    students = sorted({grade.student for grade in grades})
-    longest = max(map(len, students), default=0)
-    fitting = max(1, (width - longest - TOTAL_WIDTH) // COLUMN_WIDTH)
-    for start in range(0, max(1, len(names)), fitting):
-        yield _class_table(course, grades, count, names, names[start : start + fitting])
+    for shown in _fitting(width, names, grades, count):
+        yield _class_table(course, grades, count, names, shown)
+
+
+def _fitting(
+    width: int, names: list[str], grades: list[Grade], count: Mapping[Place, Final]
+) -> Iterator[list[str]]:
+    """The assignments of each table: as many as there is room for beside a student's name and total."""
+    longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
+    room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
+    wide = dict.fromkeys(names, len("/ 10"))
+    for grade in grades:
+        if grade.assignment in wide:
+            cell = _column_width(grade, final_of(grade, count))
+            wide[grade.assignment] = max(wide[grade.assignment], cell)
+    shown: list[str] = []
+    for name in names:
+        if shown and sum(PADDING + wide[each] for each in (*shown, name)) > room:
+            yield shown
+            shown = []
+        shown = [*shown, name]
+    yield shown
+
+
+def _column_width(grade: Grade, final: Final) -> int:
+    if grade.status == "refused":
+        return len("refused")
+    return len(number(final.score)) + (len("late ") if final.minus else 0)
 
 
 def _class_table(
@@ -94,18 +120,18 @@ def _class_table(
     students = sorted({grade.student for grade in grades})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
     rest = len(students) - TABLE_ROWS
-    table.add_column("student", footer=f"… {rest} more in the report" if rest > 0 else "", no_wrap=True)
+    footer = f"… {rest} more in the report" if rest > 0 else ""
+    table.add_column("student", footer=footer, no_wrap=True, max_width=NAME_WIDTH)
+    most = sum(course.assignment(name).points for name in names)
+    table.add_column(f"total\n/ {number(most)}", justify="right", no_wrap=True)
     for name in shown:
-        points = f"{name[:2]}\n/ {course.assignment(name).points:g}"
+        points = f"{name.partition('_')[0]}\n/ {number(course.assignment(name).points)}"
         table.add_column(points, justify="right", no_wrap=True)
-    last = shown == names[-len(shown) :]
-    if last:
-        table.add_column("total", justify="right", no_wrap=True)
     for student in students[:TABLE_ROWS]:
         mine = {name: scores.get((student, name)) for name in names}
         own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
         total = number(sum(final.score for final in own.values() if final))
-        table.add_row(escape(student), *[_cell(mine[n], own[n]) for n in shown], *([total] if last else []))
+        table.add_row(escape(student), total, *[_cell(mine[n], own[n]) for n in shown])
     return table
 
 
@@ -119,9 +145,9 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
     return f"[yellow]late[/] {score}" if final.minus else score
 
 
-def _show_late(console: Console, finals: Iterable[Final]) -> None:
+def _show_late(console: Console, count: Mapping[Place, Final], names: Mapping[str, str]) -> None:
     """That the table holds what counts, where that is not what was reached or may not be."""
-    finals = list(finals)
+    finals = list(count.values())
     late = sum(final.minus > 0 for final in finals)
     if late:
         whose = "1 grade counts" if late == 1 else f"{late} grades count"
@@ -135,9 +161,12 @@ def _show_late(console: Console, finals: Iterable[Final]) -> None:
         whose = "1 submission" if untimed == 1 else f"{untimed} submissions"
         console.print(
             f"[yellow]When {whose} came is not known; the score counts in full.[/] "
-            "`autograder collect` keeps the times that a course site tells.",
+            "`autograder collect` keeps the times that a course site tells; `--times` gives it those of a table.",
             soft_wrap=True,
         )
+    marked = [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]
+    if marked:
+        console.print(f"[yellow]The course site calls late:[/] {escape(listed(marked))}.", soft_wrap=True)
 
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:

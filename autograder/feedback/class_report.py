@@ -30,11 +30,13 @@ from autograder.feedback.statistics import (
 from autograder.feedback.titles import TitleOf, titles_of
 from autograder.lateness import Final, Place
 from autograder.records import Grade
+from autograder.submission_times import read_names
 
 FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
 MOST_SHOWN = 12
+MARKED = "The course site calls it late, and does not say when it came."
 LOW, LOWEST = 0.5, 0.25
 
 
@@ -118,7 +120,10 @@ def write_class_report(
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
-        flagged=[(grade, link(grade)) for grade in grades if grade.flags],
+        flagged=[
+            (grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(grade, final))
+        ],
+        names=read_names(folder),
         late=[(grade, link(grade), final) for grade, final in count if final.days],
         untimed=sum(not final.known for _, final in count),
         graded=sum(grade.status == "graded" for grade in grades),
@@ -143,10 +148,40 @@ def write_class_report(
     return path
 
 
+def worth_a_look(grade: Grade, final: Final) -> list[str]:
+    """What a person may want to look at: lines that a student wrote, and work that only the course site calls late."""
+    return [*grade.flags, *([MARKED] if final.marked else [])]
+
+
 def lowest(rows: list[Row]) -> list[Row]:
     """Who may need help: at most a quarter of the class, the lowest totals first, nobody with full marks."""
     most = min(MOST_HELPED, -(-len(rows) // 4))
     return sorted((row for row in rows if row.share < 1), key=lambda row: row.share)[:most]
+
+
+def differing(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """A sentence for each assignment of which the grades say other than course.yml: totals would mix the two."""
+    found: dict[str, set[float]] = {}
+    for grade in grades:
+        if course.find(grade.assignment) or grade.status == "graded":
+            found.setdefault(grade.assignment, set()).add(grade.max_score)
+    return [sentence for name in sorted(found) if (sentence := _differs(course, name, found[name]))]
+
+
+def _differs(course: Course, name: str, points: set[float]) -> str | None:
+    assignment = course.find(name)
+    if assignment is None:
+        return (
+            f"{name}: there are grades of it, but course.yml has no assignment of that name; they count as they are. "
+            "If it has a new name, rename the submissions' folders, too, and grade them again."
+        )
+    others = sorted(points - {assignment.points})
+    if not others:
+        return None
+    return (
+        f"{name}: there are grades out of {' and '.join(map(number, others))} points, but course.yml says "
+        f"{number(assignment.points)}. `autograder grade` grades these again."
+    )
 
 
 def link(grade: Grade) -> str:

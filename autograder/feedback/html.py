@@ -22,7 +22,7 @@ from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
 from autograder.lateness import Final, Place
 from autograder.records import Grade, TestResult
-from autograder.submission_times import Times, read_times
+from autograder.submission_times import Times, read_names, read_times
 
 WORDS = (
     (1.0, "Complete. Everything that was tested works."),
@@ -36,10 +36,11 @@ STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 @dataclass(frozen=True)
 class HandedIn:
-    """Which files a page is about, and when they came; nothing where that is not known."""
+    """Which files a page is about, when they came and from whom; nothing where that is not known."""
 
     files: tuple[str, ...] = ()
     at: datetime | None = None
+    name: str = ""
 
     @property
     def when(self) -> str:
@@ -89,11 +90,11 @@ def write_what_counts(
     """As `write_all`, of the grades that count alone; `count` is what each of them counts."""
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)
-    times = read_times(folder)
+    times, names = read_times(folder), read_names(folder)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
         final = final_of(grade, count)
-        came = handed_in(folder, course, grade, times)
+        came = handed_in(folder, course, grade, times, names.get(grade.student, ""))
         write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final, came)
     return write_class_report(folder, course, grades, title_of, count)
 
@@ -128,10 +129,11 @@ def write_feedback(
     return path
 
 
-def handed_in(folder: Path, course: Course, grade: Grade, times: Times) -> HandedIn:
+def handed_in(folder: Path, course: Course, grade: Grade, times: Times, name: str = "") -> HandedIn:
     """What a student handed in, as it is kept beside the journal, and when, on the course's clock."""
     at = times.get((grade.student, grade.assignment, grade.submission_sha256))
-    return HandedIn(names_of(folder, grade), at.astimezone(ZoneInfo(course.timezone)) if at else None)
+    moment = at.astimezone(ZoneInfo(course.timezone)) if at else None
+    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
 
 
 def word(grade: Grade) -> str:

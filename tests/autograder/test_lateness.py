@@ -33,9 +33,10 @@ from autograder.lateness import (
     finals,
     on_the_clock,
     points_off,
+    strangers,
 )
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
-from autograder.submission_times import keep_times, read_times
+from autograder.submission_times import keep_times, read_names, read_times
 from autograder.tables import show_class
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
@@ -406,11 +407,12 @@ def test_broken_times_are_never_scores(tmp_path):
 
 @pytest.fixture
 def written(tmp_path, course) -> Path:
-    """A folder of grades: ada two days late, ben in time, cy at a time that nobody knows."""
+    """A folder of grades: ada two days late, ben in time, cy at a time that nobody knows, called late by the site."""
     submitted, folder = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     ada = Collected("ada", NAME, submitted_at="2026-11-29T12:00:00+01:00")
-    write_collected(submitted, [ada, Collected("ben", NAME, submitted_at="2026-11-27T12:00:00+01:00")])
+    ben = Collected("ben", NAME, submitted_at="2026-11-27T12:00:00+01:00", late=True)
+    write_collected(submitted, [ada, ben, Collected("cy", NAME, "Cyrus <b> Vance", late=True)])
     students = ("ada", "ben", "cy")
     keep_times(folder, submitted, keep(folder, [submission(student) for student in students]))
     with Journal(folder) as journal:
@@ -461,11 +463,50 @@ def test_the_terminal_shows_what_counts(written, course):
     show_class(Console(file=screen, width=100), course, *counted, Outcome(), written, as_json=False)
     words = [line.split() for line in screen.getvalue().splitlines()]
     assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
-        ["ada", "late", "6.4", "6.4"],
+        ["ada", "6.4", "late", "6.4"],
         ["ben", "8", "8"],
     ]
     assert "1 grade counts less than was reached, for being late." in screen.getvalue()
     assert "When 1 submission came is not known; the score counts in full." in screen.getvalue()
+
+
+def test_whom_the_site_calls_late_is_named(written, course):
+    """Only cy: when ben came is known, and it was in time."""
+    screen = io.StringIO()
+    counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
+    show_class(Console(file=screen, width=100), course, counted, count, Outcome(), written, as_json=False)
+    assert f"The course site calls late: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
+    look = (written / "index.html").read_text("utf-8").partition('id="look"')[2].partition("</section>")[0]
+    assert look.count("<tr>") == 2 and ">cy</a>" in look
+    assert "The course site calls it late, and does not say when it came." in look
+    assert count["cy", NAME].marked and not count["ben", NAME].marked
+
+
+def test_names_stand_beside_the_ids(written):
+    report = (written / "index.html").read_text("utf-8")
+    assert '<th scope="row">cy <bdi class="quiet">Cyrus &lt;b&gt; Vance</bdi></th>' in report
+    page = (written / "feedback" / "cy" / f"{NAME}.html").read_text("utf-8")
+    assert "Feedback for <bdi>Cyrus &lt;b&gt; Vance</bdi>, <bdi>cy</bdi>" in page
+    assert read_names(written) == {"cy": "Cyrus <b> Vance"}
+
+
+def test_an_extension_for_nobody_is_told(written, course):
+    file = course.root / "course.yml"
+    extensions = "{student: adda, days: 2}, {student: cy, days: 1}, {student: zoe, days: 1}"
+    file.write_text(file.read_text("utf-8").replace("50}", f"50, extensions: [{extensions}]}}"), "utf-8")
+    done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines() == [
+        "late.extensions: nobody in these grades is called adda; did you mean ada?",
+        "late.extensions: nobody in these grades is called zoe.",
+    ]
+
+
+def test_an_extension_for_an_assignment_without_grades_is_not_told(course):
+    other = Extension(student="adda", assignment="02_other", days=2)
+    assert strangers(with_extensions(course, other), [graded()]) == []
+    assert len(strangers(with_extensions(course, Extension(student="adda", days=2)), [graded()])) == 1
+    assert strangers(with_extensions(course, other), []) == []
 
 
 def test_a_file_where_a_folder_should_be_is_a_sentence(tmp_path, course):
