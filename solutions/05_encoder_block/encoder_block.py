@@ -126,7 +126,8 @@ class LayerNorm(nn.Module):
 class FeedForward(nn.Module):
     """Two linear layers, `linear1` (C -> d_ff) and `linear2` (d_ff -> C), with an activation between them.
 
-    activation: "relu" or "gelu" (the exact one); any other name is a ValueError that says the name.
+    activation: "relu" or "gelu" (the exact one); any other name, "GELU" is one, is a ValueError that says the
+    name.
     No shortcut and no dropout in here: those belong to the block.
 
     forward: x (..., C) -> (..., C), the same for every position

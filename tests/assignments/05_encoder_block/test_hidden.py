@@ -169,11 +169,19 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_unknown_activation_is_refused(student):
-    """Another activation than relu and gelu is a ValueError that names it."""
-    checks.raises(ValueError, student.FeedForward, 5, 13, "swish", naming=("activation", "swish"))
-    checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming=("activation", "tanh"))
+    """Another activation than relu and gelu is a ValueError that says its name."""
+    checks.raises(ValueError, student.FeedForward, 5, 13, "swish", naming="swish")
+    checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming="tanh")
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(0.5)
+def test_activation_in_capitals_is_refused(student):
+    """The activations have no other names: relu and gelu in capital letters are refused, too."""
+    for name in ("GELU", "ReLU"):
+        checks.raises(ValueError, student.FeedForward, 5, 13, activation=name, naming=name)
 
 
 @no_ready_made_block
@@ -264,7 +272,8 @@ def test_pre_norm_dropout(student, seed):
 @pytest.mark.needs("test_encoder_owns_its_layers")
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
-    ids, x = torch.randint(0, V, (B, T)), torch.randn(B, T, C, dtype=torch.float64)
+    ids = (torch.randperm(B * T) % V).reshape(B, T)                               # every word stands somewhere
+    x = torch.randn(B, T, C, dtype=torch.float64)
     sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
     model = filled(reference.TransformerEncoder(V, **sizes), seed)
     encoder = student.TransformerEncoder(V, **sizes)
@@ -288,19 +297,38 @@ def test_encoder_numbers(student, reference, seed):
 def test_padding_changes_nothing(student, seed):
     """Padded or not, a sentence's real tokens come out the same, whatever stands on the padded seats."""
     ids = torch.randint(0, V, (B, T))
-    encoder = filled(student.TransformerEncoder(V, C, H, n_layers=2, d_ff=FF, max_len=11), seed)
+    encoder = filled(student.TransformerEncoder(V, C, H, n_layers=3, d_ff=FF, max_len=11), seed)
     checks.padding_invariant(lambda ids, padding: encoder(ids, padding_mask=padding), ids, [T, 4, 2])
 
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_encoder_owns_its_layers")
+def test_positions_travel_with_the_encoder(student, reference, seed):
+    """A saved encoder holds its pe, and other numbers in pe are other positions for the words."""
+    ids = torch.randint(0, V, (B, T))
+    sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
+    encoder = filled(student.TransformerEncoder(V, **sizes), seed)
+    checks.copy_parameters(filled(reference.TransformerEncoder(V, **sizes), seed), encoder)
+    before = encoder(ids).detach().clone()
+    saved = "pe" in encoder.state_dict()
+    checks.true(saved, "The encoder's state_dict has no pe, so the positions are missing from a saved file.")
+    with torch.no_grad():
+        encoder.pe.copy_(torch.randn(encoder.pe.shape))
+    moved = (encoder(ids) - before).abs().max().item()
+    checks.true(moved > 1e-6, "The encoder answers the same with other numbers in pe: it does not read them.")
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.5)
 def test_encoder_dropout(student, seed):
     """In eval the encoder repeats itself; in training dropout acts on the embeddings and in the blocks."""
     ids, others = torch.randint(0, V, (B, T)), torch.randint(0, V, (B, T))
     sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF, max_len=11)
     encoder = filled(student.TransformerEncoder(V, **sizes, dropout=1.0), seed)
     encoder.train()
-    what = "in training with dropout=1.0, where no word is left, the answer to other words"
+    what = "the answer to another sentence, in training with dropout=1.0, when no word can make a difference,"
     checks.close(encoder(others), encoder(ids), what)
     check_eval_and_training(filled(student.TransformerEncoder(V, **sizes, dropout=0.5), seed), ids)

@@ -104,7 +104,7 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, d_model)
         nn.init.normal_(self.embedding.weight, std=1 / math.sqrt(d_model))
-        self.register_buffer("pe", sinusoidal_table(max_len, d_model), persistent=False)
+        self.register_buffer("pe", sinusoidal_table(max_len, d_model), persistent=True)
         self.layers = nn.ModuleList()
         while len(self.layers) < n_layers:
             self.layers.append(TransformerEncoderBlock(d_model, n_heads, d_ff, dropout, "relu"))
