@@ -32,19 +32,27 @@ def safe_name(student: str) -> str:
 
     Letters, digits and ` ._@+-` stay; two different students never get the same folder.
     """
-    normal = unicodedata.normalize("NFC", student)
-    kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
-    kept = kept.lstrip(" .-").rstrip(" .")
-    return _marked(student, f"_{kept}" if _DEVICES.match(kept) else kept)
+    return _marked(student, _kept(student))
 
 
 def folder_name(name: str) -> str:
     """As `safe_name`, and different even where a file system does not tell capitals from small letters.
 
-    A name without capitals stays; any other carries its digest, so `Ada` and `ada` never meet.
+    A name without capitals stays; any other carries its digest, so `Ada` and `ada` never meet. `name` is one that
+    `student_name` or `safe_name` gave: if it ends in a digest already, no other name of a class does in the same one.
     """
+    if _MARKED.search(name) and _kept(name) == name:
+        return name
     safe = safe_name(name)
-    return safe if safe == safe.casefold() else _with_digest(name, safe)
+    return safe if safe != name or safe == safe.casefold() else _with_digest(name, safe)
+
+
+def _kept(name: str) -> str:
+    """What every file system takes of a name."""
+    normal = unicodedata.normalize("NFC", name)
+    kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
+    kept = kept.lstrip(" .-").rstrip(" .")
+    return f"_{kept}" if _DEVICES.match(kept) else kept
 
 
 def _marked(raw: str, kept: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import shutil
 import stat
 import struct
@@ -851,6 +852,24 @@ def test_different_names_have_different_folders(names: list[str]) -> None:
     changed = safe_name("a/b")
     assert safe_name(changed) != changed
     assert len({folder_name(student).casefold() for student in students}) == len(names)
+
+
+@pytest.mark.parametrize("name", ["Mueller: Anna", "a/b", "Ada-0123456789", "NUL.txt", "X" * 500])
+def test_a_name_that_carries_its_digest_gets_no_second_one(name: str) -> None:
+    folder = folder_name(student_name(name))
+    assert folder == folder_name(folder)
+    assert len(re.findall(r"-[0-9a-f]{10}", folder.removeprefix("Ada-0123456789"))) == 1
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.text("aA<-0123456789abcdef", min_size=1, max_size=14), min_size=1, max_size=4, unique=True)
+)
+def test_names_that_imitate_others_never_meet(names: list[str]) -> None:
+    """Whoever is called like somebody else's student or folder still has a folder of their own."""
+    others = [make(name) for name in names for make in (student_name, safe_name, folder_name)]
+    students = {student_name(name) for name in [*names, *others]}
+    assert len({folder_name(student).casefold() for student in students}) == len(students)
 
 
 def test_a_students_odd_name_is_shown_harmlessly(tmp_path: Path, course: Course) -> None:
