@@ -11,7 +11,9 @@
 #
 # The alphabet of shapes: `T` tokens in a text, `V` words in the vocabulary, `C` numbers in a vector, `P` pairs in
 # the guessing game. What you write here, PyTorch has ready-made: `F.one_hot`, `F.embedding`, `nn.Embedding`. They
-# are for later; today they do not count. `F.cross_entropy` and what deals with softmax and cosine you may use.
+# are for later; today they do not count (to compare yours with them, do so below `if __name__ == "__main__":`).
+# `F.cross_entropy` and what deals with softmax and cosine you may use. And none of your functions changes what it
+# is handed: tables, ids and examples keep their values.
 
 # %%
 import math
@@ -393,7 +395,7 @@ def nearest(token_id: int, table: Tensor, k: int) -> list[int]:
     """The ids of the k rows most like row token_id, the most similar first, without token_id itself.
 
     Similar is what has a large cosine. table: (V, C); k is at most V - 1. Python's whole numbers come back.
-    Another word with the very same vector is a neighbour like any other.
+    Another word with the very same vector is a neighbour like any other. The table keeps its values.
     """
     # TODO: the cosine of every row with this one                                              # (V,)
     # TODO: the ids from the most to the least similar, without the word itself
@@ -409,7 +411,8 @@ def analogy(a: int, b: int, c: int, table: Tensor) -> int:
     """The word that is to c as b is to a: the id of the row nearest to table[b] - table[a] + table[c].
 
     Nearest is what has the largest cosine with that vector; a, b and c themselves are never the answer.
-    The rows are taken as they are: only the comparison ignores lengths. A Python whole number comes back.
+    The rows are taken as they are: only the comparison ignores lengths. A Python whole number comes back, and the
+    table keeps its values.
     Example: a = man, b = king, c = woman -> queen.
     """
     # TODO: where do you arrive?                                                               # (C,)

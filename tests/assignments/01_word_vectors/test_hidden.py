@@ -53,14 +53,20 @@ def same_examples(student, reference, ids, window):
 
 
 def a_question_whose_nearest_word_is(name):
-    """Rows a, b, c, the answer and another word. Of all rows, the named one points most nearly to b - a + c."""
+    """Rows a, b, c, the answer and another word. Of all rows, the named one points most nearly to b - a + c.
+
+    With "all the others face away", that is b or c, and the answer's cosine is negative.
+    """
     e = torch.linalg.qr(torch.randn(5, 5, dtype=torch.float64)).Q  # five directions at right angles
     a, b, c = {
         "a": (e[0], e[0] + e[1], e[0] - e[1]),
         "b": (e[1], e[0], e[1] + 0.1 * e[2]),
         "c": (e[1], e[1] + 0.1 * e[2], e[0]),
+        "all the others face away": (e[0], e[0] + e[1], e[1]),
     }[name]
     goal = b - a + c
+    if name == "all the others face away":
+        return torch.stack([a, b, c, e[3] - 0.1 * goal, e[4] - 2 * goal])  # (5, C)
     return torch.stack([a, b, c, goal + 0.3 * e[3], e[4] - 0.2 * goal])  # (5, C)
 
 
@@ -70,9 +76,10 @@ def a_question_whose_nearest_word_is(name):
 @pytest.mark.part("tokens")
 @pytest.mark.points(0.5)
 def test_any_text_is_numbered_in_sorted_order(student, reference):
-    """Capitals, spaces, line ends and foreign letters get the ids of their sorted order, too."""
+    """Capitals, spaces, line ends and foreign letters get the ids of their sorted order, in each tokenizer its own."""
     text = some_text(60) + " \n\u00e9A"
     tokenizer, expected = student.CharTokenizer(text), reference.CharTokenizer(text)
+    student.CharTokenizer("\t" + text)  # a later one has its own ids
     checks.equal(tokenizer.vocab_size, expected.vocab_size, "vocab_size")
     for piece in (text, text[7:20], ""):
         ids = expected.encode(piece)
@@ -96,6 +103,7 @@ def test_any_unknown_character_is_refused(student):
     tokenizer = student.CharTokenizer("hello world")
     for text, unknown in (("Hello", "H"), ("hello?", "?"), ("he\u00e9l", "\u00e9")):
         checks.raises(ValueError, tokenizer.encode, text, naming=unknown)
+    checks.raises(ValueError, student.CharTokenizer("banana").encode, "ban ana", naming=" ")
 
 
 # Part 2: numbers become vectors
@@ -207,6 +215,7 @@ def test_skip_gram_loss_follows_the_formula(student, reference):
     for V, C, P in ((11, 5, 7), (7, 3, 13)):
         centre_table, context_table = two_tables(V, C)
         pairs = torch.randint(V, (P, 2))
+        pairs[-1] = pairs[0]  # a pair that occurs twice counts twice
         expected = reference.skip_gram_loss(centre_table, context_table, pairs)
         checks.close(student.skip_gram_loss(centre_table, context_table, pairs), expected, "the loss")
 
@@ -263,11 +272,15 @@ def test_nearest_of_random_vectors(student, reference):
 @pytest.mark.part("neighbours")
 @pytest.mark.points(0.25)
 def test_word_is_not_its_own_neighbour(student):
-    """A word is left out of its own list, and another word with the very same vector is not."""
+    """A word is left out of its own list, however far the others are; one with the very same vector is not."""
+    facing_away = torch.tensor([[2.0, 0.0], [-3.4, 0.0]], dtype=torch.float64)
+    checks.equal(student.nearest(0, facing_away, 1), [1], "nearest(0, table, 1)")
     table = torch.randn(7, 11, dtype=torch.float64)
     table[2], table[5] = table[4], table[4]
     for word in (2, 4, 5):
-        found = checks.unpack(student.nearest(word, table, 2), 2, f"nearest({word}, table, 2)")
+        found = student.nearest(word, table, 2)
+        two_words = isinstance(found, list) and len(found) == 2
+        checks.true(two_words, f"nearest({word}, table, 2) should give a list of two whole numbers.")
         checks.true(word not in found, f"Among the words nearest to word {word} is the word itself.")
         twins = [other for other in (2, 4, 5) if other != word]
         checks.true(
@@ -291,7 +304,7 @@ def test_analogy_of_random_vectors(student, reference):
 @pytest.mark.part("neighbours")
 @pytest.mark.points(0.25)
 def test_question_is_not_its_own_answer(student):
-    """None of the three words of the question is the answer, even when it lies nearest."""
-    for nearest_of_all in ("b", "c", "a"):
+    """None of the three words of the question is the answer, even when it lies nearest and all others far away."""
+    for nearest_of_all in ("b", "c", "a", "all the others face away"):
         table = a_question_whose_nearest_word_is(nearest_of_all)
         checks.equal(student.analogy(0, 1, 2, table), 3, "analogy(0, 1, 2, table)")
