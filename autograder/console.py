@@ -122,15 +122,26 @@ def show_walls(columns: Sequence[Column]) -> None:
                 console.print(f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True)
 
 
+COLUMNS = ("stub", "solution", "caught", "named", "others", "mutants")
+LEGEND = (
+    "caught, named: known mistakes. others: alternatives. "
+    "mutants: small changes of the solution for which a test fails"
+)
+LEGEND_OF_MORE = "; + those that equivalent_mutants.yml says change nothing"
+
+
 def show_audit(audits: Sequence[Audit]) -> None:
     """The table of an audit, then a sentence a problem."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("assignment", "stub", "solution", "mistakes caught", "named", "alternatives", "mutants"):
-        first = name == "assignment"
-        table.add_column(name, justify="left" if first else "right", no_wrap=first)
-    for audit in audits:
-        table.add_row(audit.assignment, *map(_share, audit.shares()))
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("assignment")
+    for name in COLUMNS:
+        table.add_column(name, justify="right", no_wrap=True)
+    shares = [audit.shares() for audit in audits]
+    for audit, own in zip(audits, shares):
+        table.add_row(audit.assignment, *map(_share, own))
     console.print(table)
+    more = LEGEND_OF_MORE if any("+" in mutants for *_, (mutants, _) in shares) else ""
+    console.print(f"[dim]{LEGEND}{more}.[/]")
     for audit in audits:
         for problem in audit.problems:
             console.print(f"[red]{audit.assignment}[/]: {escape(problem)}", soft_wrap=True)
@@ -142,4 +153,5 @@ def _share(value: Any) -> str:
     text, good = value
     if text == "0/0":
         return "[dim]–[/]"
+    text = text.replace(" + ", "+")
     return f"[green]{text}[/]" if good else f"[red]{text}[/]"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from autograder import console
+from autograder.authoring.audit import Audit, Case, Finding
 from autograder.authoring.build import build
 from autograder.cli import app
 from autograder.course import load_course
@@ -112,3 +116,18 @@ def test_mutants_that_survive_and_those_that_may(course):
     (course / SUITE / "equivalent_mutants.yml").write_text("".join(lines), "utf-8")
     code, found = audit(course)
     assert code == 0 and set(found["equivalent"]) == set(found["survivors"])
+
+
+def test_the_table_fits_a_narrow_terminal(monkeypatch):
+    name = "09_masked_language_model"
+    cases = {kind: Case(kind, name, kind, "") for kind in ("solution", "mistake", "alternative", "mutant")}
+    found = [Finding(cases["solution"], True)] * 20 + [Finding(cases["mistake"], True, named=True)] * 41
+    found += [Finding(cases["alternative"], True)] * 12
+    found += [Finding(cases["mutant"], number > 4) for number in range(81)]
+    screen = io.StringIO()
+    monkeypatch.setattr(console, "console", Console(file=screen, width=80))
+    console.show_audit([Audit(name, found, {"mutant": "It changes nothing."}), Audit("01_adding")])
+    lines = [line.split() for line in screen.getvalue().splitlines()]
+    assert lines[0] == ["assignment", "stub", "solution", "caught", "named", "others", "mutants"]
+    assert lines[2] == [name, "–", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
+    assert "+ those that equivalent_mutants.yml says change nothing." in " ".join(" ".join(line) for line in lines)

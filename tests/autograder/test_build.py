@@ -8,9 +8,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from typer.testing import CliRunner
 
 from autograder.authoring.build import build, check, leaks, to_notebook
 from autograder.authoring.document import DocumentError, load_document
+from autograder.cli import app
 from autograder.course import Assignment, Course, CourseError, load_course
 from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
 
@@ -185,6 +187,15 @@ def test_extra_files_and_folders_are_said(course: Course, adding: Assignment) ->
         "assignments/00_old is not written by the build; remove it.",
     ]
     assert len(check(course, ["01_adding"])) == 1
+
+
+def test_a_fresh_build_is_said_to_be_fresh(course: Course) -> None:
+    build(course)
+    done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
+    assert (done.exit_code, done.stdout) == (0, "What students receive is up to date: 1 assignment.\n")
+    course.stub_file(course.assignments[0]).write_text("x = 1\n", "utf-8")
+    done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
+    assert (done.exit_code, done.stdout) == (1, "")
 
 
 def test_a_stub_that_cannot_be_imported_is_said(course: Course) -> None:

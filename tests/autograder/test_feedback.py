@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import io
 import json
 import random
 import re
@@ -16,13 +17,15 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
+from autograder.cohort import Outcome as Run
 from autograder.course import Assignment, Course, load_course
 from autograder.feedback import pages
 from autograder.feedback import statistics as stats
-from autograder.feedback.class_report import write_class_report
+from autograder.feedback.class_report import differing, write_class_report
 from autograder.feedback.gradebook import latest_grades, number, write_gradebook
 from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.kept import keep
@@ -30,6 +33,7 @@ from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.journal import Journal, read_journal
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
+from autograder.tables import show_class
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
@@ -476,6 +480,53 @@ def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
     assert "None. Everything that was handed in could be graded." in page.text
     assert HINT not in page.text
     assert "Nobody: all have full marks." in page.text
+
+
+def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -> list[str]:
+    screen = io.StringIO()
+    show_class(Console(file=screen, width=width), course, grades, {}, Run(), folder, as_json=False)
+    return screen.getvalue().splitlines()
+
+
+def test_every_table_in_a_terminal_has_the_total(tmp_path: Path, course: Course) -> None:
+    (one,) = course.assignments
+    names = [f"{number:02d}_adding" for number in range(1, 14)]
+    many = course.model_copy(update={"assignments": tuple(one.model_copy(update={"name": n}) for n in names)})
+    student = "a" * 60 + "@example.org"
+    grades = [graded(student, assignment=name) for name in names]
+    lines = in_terminal(80, many, [*grades, refused("bo", assignment="07_adding")], tmp_path)
+    heads = [line.split() for line in lines if line.split()[:1] == ["total"]]
+    assert [name for head in heads for name in head[1:]] == [name[:2] for name in names]
+    assert 1 < len(heads) < 5
+    assert sum(" ".join(line.split()).startswith("student / 130 / 10") for line in lines) == len(heads)
+    assert sum(" ".join(line.split()).startswith("a" * 31 + "… 130 10") for line in lines) == len(heads)
+    assert max(map(len, lines[3:-1])) <= 80
+    assert len([line for line in in_terminal(300, many, grades, tmp_path) if "total" in line]) == 1
+
+
+def test_grades_of_another_course_yml_are_told(course: Course) -> None:
+    old = graded("ada", assignment="00_old")
+    assert differing(course, [graded("ada"), subtracting("bo"), refused("kurt", assignment="09_none")]) == []
+    assert differing(course, [graded("ada"), replace(graded("bo"), max_score=12.5), old]) == [
+        "00_old: there are grades of it, but course.yml has no assignment of that name; they count as they are. "
+        "If it has a new name, rename the submissions' folders, too, and grade them again.",
+        "01_adding: there are grades out of 12.5 points, but course.yml says 10. `autograder grade` grades these again.",
+    ]
+
+
+def test_report_is_about_the_folder_grades_and_says_what_differs(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(graded("ada"))
+    command = ["report", "--course", str(course.root)]
+    done = CliRunner().invoke(app, command)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "grades/index.html\n", "")
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(replace(graded("bo"), max_score=20.0))
+    done = CliRunner().invoke(app, command)
+    assert (done.exit_code, "out of 20 points, but course.yml says 10." in done.stderr) == (1, True)
 
 
 def test_an_assignment_that_left_the_course_keeps_its_grades(tmp_path: Path, course: Course) -> None:
