@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -71,8 +72,9 @@ def kindly(command: Callable[..., int | None]) -> Callable[..., None]:
                 raise
             say(f"{error.filename}: {error.strerror}.")
             code = INFRASTRUCTURE
-        except KeyboardInterrupt:
-            say("Stopped. What was finished is kept; the same command goes on from there.")
+        except KeyboardInterrupt as stopped:
+            sentence = "Stopped. What was finished is kept; the same command goes on from there."
+            say(" ".join((sentence, *map(str, stopped.args))))
             code = STOPPED
         raise typer.Exit(code or DONE)
 
@@ -287,10 +289,12 @@ def grade(
     from autograder.submission_times import keep_times
     from autograder.submissions import find_submissions
     from autograder.tables import show_class
+    from autograder.writing import check_folder
 
     course = load_course(course_path)
     names = None if assignment is None else (course.assignment(assignment).name,)
     found = find_submissions(path, course, assignment)
+    check_folder(output)
     output, moved = give_way(output, path)
     if moved:
         say(moved)
@@ -301,8 +305,11 @@ def grade(
         if seed is None:
             seed = fresh_seed() if regrade else journal.run_seed()
         plan = Plan(course, seed, _tier(unsafe), jobs, names)
-        with watching(len(kept), quiet=as_json) as tell:
-            outcome = grade_class(plan, taken_out(output, kept), journal, tell, regrade)
+        try:
+            with watching(len(kept), quiet=as_json) as tell:
+                outcome = grade_class(plan, taken_out(output, kept), journal, tell, regrade)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(*_so_far(journal)) from None
     counted, count = what_counts(output, course, read_journal(journal.path))
     problems = _draw(plan, output, counted, as_json) if pictures else []
     write_what_counts(output, course, counted, count)
@@ -310,6 +317,13 @@ def grade(
         say(sentence)
     show_class(console, course, counted, count, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
+
+
+def _so_far(journal: Journal) -> list[str]:
+    """What to do with grades of which there are some, but not all."""
+    if not journal.latest:
+        return []
+    return [f"`autograder report {shlex.quote(str(journal.path.parent))}` shows what there is so far."]
 
 
 def _draw(plan: Any, folder: Path, grades: Any, quiet: bool) -> list[str]:

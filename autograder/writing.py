@@ -8,8 +8,20 @@ import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from autograder.records import Refused
+
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE, PROGRAM = 0o100644, 0o100755
+
+
+def check_folder(folder: Path) -> None:
+    """Raises Refused where no folder is or can be made, or nothing can be written into it. Makes nothing."""
+    place = folder.absolute()
+    there = next(path for path in (place, *place.parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise Refused(f"{folder} cannot be written: {there} is not a folder.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise Refused(f"{folder} cannot be written: there is no permission to write into {there}.")
 
 
 def write_whole(file: Path, content: str | bytes) -> None:

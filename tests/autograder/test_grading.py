@@ -19,10 +19,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from typer.testing import CliRunner
 
-from autograder import grading
+from autograder import cohort, grading
 from autograder.authoring.build import to_notebook
 from autograder.authoring.mistakes import Mistake, load_mistakes
+from autograder.cli import app
 from autograder.cohort import Outcome, grade_class
 from autograder.course import Course, load_course
 from autograder.grading import Grader
@@ -558,3 +560,38 @@ def test_a_class_killed_in_the_middle_leaves_nothing_and_goes_on(tiny, tmp_path)
         for folder in (out, tmp_path / "whole")
     ]
     assert by_student[0] == by_student[1]
+
+
+def grade_command(course: Course, folder: Path, output: Path):
+    words = ("grade", folder, "--output", output, "--course", course.root)
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+@pytest.mark.parametrize("below", [".", "deep/down"])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(tiny, tmp_path, below):
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    done = grade_command(tiny, tmp_path / "class", taken / below)
+    sentence = f"{taken / below} cannot be written: {taken} is not a folder.\n"
+    assert (done.exit_code, done.stderr, taken.read_text()) == (2, sentence, "mine")
+
+
+def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatch):
+    (tmp_path / "class" / "ada").mkdir(parents=True)
+    (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)
+    (out := tmp_path / "my grades").mkdir()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cohort, "grade_class", stop)
+    stopped = "Stopped. What was finished is kept; the same command goes on from there."
+    done = grade_command(tiny, tmp_path / "class", out)
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, stopped)
+    with Journal(out) as journal:
+        journal.append(Grade("ada", TINY, "graded", 1.0, 2.0))
+    done = grade_command(tiny, tmp_path / "class", out)
+    shows = f"`autograder report '{out}'` shows what there is so far."
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, f"{stopped} {shows}")
