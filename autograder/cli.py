@@ -418,7 +418,7 @@ def export(
         str,
         typer.Option(
             "--to",
-            help="csv, canvas, moodle, gradescope, classroom50, junit or nbgrader.",
+            help="csv, canvas, moodle, moodle-feedback, gradescope, classroom50, junit or nbgrader.",
             metavar="TOOL",
         ),
     ],

@@ -134,7 +134,9 @@ def row_texts(sheet: Sheet, row: int) -> tuple[str, ...]:
     """All that a row of a table says of who its student is: names, addresses and numbers."""
     telling = (number for number, title in enumerate(sheet.header) if _TELLING.search(title))
     texts = [*(sheet.cell(row, number) for number in telling), _first_and_last(sheet, row)]
-    return tuple(filter(None, [*texts, participant(sheet.cell(row, sheet.column("identifier")))]))
+    identifier = sheet.cell(row, sheet.column("identifier", "id"))
+    numbered = participant(identifier) if re.search(r"[ /]", identifier) else ""  # `S17` is somebody's own id
+    return tuple(filter(None, [*texts, numbered]))
 
 
 def _first_and_last(sheet: Sheet, row: int) -> str:

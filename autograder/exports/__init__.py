@@ -26,6 +26,7 @@ EXPORTERS = {
     "csv": "autograder.exports.table",
     "canvas": "autograder.exports.canvas",
     "moodle": "autograder.exports.moodle",
+    "moodle-feedback": "autograder.exports.moodle_feedback",
     "gradescope": "autograder.exports.gradescope",
     "classroom50": "autograder.exports.classroom50",
     "junit": "autograder.exports.junit",

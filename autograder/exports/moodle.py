@@ -6,8 +6,11 @@ why the sheet that was downloaded is filled, and why its dates stay.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from autograder.collecting.people import participant
 from autograder.collecting.sheet import Sheet
+from autograder.course import Assignment
 from autograder.exports import Exported, ExportError, Request
 from autograder.exports.filling import Filling, open_sheet
 from autograder.records import Grade
@@ -24,10 +27,36 @@ NO = ("no", "nein")
 
 def export(request: Request) -> Exported:
     """Fill the column of grades; raises ExportError when this is no worksheet, or the assignment is not clear."""
-    sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
+    rows = worksheet(request)
+    assignment = the_assignment(request)
+    most = next((rows.sheet.cell(r, rows.sheet.column(*MOST_COLUMNS)) for r in rows.filling.rows), "")
+    grades = _changeable(request.grades_of(assignment), rows.filling, rows.sheet)
+    rows.filling.fill(grades, rows.column, most)
+    return rows.filling.finish(rows.identifier if rows.who is None else rows.who)
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """A worksheet that is open: the columns that tell whose a row is, and the one of grades."""
+
+    sheet: Sheet
+    filling: Filling
+    identifier: int
+    who: int | None
+    column: int
+
+
+def the_assignment(request: Request) -> Assignment:
+    """The one that a worksheet is of; raises ExportError when it is not clear."""
     assignments = request.assignments
     if len(assignments) != 1:
         raise ExportError("A grading worksheet is of one assignment; say which one with --assignment.")
+    return assignments[0]
+
+
+def worksheet(request: Request) -> Worksheet:
+    """The worksheet that was downloaded; raises ExportError when it is none."""
+    sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
     identifier = sheet.column(*ID_COLUMNS)
     column = sheet.column(request.column) if request.column else sheet.column(*GRADE_COLUMNS)
     if identifier is None or column is None:
@@ -41,10 +70,7 @@ def export(request: Request) -> Exported:
     filling = Filling(request, sheet, range(len(sheet.rows)), keys)
     for row in filling.rows:
         filling.also(row, participant(sheet.cell(row, identifier)))
-    grades = _changeable(request.grades_of(assignments[0]), filling, sheet)
-    most = next((sheet.cell(r, sheet.column(*MOST_COLUMNS)) for r in range(len(sheet.rows))), "")
-    filling.fill(grades, column, most)
-    return filling.finish(identifier if who is None else who)
+    return Worksheet(sheet, filling, identifier, who, column)
 
 
 def _changeable(grades: list[Grade], filling: Filling, sheet: Sheet) -> list[Grade]:

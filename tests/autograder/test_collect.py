@@ -552,6 +552,14 @@ def test_moodles_worksheet_tells_when_work_came(packed, gather, table, tmp_path)
     )
 
 
+def test_a_worksheet_in_german_and_without_names_tells_as_well(packed, gather, table, tmp_path):
+    sheet = (
+        'ID;Bewertung;"Zuletzt geändert (Abgabe)"\nTeilnehmer/in657831;;"Freitag, 27. November 2026, 23:58"\n'
+    )
+    gather(packed("adding.zip", MOODLE), times=table(sheet))
+    assert when(tmp_path / "submitted")["657831"] == "2026-11-27T23:58:00+00:00"
+
+
 @pytest.mark.parametrize("key", ["1002", "hoppergrace", '"Hopper, Grace"', "gh", "grace@example.org"])
 def test_times_find_students_by_whatever_is_known_of_them(packed, gather, roster, table, tmp_path, key):
     people = roster("student,name,email,canvas\ngh,Grace Hopper,grace@example.org,1002\n")

@@ -27,6 +27,7 @@ from autograder.exports import EXPORTERS, Exported, ExportError, Request, export
 from autograder.exports.classroom50 import scale
 from autograder.exports.gradescope import files
 from autograder.exports.gradescope_run import results
+from autograder.feedback.html import write_all
 from autograder.records import Grade, TestResult
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
@@ -293,6 +294,40 @@ def test_a_sheet_keeps_every_byte_that_is_not_filled(encoding, end):
     assert sheet.data == text.replace(';""' + end, ';"7;5"' + end).replace(" ;2;", " ;2;8").encode(encoding)
 
 
+def test_moodle_feedback_is_a_page_for_each_participant(ask, course, tmp_path):
+    write_all(tmp_path / "grades", course, CLASS)
+    exported = ask(
+        "moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip"
+    )
+    with zipfile.ZipFile(tmp_path / "f.zip") as packed:
+        pages = {name: packed.read(name).decode() for name in packed.namelist()}
+    assert sorted(pages) == [
+        f"Ada Lovelace_1001_assignsubmission_file_{NAME}.html",
+        f"Grace Hopper_1002_assignsubmission_file_{NAME}.html",
+        f"Participant_1003_assignsubmission_file_{NAME}.html",
+    ]
+    assert all(f"<bdi>{name.split('_')[1]}</bdi>" in page for name, page in pages.items())
+    assert exported.summary.startswith("3 pages are in ")
+    assert exported.problems == [f"1004, {NAME}: not found in moodle-downloaded.csv."]
+
+
+def test_moodle_feedback_names_are_what_moodle_reads(ask, course, tmp_path):
+    """As `importziplib.php` does: parts between underscores, the second is the participant's number."""
+    submitted = tmp_path / "submitted"
+    write_collected(submitted, [Collected("1001", NAME, "Ada_King / Lovelace_7")])
+    write_all(tmp_path / "grades", course, CLASS)
+    ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip")
+    with zipfile.ZipFile(tmp_path / "f.zip") as packed:
+        (name,) = (name for name in packed.namelist() if name.startswith("Ada"))
+    assert name.split("_", 4) == ["Ada King Lovelace 7", "1001", "assignsubmission", "file", f"{NAME}.html"]
+
+
+def test_moodle_feedback_without_pages_writes_nothing(ask, tmp_path):
+    exported = ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path, output=tmp_path / "f.zip")
+    assert not (tmp_path / "f.zip").exists() and exported.summary == "No file was written."
+    assert "is not there; `autograder report` makes it." in exported.problems[0]
+
+
 # ------------------------------------------------------------------ CSV
 
 
@@ -300,6 +335,47 @@ def test_csv_has_a_row_a_student_and_no_formulas(ask, tmp_path):
     exported = ask("csv", output=tmp_path / "scores.csv")
     assert (tmp_path / "scores.csv").read_bytes() == golden("scores.csv")
     assert exported.summary == f"4 students are in {tmp_path / 'scores.csv'}."
+
+
+def names_in(file: Path) -> dict[str, str]:
+    with file.open(encoding="utf-8", newline="") as rows:
+        return {row["student"]: row["name"] for row in csv.DictReader(rows) if row["student"]}
+
+
+def test_csv_knows_the_names_that_grading_noted(course, command, tmp_path):
+    """Wherever the submissions were: the folder of grades has the names."""
+    (tmp_path / "grades" / "names.json").write_text(
+        '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
+    )
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert done.exit_code == 0, done.stderr
+    assert names_in(tmp_path / "scores.csv") == {"1001": "", "1002": "Grace Hopper", "1003": "", "1004": ""}
+
+
+def test_csv_finds_names_in_the_roster_by_any_number(course, tmp_path):
+    """By the site's number, but not where the name that is known says it is somebody else's."""
+    roster = tmp_path / "roster.csv"
+    roster.write_text(
+        "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n", "utf-8"
+    )
+    request = Request(
+        course,
+        CLASS,
+        tmp_path / "none",
+        roster=read_roster(roster),
+        names={"1003": "Alan Turing"},
+        output=tmp_path / "scores.csv",
+    )
+    export("csv", request)
+    names = names_in(tmp_path / "scores.csv")
+    assert names == {"1001": "Ada Lovelace", "1002": "", "1003": "Alan Turing", "1004": ""}
+
+
+def test_a_student_is_found_by_the_number_that_the_site_gave(ask, submitted, tmp_path):
+    """The roster gave the id when the work was collected; back in the site's sheet, no roster is needed."""
+    write_collected(submitted, [Collected("ada42", NAME, key="1001")])
+    exported = ask("canvas", "canvas-downloaded.csv", grades=(Grade("ada42", NAME, "graded", 5, 10),))
+    assert not exported.problems and exported.summary.startswith("1 score is in ")
 
 
 # ------------------------------------------------------------------ JUnit
@@ -587,6 +663,24 @@ def test_command_fills_a_sheet_and_says_what_is_missing(command, tmp_path):
     assert done.exit_code == 1
     assert done.stdout.startswith("3 scores are in")
     assert "EX stands there and stays" in done.stderr
+
+
+def test_nothing_is_written_where_nothing_fits(command, tmp_path):
+    sheet = tmp_path / "gradebook.csv"
+    sheet.write_text("Student,ID,Essay (88124),Heads (7)\nAda,1001,,\n", "utf-8")
+    done = command(str(tmp_path / "grades"), "--to", "canvas", "--sheet", str(sheet))
+    assert (done.exit_code, done.stdout) == (1, "Nothing was filled in, and no file was written.\n")
+    assert "--column; there are “Essay (88124)”, “Heads (7)”." in done.stderr
+    assert not (tmp_path / "gradebook-filled.csv").exists()
+
+
+def test_a_folder_that_is_not_there_is_not_made(command, tmp_path):
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "no" / "x.csv"))
+    assert (done.exit_code, (tmp_path / "no").exists()) == (2, False)
+    assert (
+        done.stderr
+        == f"There is no folder {tmp_path / 'no'}; make it, or name another place with --output.\n"
+    )
 
 
 @pytest.mark.parametrize(
