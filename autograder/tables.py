@@ -23,6 +23,7 @@ from autograder.similarity import Pair, Similar
 from autograder.submission_times import read_names, with_name
 from autograder.wording import listed
 
+OTHER = "other"  # the column of what was refused because it is for no assignment of the course
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all
 NAME_WIDTH, TOTAL_WIDTH = 32, 7  # at most, of a student's name and of "1234.56" beside it
 PADDING, EDGES = 3, 1  # of a table: around each column, and around the whole
@@ -83,7 +84,8 @@ def _class_tables(
 ) -> Iterator[Table]:
     """One table, or several below each other where `width` does not suffice for all assignments; all have the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
-    for shown in _fitting(width, names, grades, count):
+    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
+    for shown in _fitting(width, columns, grades, count):
         yield _class_table(course, grades, count, names, shown)
 
 
@@ -93,7 +95,7 @@ def _fitting(
     """The assignments of each table: as many as there is room for beside a student's name and total."""
     longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
     room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
-    wide = dict.fromkeys(names, len("/ 10"))
+    wide = {name: len("refused" if name == OTHER else "/ 10") for name in names}
     for grade in grades:
         if grade.assignment in wide:
             cell = _column_width(grade, final_of(grade, count))
@@ -107,6 +109,10 @@ def _fitting(
     yield shown
 
 
+def _is_for_none(course: Course, grade: Grade) -> bool:
+    return grade.status == "refused" and course.find(grade.assignment) is None
+
+
 def _column_width(grade: Grade, final: Final) -> int:
     if grade.status == "refused":
         return len("refused")
@@ -116,7 +122,7 @@ def _column_width(grade: Grade, final: Final) -> int:
 def _class_table(
     course: Course, grades: list[Grade], count: Mapping[Place, Final], names: list[str], shown: list[str]
 ) -> Table:
-    scores = {(grade.student, grade.assignment): grade for grade in grades}
+    scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
     students = sorted({grade.student for grade in grades})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
     rest = len(students) - TABLE_ROWS
@@ -125,10 +131,10 @@ def _class_table(
     most = sum(course.assignment(name).points for name in names)
     table.add_column(f"total\n/ {number(most)}", justify="right", no_wrap=True)
     for name in shown:
-        points = f"{name.partition('_')[0]}\n/ {number(course.assignment(name).points)}"
-        table.add_column(points, justify="right", no_wrap=True)
+        points = "" if name == OTHER else f"/ {number(course.assignment(name).points)}"
+        table.add_column(f"{name.partition('_')[0]}\n{points}", justify="right", no_wrap=True)
     for student in students[:TABLE_ROWS]:
-        mine = {name: scores.get((student, name)) for name in names}
+        mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
         own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
         total = number(sum(final.score for final in own.values() if final))
         table.add_row(escape(student), total, *[_cell(mine[n], own[n]) for n in shown])

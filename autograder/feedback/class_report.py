@@ -84,12 +84,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One student in the table of everybody; a cell is None where nothing was handed in."""
+    """One student in the table of everybody; a cell is None where nothing was handed in.
+
+    `other` is what was refused because it is for no assignment of the course.
+    """
 
     student: str
     cells: list[Cell | None]
     score: float
     share: float
+    other: Cell | None = None
 
     @property
     def missing(self) -> int:
@@ -135,6 +139,7 @@ def write_class_report(
         title_of=title_of or titles_of(course),
         unnamed=unnamed_failures(grades),
         rows=rows,
+        others=any(row.other for row in rows),
         points=sum(section.points for section in sections),
         lowest=lowest(rows),
         small=len(rows) < SMALL_CLASS,
@@ -238,7 +243,9 @@ def _rows(sections: list[Section], grades: list[Grade]) -> list[Row]:
     for student, own in students.items():
         cells = [_cell(section, own.get(section.name)) for section in sections]
         score = sum(own[section.name].score for section in sections if section.name in own)
-        rows.append(Row(student, cells, score, share(score, points)))
+        known = {section.name for section in sections}
+        other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
+        rows.append(Row(student, cells, score, share(score, points), other))
     return rows
 
 
@@ -246,10 +253,14 @@ def _cell(section: Section, grade: Grade | None) -> Cell | None:
     if grade is None:
         return None
     if grade.status == "refused":
-        return Cell(section.title, "refused", "refused", link(grade), section.points)
+        return _refused(grade, section.title, section.points)
     reached = share(grade.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
     return Cell(section.title, number(grade.score), kind, link(grade), grade.max_score - grade.score)
+
+
+def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> Cell:
+    return Cell(title or grade.assignment, "refused", "refused", link(grade), lost)
 
 
 def _distinct(values: Iterable[str]) -> list[str]:

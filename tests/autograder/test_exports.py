@@ -707,7 +707,7 @@ def test_command_tells_of_grades_that_cannot_be_read(command, tmp_path):
         file.write('{"a": 1}\n')
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert (done.exit_code, (tmp_path / "scores.csv").exists()) == (1, True)
-    assert f"line {len(CLASS) + 1} cannot be read; its grade is missing." in done.stderr
+    assert f"line {len(CLASS) + 1} cannot be read; the grade in it is missing." in done.stderr
 
 
 def test_command_refuses_a_journal_without_grades(command, tmp_path):

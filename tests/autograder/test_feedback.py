@@ -459,18 +459,29 @@ def test_the_table_of_everybody(tmp_path: Path, course: Course) -> None:
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
     assert rows == [
-        ["ada", "10", "10"],
-        ["alan", "6", "6"],
-        ["emmy", "7", "7"],
-        ["grace", "6", "6"],
-        ["kurt", "0", "refused"],
-        ["low", "3", "3"],
-        ["sofia", "0", "–"],
-        ["zoë", "0", "–"],
+        ["ada", "10", "10", "–"],
+        ["alan", "6", "6", "–"],
+        ["emmy", "7", "7", "–"],
+        ["grace", "6", "6", "–"],
+        ["kurt", "0", "refused", "–"],
+        ["low", "3", "3", "–"],
+        ["sofia", "0", "–", "refused"],
+        ["zoë", "0", "–", "refused"],
     ]
     assert body.count('class="number low"') == 1
     heads = re.findall(r'<th scope="col"[^>]*aria-sort="(\w+)"><button type="button">', table)
-    assert heads == ["ascending", "none", "none"]
+    assert heads == ["ascending", "none", "none", "none"]
+    assert "no assignment of this course" in table
+    usual = write_class_report(tmp_path, course, [low]).read_text("utf-8")
+    assert '"button">Other' not in usual and "no assignment of this course" not in usual
+
+
+def test_the_terminal_shows_what_was_refused_for_no_assignment(tmp_path: Path, course: Course) -> None:
+    lines = [line.split() for line in in_terminal(80, course, everybody(), tmp_path)]
+    assert ["student", "/", "10", "/", "10"] in lines and ["total", "01", "other"] in lines
+    assert ["kurt", "0", "refused", "–"] in lines and ["sofia", "0", "–", "refused"] in lines
+    lines = [line.split() for line in in_terminal(80, course, [graded("ada")], tmp_path)]
+    assert ["total", "01"] in lines
 
 
 def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
@@ -726,7 +737,7 @@ def test_a_report_tells_of_lines_that_cannot_be_read(tmp_path: Path, course: Cou
     done = report_of(tmp_path, course)
     assert (done.exit_code, len(rows_of(tmp_path / "grades.csv"))) == (1, 2)
     assert done.stderr.startswith(
-        f"{journal}: 2 lines cannot be read (2 and 3); their grades are missing. Put a copy of the file back"
+        f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Put a copy of the file back"
     )
     write_journal(tmp_path, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score": 10.0', '"score": "10"'))
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr
