@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Word vectors
+# # 01 · Word vectors
 #
 # A computer can add and multiply. It cannot read. Between a sentence and everything that a Transformer does with
 # it, something is missing, and this notebook builds it: a way from text to numbers, and from mere numbers to

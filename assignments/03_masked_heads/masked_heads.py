@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Masked heads
+# # 03 · Masked heads
 #
 # So far every word has a vector, and every vector knows its place in the sentence. But the words
 # are still alone. *bank* carries the same numbers beside a river as beside a cash machine, because

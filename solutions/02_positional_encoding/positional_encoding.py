@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Positional encoding
+# # 02 · Positional encoding
 #
 # Every word is a vector by now, and attention lets the vectors listen to each other. Something is
 # missing, though, and it is easy to overlook: **attention has no idea of order.** It compares every word

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Many heads, side by side
+# # 04 · Many heads, side by side
 #
 # One head asks one question per word. Its weights for a word add up to one, so whatever attention it gives
 # to one neighbour it takes away from all the others. In *"the suitcase was too small for the trophy, so it

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The encoder block
+# # 05 · The encoder block
 #
 # Attention lets every word listen to every other word. What was missing so far: a place where each word
 # can *think* about what it has heard, and a way to stack such places twelve deep without the numbers

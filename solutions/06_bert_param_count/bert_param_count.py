@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Counting BERT by hand
+# # 06 · Counting BERT by hand
 #
 # You have met every piece of a Transformer: tables of vectors, attention, feed-forward layers, LayerNorm.
 # What was missing so far is a feeling for **where the numbers live**. "BERT-base has 110 million
