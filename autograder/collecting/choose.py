@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from autograder.collecting.handed import Handed
 from autograder.course import Assignment, Course
 from autograder.records import Refused
-from autograder.submissions.files import FILE_BYTES, SOURCES, File, stem, suffix, too_large
+from autograder.submissions.files import FILE_BYTES, SOURCES, File, plain_stem, stem, suffix, too_large
 from autograder.submissions.names import safe_name, shown
 from autograder.submissions.take import is_given, is_work, names
 
 MOST_KEPT = 20  # files of one student that cannot be used
 NOTE = "NOT_COLLECTED.txt"
 _NOT_TOLD = " Say which assignment it is with --assignment, and it is kept, so that `grade` can refuse it."
-_COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # what stands behind a name that was there already
 
 
 @dataclass
@@ -127,7 +126,7 @@ def _stems(course: Course) -> dict[str, str]:
 def _plainly_named(file: File, stems: dict[str, str]) -> File:
     """The file without a number behind its name, when it is then called like an assignment."""
     whole = stem(file.name)
-    plain = _COUNTED.sub("", whole)
+    plain = plain_stem(file.name)
     if whole in stems or plain not in stems:
         return file
     return File(f"{plain}{suffix(file.name)}", file.load, file.path)

@@ -2,7 +2,8 @@
 
 Understood are `<student>/<assignment>/<file>`, `<student>/<file>`, a folder of `<student>.py` or `.ipynb`, and one
 file; an archive may stand for a student's folder, for an assignment's, or for the whole. The file is called like the
-assignment's module (`masked_heads.py` or `.ipynb`); one other file will do when it is the only one.
+assignment's module (`masked_heads.py` or `.ipynb`); one other file will do when it is the only one. Two attempts that
+differ are refused, whether they are told apart by a number behind the name or by a folder.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
             others = [entry for entry in sources if entry not in same]
             too = f" There is {names(others)}, too; hand in only what counts." if others else ""
             raise Refused(f"{refusal}{too}") from None
-        if len({text.text for text in own}) > 1:
+        if len({"\n".join(text.text.splitlines()) for text in own}) > 1:
             raise Refused(_not_clear(same))
         texts.append(replace(own[0], name=own[0].name.rpartition("/")[2]))
     return tuple(texts)

@@ -338,7 +338,7 @@ def test_two_attempts_are_refused_unless_they_are_the_same(
     assert problem(tmp_path / "c", course, option) == (
         f"adding.py and {other} are all there, and it is not clear which counts; hand in only one of them."
     )
-    write(folder, {other: CODE})
+    write(folder, {other: CODE.replace("\n", "\r\n")})
     assert texts(found(tmp_path / "c", course, option)) == {("ada", "01_adding"): {"adding.py": CODE}}
 
 
