@@ -286,7 +286,7 @@ def grade(
     from autograder.lateness import strangers
     from autograder.made_up import give_way
     from autograder.pool import Plan
-    from autograder.submission_times import keep_times
+    from autograder.submission_times import keep_times, read_names
     from autograder.submissions import find_submissions
     from autograder.tables import show_class
     from autograder.writing import check_folder
@@ -313,7 +313,7 @@ def grade(
     counted, count = what_counts(output, course, read_journal(journal.path))
     problems = _draw(plan, output, counted, as_json) if pictures else []
     write_what_counts(output, course, counted, count)
-    for sentence in (*differing(course, counted), *strangers(course, counted)):
+    for sentence in (*differing(course, counted), *strangers(course, counted, read_names(output))):
         say(sentence)
     show_class(console, course, counted, count, outcome, output, as_json=as_json)
     return INFRASTRUCTURE if outcome.failures else FOUND if problems else DONE
@@ -360,6 +360,7 @@ def report(
     from autograder.journal import grades_at
     from autograder.lateness import strangers
     from autograder.pool import Plan
+    from autograder.submission_times import read_names
 
     found = grades_at(grades)
     folder = found.path.parent
@@ -370,7 +371,7 @@ def report(
     problems = _draw(plan, folder, counted, quiet=False) if pictures else []
     print(write_what_counts(folder, course, counted, count))
     differences = differing(course, counted)
-    for sentence in (*differences, *strangers(course, counted)):
+    for sentence in (*differences, *strangers(course, counted, read_names(folder))):
         say(sentence)
     return FOUND if problems or found.problem or differences else DONE
 

@@ -6,7 +6,7 @@ changed due date or a further extension needs no new grading.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -149,8 +149,11 @@ def finals(
     return found
 
 
-def strangers(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """A sentence about each extension for somebody of whom there are no grades: a name may be misspelt."""
+def strangers(course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None) -> list[str]:
+    """A sentence about each extension for somebody of whom there are no grades: a name may be misspelt.
+
+    `names` are those for people, by what grades call a student: an extension may have been given to one of these.
+    """
     places = {(grade.student, grade.assignment) for grade in grades}
     students = sorted({student for student, _ in places})
     assignments = {assignment for _, assignment in places}
@@ -160,12 +163,15 @@ def strangers(course: Course, grades: Iterable[Grade]) -> list[str]:
         for extension in granted
         if extension.student not in students and extension.assignment in (None, *assignments)
     ]
-    return [_nobody(name, students) for name in dict.fromkeys(missing)] if students else []
+    known = {(names or {}).get(student, student): student for student in students}
+    known |= {student: student for student in students}
+    return [_nobody(name, known) for name in dict.fromkeys(missing)] if students else []
 
 
-def _nobody(name: str, students: Sequence[str]) -> str:
-    close = closest(name, students)
-    hint = f"; did you mean {close}?" if close else "."
+def _nobody(name: str, known: Mapping[str, str]) -> str:
+    """`known` are the students by each of their names."""
+    close = closest(name, known)
+    hint = f"; did you mean {known[close]}?" if close else "."
     return f"late.extensions: nobody in these grades is called {name}{hint}"
 
 

@@ -56,13 +56,13 @@ def show_class(
         counts = {"graded": outcome.graded, "refused": outcome.refused, "unchanged": outcome.unchanged}
         print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
         return
+    people = read_names(folder)
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
-        console.print(
-            f"[yellow]refused[/] {escape(grade.student)}, {grade.assignment}: {escape(grade.problem or '')}"
-        )
+        whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
+        console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console.width, course, grades, count):
         console.print(table)
-    _show_late(console, count, read_names(folder))
+    _show_late(console, count, people)
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:

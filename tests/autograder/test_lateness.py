@@ -490,15 +490,24 @@ def test_names_stand_beside_the_ids(written):
     assert read_names(written) == {"cy": "Cyrus <b> Vance"}
 
 
+def test_whoever_is_refused_is_named_in_the_terminal(written, course):
+    screen = io.StringIO()
+    grades = [replace(graded("cy", 0), status="refused", problem="It is no text.")]
+    show_class(Console(file=screen, width=100), course, grades, {}, Outcome(), written, as_json=False)
+    assert f"refused cy Cyrus <b> Vance, {NAME}: It is no text.\n" in screen.getvalue()
+
+
 def test_an_extension_for_nobody_is_told(written, course):
     file = course.root / "course.yml"
-    extensions = "{student: adda, days: 2}, {student: cy, days: 1}, {student: zoe, days: 1}"
+    given = ("adda", "cy", "zoe", "Cyrus Vance")
+    extensions = ", ".join(f"{{student: {student}, days: 1}}" for student in given)
     file.write_text(file.read_text("utf-8").replace("50}", f"50, extensions: [{extensions}]}}"), "utf-8")
     done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines() == [
         "late.extensions: nobody in these grades is called adda; did you mean ada?",
         "late.extensions: nobody in these grades is called zoe.",
+        "late.extensions: nobody in these grades is called Cyrus Vance; did you mean cy?",
     ]
 
 
