@@ -1,10 +1,12 @@
-"""Numbers and lists of names as sentences have them."""
+"""Numbers, lists of names and first letters as sentences have them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 LISTED = 8
+_BETWEEN = re.compile(r"['’-]|[,:;]$")  # may stand in a word, or behind it
 
 
 def counted(number: int, thing: str) -> str:
@@ -21,3 +23,14 @@ def listed(names: Sequence[str], between: str = ", ") -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return between.join(names[:LISTED]) + more
+
+
+def begun(sentence: str) -> str:
+    """The sentence with its first letter as sentences have it; what can only be a name in code stays as it is.
+
+    'the output is …' begins with 'The', 'vocab_size is …', 'k.T is …' and 'x is …' begin as they are.
+    """
+    word = _BETWEEN.sub("", sentence.split(" ", 1)[0])
+    if not (word.isalpha() and word.islower()) or (len(word) == 1 and word != "a"):
+        return sentence
+    return sentence[:1].upper() + sentence[1:]

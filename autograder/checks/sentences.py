@@ -15,6 +15,8 @@ import numpy
 import torch
 from torch import Tensor, nn
 
+from autograder.wording import begun
+
 LONGEST = 200
 MOST_ITEMS = 8
 AXES: dict[int, tuple[str, ...]] = {
@@ -78,11 +80,13 @@ def is_call(what: str) -> bool:
 
 
 def subject(what: str) -> str:
-    """How a sentence about a value begins: 'The output', 'The result of causal_mask(5)', 'out.grad'."""
+    """How a sentence about a value begins: 'The output', 'The result of causal_mask(5)', 'out.grad', 'labels'.
+
+    One word without an article ('labels', 'embed with two ids') is a name of the student's and stays as it is.
+    """
     if is_call(what):
         return f"The result of {what}"
-    first = what.split(" ", 1)[0]
-    return what[:1].upper() + what[1:] if first.isalpha() and first.islower() else what
+    return what if _TAIL.sub("", what).isidentifier() else begun(what)
 
 
 def verb(what: str, one: str, many: str) -> str:

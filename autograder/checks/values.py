@@ -327,11 +327,20 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
     else:
         mine, theirs = show(actual), show(expected)
     if type(actual) is type(expected) or expected is None:
-        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} not as expected."
+        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected)}."
     else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
         hidden = f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
+
+
+def _how_wrong(actual: Any, expected: Any) -> str:
+    """As much as may be told of a hidden test: on which side a number is, not how far."""
+    if isinstance(expected, str):
+        return "not the expected text"
+    if type(expected) in (int, float) and actual != expected and actual == actual and expected == expected:
+        return "too large" if actual > expected else "too small"
+    return "not as expected"
 
 
 _PLAIN = {bool: "a bool", int: "an int", float: "a float", str: "a text"}

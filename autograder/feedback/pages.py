@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.feedback.gradebook import number
 from autograder.records import Grade, InfrastructureError
 from autograder.submissions import folder_name
+from autograder.wording import begun
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -38,6 +39,11 @@ def prose(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup("\n").join(_line(line) for line in text.split("\n"))
+
+
+def heading(text: str) -> Markup:
+    """A title as HTML: as `prose`, begun as sentences begin."""
+    return prose(begun(text))
 
 
 def caption(text: str) -> Markup:
@@ -76,7 +82,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, prose=prose, caption=caption, plain=plain)
+    environment.filters.update(number=number, prose=prose, heading=heading, caption=caption, plain=plain)
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
     return environment

@@ -276,12 +276,12 @@ GOLDEN = {
     "equal_int": (
         lambda: checks.equal(109519104, 109482240, "the total of count_bert(config)"),
         "The total of count_bert(config) is 109519104; 109482240 was expected.",
-        "The total of count_bert(config) is not as expected.",
+        "The total of count_bert(config) is too large.",
     ),
     "equal_call": (
         lambda: checks.equal(3, 4, "half(9)"),
         "half(9) returned 3; 4 was expected.",
-        "The result of half(…) is not as expected.",
+        "The result of half(…) is too small.",
     ),
     "equal_bool": (
         lambda: checks.equal(1, True, "the answer"),
@@ -291,7 +291,27 @@ GOLDEN = {
     "equal_text": (
         lambda: checks.equal("abd", "abc", "decode([0, 1, 2])"),
         "decode([0, 1, 2]) returned 'abd'; 'abc' was expected.",
-        "The result of decode(…) is not as expected.",
+        "The result of decode(…) is not the expected text.",
+    ),
+    "equal_name": (
+        lambda: checks.equal(3, 5, "vocab_size"),
+        "vocab_size is 3; 5 was expected.",
+        "vocab_size is too small.",
+    ),
+    "equal_word": (
+        lambda: checks.equal([1], [2], "labels with p = 1"),
+        "Item 0 of labels with p = 1 is 1; 2 was expected.",
+        "Item 0 of labels with p = … is too small.",
+    ),
+    "equal_nan": (
+        lambda: checks.equal(float("nan"), 2.0, "x of the batch"),
+        "x of the batch is nan; 2 was expected.",
+        "x of the batch is not as expected.",
+    ),
+    "shape_of_a_name": (
+        lambda: checks.shape(X, (2, 4), "embed with two ids"),
+        "embed with two ids has shape (2, 3, 4); (2, 4) was expected.",
+        SAME,
     ),
     "equal_none": (
         lambda: checks.equal(3, None, "the loss"),
@@ -301,7 +321,7 @@ GOLDEN = {
     "equal_item": (
         lambda: checks.equal([(0, 1), (1, 2)], [(0, 1), (1, 0)], "skip_gram_pairs([5, 7], 1)"),
         "Item 1 of item 1 of skip_gram_pairs([5, 7], 1) is 2; 0 was expected.",
-        "Item 1 of item 1 of skip_gram_pairs(…) is not as expected.",
+        "Item 1 of item 1 of skip_gram_pairs(…) is too large.",
     ),
     "equal_list_for_tuple": (
         lambda: checks.equal([[0, 1]], [(0, 1)], "the pairs"),
@@ -321,7 +341,7 @@ GOLDEN = {
     "equal_entry": (
         lambda: checks.equal({"total": 1}, {"total": 2}, "count_gpt2(config)"),
         "The entry total of count_gpt2(config) is 1; 2 was expected.",
-        "The entry total of count_gpt2(config) is not as expected.",
+        "The entry total of count_gpt2(config) is too small.",
     ),
     "equal_mask": (
         lambda: checks.equal(torch.ones(2, 2).bool(), torch.ones(2, 2).tril().bool(), "the mask"),
@@ -343,7 +363,7 @@ GOLDEN = {
             "word word word word word word word word word word word word word word word word word word "
             "word word word word word '…; 'words' was expected."
         ),
-        "The text is not as expected.",
+        "The text is not the expected text.",
     ),
     "opaque": (
         lambda: checks.close(Opaque("generator"), X, "the output"),
@@ -353,7 +373,7 @@ GOLDEN = {
     "equal_huge": (
         lambda: checks.equal(10**5000, 1, "the total"),
         "The total is a whole number of about 5000 digits; 1 was expected.",
-        "The total is not as expected.",
+        "The total is too large.",
     ),
     "shape": (
         lambda: checks.shape(X, (2, 4, 3), axes=("batch", "position", "feature")),

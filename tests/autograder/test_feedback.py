@@ -246,8 +246,22 @@ def test_a_page_tells_what_works_and_what_does_not(tmp_path: Path, adding: Assig
 def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert page.text.count(HINT) == 1
-    assert page.text.count("subtracts") == 2
+    assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
     assert page.text.index(HINT) < page.text.index("The question above (subtracts) is about this, too.")
+
+
+def test_names_in_code_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
+    for title, shown in (
+        ("vocab_size is the largest id", "vocab_size is"),
+        ("x itself is changed", "x itself"),
+        ("`pe` is a buffer", "pe is"),
+        ("a pair is a list", "A pair"),
+    ):
+        failure = result(0, "failed", message="No.", mistake=title, hint=HINT)
+        source = write_feedback(tmp_path, graded("ada", failure), adding, lambda name, mistake: mistake)
+        (mistake,) = re.findall('<p class="mistake">(.*)</p>', source.read_text("utf-8"))
+        assert re.sub("<.*?>", "", mistake).startswith(shown)
+    assert "uppercase" not in (TEMPLATES / "style.css").read_text("utf-8")
 
 
 def test_failures_of_one_cause_are_told_once(tmp_path: Path, adding: Assignment) -> None:
@@ -418,7 +432,7 @@ def test_tests_have_rates_and_discrimination(report: Page) -> None:
 
 
 def test_mistakes_are_counted_with_their_questions(report: Page) -> None:
-    assert "subtracts 2 of 4" in report.text
+    assert "Subtracts 2 of 4" in report.text
     assert HINT in report.text
     assert "Adding: alan, grace" in report.text
     assert "1 more failed test matches no known mistake" in report.text
