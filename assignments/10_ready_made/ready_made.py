@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Ready-made
+# # 10 · Ready-made
 #
 # You have built attention, blocks and whole models by hand, and you know what every number in them is for.
 # What was missing so far is the way back into the world: out there nobody writes attention anew. There are
@@ -24,8 +24,8 @@
 # Letters for shapes: `B` batch, `T` length of what is written, `S` length of what was read, `C` width of a
 # vector, `H` heads, `V` words in the vocabulary.
 #
-# The last two parts need two more packages. Without them, all the rest works:
-# `pip install "autograder[ready-made]"`.
+# The last two parts need two more packages, `transformers` and `tokenizers`. Whoever has installed what the
+# course's `requirements.txt` names has them already; without them, all the rest works.
 
 # %%
 import torch
@@ -40,7 +40,7 @@ from torch import Tensor, nn
 # - gives the **same outputs** as the old one,
 # - owns **copies** of the weights: whatever happens to one of the two later, the other does not change,
 # - has the old one's **number type**, and is in the old one's **mode**, training or eval,
-# - and the old module is left exactly as it was.
+# - and the old module is left exactly as it was: its numbers, its mode, and which of them learn.
 #
 # `furnish_like` does the third of them for you. Call it before you copy: numbers that pass through a smaller
 # type lose their last digits on the way.
@@ -491,7 +491,8 @@ def train_tokenizer(text: str, vocab_size: int):
     """A byte-level BPE tokenizer (a `tokenizers.Tokenizer`), trained on `text`. Nothing is downloaded.
 
     Its vocabulary holds the 256 bytes and the most frequent pairs, vocab_size entries in all (fewer only if
-    the text has no more pairs). `tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.
+    the text has no more pairs). The text counts as it is, with its capitals and the ends of its lines; no token
+    reaches across a space into the next word. `tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.
     vocab_size below 256: ValueError that names it.
 
     Example: train_tokenizer("aaab aaab", 257).encode("aab").tokens -> ["aa", "b"]

@@ -83,7 +83,7 @@ def test_gpt2_moves_in(student):
 
 
 @pytest.mark.part("tokenizer")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_tokenizer_by_hand(student):
     """In "aaab aaab" the most frequent pair is "aa": with 257 entries it becomes the only new token."""
     tokenizer = student.train_tokenizer("aaab aaab", 257)
