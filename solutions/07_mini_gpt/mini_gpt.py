@@ -105,7 +105,8 @@ if __name__ == "__main__":
 # last answer. In general `L - T` windows fit, and each has the same chance.
 #
 # Chance comes from the `generator` that is handed in: whoever starts it with the same seed gets the same
-# batches, and an experiment can be repeated.
+# batches, and an experiment can be repeated. Where no generator is handed in, PyTorch's own chance decides, and
+# every call draws anew.
 #
 # **To think about.** What would a model learn that got `y = x`? Its loss would be wonderful.
 
@@ -117,10 +118,11 @@ def get_batch(
     """Cut windows out of a text, and the same windows one step later.
 
     data: (L,) the ids of a text. Returns x and y, both (B, T) with B = batch_size and T = block_size.
-    Each row begins at its own random place, drawn by `generator`; all L - T windows have the same chance.
+    Each row begins at its own random place, drawn by `generator` (None: by PyTorch's own chance); all L - T
+    windows have the same chance.
     Example: for the data 0 1 2 3 4 and block_size 4, every row of x is 0 1 2 3 and every row of y 1 2 3 4.
-    Raises ValueError, naming the lengths, if the text is too short for one window and its last answer
-    (L <= block_size).
+    Raises ValueError, naming both lengths (L and block_size, as numbers), if the text is too short for one
+    window and its last answer (L <= block_size).
     """
     # TODO: refuse a text that is too short
     # TODO: draw where each window begins                                                   # (B,)
@@ -197,7 +199,8 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
 # Its layers are given. One thing is left to you, and it is the one that everything hangs on: **nobody hears
 # the future**. `nn.MultiheadAttention` is called with query, key and value and takes an `attn_mask`. Mind its
 # convention: in a boolean mask of PyTorch's, `True` means *blocked*. (`nn.Transformer` has a ready-made mask,
-# too.) It returns two things; the first one is what the words took home.
+# too. It is made of numbers, and they must be of the same type as those in `x`: your model works in float32
+# and in float64.) Attention returns two things; the first one is what the words took home.
 #
 # **In numbers.** With `V = 31`, `C = 64`, `block_size = 8` and one block, the model owns
 # 1,984 + 512 numbers for words and seats, 49,984 in its block, 128 in `ln` and 2,015 in `fc`: 54,623
@@ -223,7 +226,7 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (B, T, C) -> (B, T, C), for any length T."""
+        """x (B, T, C) -> (B, T, C), for any length T, in float32 and in float64."""
         # TODO: a mask that blocks the words to come                                        # (T, T)
         # TODO: listen, and add what was heard to the stream                                # (B, T, C)
         # TODO: think, and add what was thought to the stream                               # (B, T, C)
@@ -242,7 +245,8 @@ class TransformerLanguageModel(nn.Module):
 
     Attributes:
         token_embed, pos_embed   `nn.Embedding`s with a row for each word and a row for each seat
-        blocks                   num_layers `Block`s, in a container through which `parameters()` finds them
+        blocks                   num_layers `Block`s, in a container through which `parameters()` finds them; their
+                                 names there are their numbers: blocks.0, blocks.1 and so on, the first one first
         ln                       the last `nn.LayerNorm`
         fc                       the `nn.Linear` from C to V, with a bias
         block_size               the longest piece of text it can take; a plain number
@@ -268,7 +272,7 @@ class TransformerLanguageModel(nn.Module):
         """ids (B, T), targets (B, T) or None -> the logits (B, T, V) and the loss.
 
         The loss is that of Part 2, or None if there are no targets.
-        Raises ValueError, naming block_size and the length, if T is larger than block_size.
+        Raises ValueError, naming block_size and the length T as a number, if T is larger than block_size.
         """
         # TODO: refuse a piece of text that is too long
         # TODO: words plus seats, up through the blocks, and out                            # (B, T, V)
@@ -324,7 +328,7 @@ def train(
     """Train the model in place, with one fresh batch from `get_batch` and one step of AdamW each time.
 
     data: (L,) the ids of a text. The batches have batch_size rows of model.block_size words and are drawn
-    by `generator`. The model is put into training mode first and stays in it.
+    by `generator` (None: by PyTorch's own chance). The model is put into training mode first and stays in it.
     Returns the loss of every batch, before its step, as plain numbers: a list of `steps` floats.
     Example: train(model, data, steps=100, batch_size=16, lr=3e-3, generator=torch.Generator())
     """
@@ -388,7 +392,8 @@ if __name__ == "__main__":
 # - **The temperature.** The logits are divided by it before the softmax. Below 1 the model becomes more
 #   careful, above 1 more adventurous. It never changes which word is the likeliest.
 # - **top_k.** Only the `k` likeliest words stay in the game, the others get a share of exactly zero. With
-#   `k = 1` nothing is left to chance.
+#   `k = 1` nothing is left to chance. (Where words tie for the last seat, it is yours to say who gets it.) The
+#   temperature acts among those that stayed.
 # - **Good manners.** Writing is not training: it happens in eval mode and keeps no gradients, and afterwards the
 #   model is in the mode that it was in before.
 #
@@ -417,9 +422,9 @@ def generate(
     model: `model(ids)` returns logits (B, T, V) and a loss (None); `model.block_size` is the longest context
     that it takes. It need not be your own model, so nothing else of it should be used but its modes.
     ids: (B, T) with T >= 1, any length; they keep their values. Returns (B, T + max_new_tokens): ids, and
-    what was written after them. Every row is drawn for itself, by `generator`.
-    temperature: the logits are divided by it. top_k: only the k likeliest words can be drawn, None or a k
-    beyond the vocabulary means all. The model hears the last block_size words, in eval mode, without
+    what was written after them. Every row is drawn for itself, by `generator` (None: by PyTorch's own chance).
+    temperature: the logits are divided by it. top_k: only the k likeliest words of each row can be drawn, None
+    or a k beyond the vocabulary means all. The model hears the last block_size words, in eval mode, without
     gradients, and is back in its former mode in the end.
     Raises ValueError, naming the argument and its value, if temperature <= 0 or top_k < 1.
     Example: a model that says n + 1 after n continues 7 8 by 9 10 11.
