@@ -110,7 +110,9 @@ class Reading:
         if len(self.damaged) == 1:
             what = f"line {self.damaged[0]} cannot be read; the grade in it is missing"
         else:
-            what = f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
+            what = (
+                f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
+            )
         return (
             f"{self.path}: {what}. Put a copy of the file back, or remove what cannot be read and grade again: "
             "`autograder grade` grades what is missing."

@@ -168,4 +168,6 @@ def test_lines_that_cannot_be_read_are_told_of(tmp_path):
         file.write('{"a": 1}\n')
     done = run(old, new)
     assert done.exit_code == 0
-    assert done.stderr.startswith(f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing.")
+    assert done.stderr.startswith(
+        f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."
+    )
