@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Encoder and decoder
+# # 08 · Encoder and decoder
 #
 # So far there was one sentence at a time. An encoder reads it and understands every word among its
 # neighbours. A language model continues it word by word. What was missing: a model that reads **one**
@@ -299,7 +299,8 @@ class Translator(nn.Module):
 # - **Reading happens once.** The source does not change while we write, so neither does the memory.
 # - **Every row ends on its own.** In a batch one row may be done after two words and its neighbour after
 #   nine. A row that has said EOS gets PAD from then on, whatever the model says; when all are done, or each
-#   has `max_len` words, we stop.
+#   has `max_len` words, we stop. Nothing but EOS ends a row: should the model say PAD or BOS before it, that
+#   is a word like any other.
 # - **The source's padding** is where `src` is `pad_id`. Reading and writing both need to know.
 # - **This is an exam, not a lesson.** The model is in eval mode, without gradients, and afterwards it is
 #   back in the mode it came in.
@@ -322,7 +323,8 @@ def greedy_decode(
         Translator has them; encode is called once. It runs in eval mode and without gradients; afterwards
         it is back in the mode it came in.
     src (B, S), filled up with pad_id -> (B, L) whole numbers: each row is what was said, its EOS, then PAD.
-        BOS is not part of it. L is the length of the longest row with its EOS, and never more than max_len.
+        The BOS in front is not part of it. L is the length of the longest row with its EOS, and never more
+        than max_len. Only EOS, that is eos_id, ends a row.
     max_len below 1: ValueError that names it.
     """
     # TODO: refuse; note the model's mode and change it; read once                          # (B, S, C)

@@ -132,10 +132,11 @@ def test_nobody_hears_padding_in_the_memory(student):
 @pytest.mark.part("cross")
 @pytest.mark.points(0.5)
 def test_heads_that_do_not_divide_the_width_are_refused(student):
-    """A d_model that n_heads does not divide is a ValueError that says so."""
+    """A d_model that n_heads does not divide is a ValueError that names one of them and its value."""
     checks.shape(student.CrossAttention(C, 5)(torch.zeros(1, 2, C), torch.zeros(1, 3, C)), (1, 2, C))
-    checks.raises(ValueError, student.CrossAttention, C, 3, naming=("d_model", C, "n_heads", 3))
-    checks.raises(ValueError, student.CrossAttention, 7, 4, naming=("d_model", 7, "n_heads", 4))
+    for width, heads in ((C, 3), (7, 4)):
+        for naming in (("d_model", "n_heads"), (width, heads)):
+            checks.raises(ValueError, student.CrossAttention, width, heads, naming=naming)
 
 
 # ------------------------------------------------------------------ the decoder block
@@ -243,7 +244,7 @@ def test_translator_hears_neither_padding_nor_the_future(student):
 @pytest.mark.part("translator")
 @pytest.mark.points(1)
 def test_translator_dropout(student):
-    """The decoder's blocks get the translator's dropout: nothing is random in eval, or with dropout=0."""
+    """The decoder's blocks get the translator's dropout; with dropout=0, training and eval give the same numbers."""
     src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
     lively = filled(student.Translator(V, C, H, 2, FF, 11, dropout=0.5))
     checks.deterministic_in_eval(lively, src, y, what="the logits")
@@ -252,31 +253,58 @@ def test_translator_dropout(student):
     alike = torch.equal(lively.decode(y, memory), lively.decode(y, memory))
     checks.true(not alike, "With dropout=0.5 nothing is dropped in the decoder while training.")
     calm = filled(student.Translator(V, C, H, 2, FF, 11))
-    expected = calm.decode(y, memory)
+    padding = tail(LENGTHS, S)
+    expected, with_padding = calm.decode(y, memory), calm(src, y, padding)
     calm.train()
     checks.close(calm.decode(y, memory), expected, "in training with dropout=0 the logits")
+    what = "in training with dropout=0 and padding in the source, compared with eval, the logits"
+    checks.close(calm(src, y, padding), with_padding, what)
 
 
 # ------------------------------------------------------------------ greedy decoding
 
 
-def decode(student, model, rows, max_len, pad_id=PAD):
-    """greedy_decode of these rows, filled up with PAD."""
-    src = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id)
-    return student.greedy_decode(model, src, BOS, EOS, pad_id, max_len)
+class Hesitant(Reverser):
+    """Its second word is PAD, whatever it should be: a pause in the middle of the sentence."""
+
+    def decode(self, y, memory, memory_padding_mask=None):
+        logits = super().decode(y, memory, memory_padding_mask)
+        logits[:, 1:2, self.pad_id] += 1
+        return logits
+
+
+def decode(student, model, rows, max_len):
+    """greedy_decode of these rows, filled up with the model's PAD."""
+    rows, pad_id = [torch.tensor(row) for row in rows], model.pad_id
+    src = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad_id)
+    return student.greedy_decode(model, src, model.bos_id, model.eos_id, pad_id, max_len)
 
 
 @pytest.mark.part("greedy")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_each_row_ends_on_its_own(student):
     """Rows of different lengths: each gets all of its words, its own EOS, then PAD, in no more columns."""
     written = decode(student, Reverser(V), [[9, 4], [5, 6, 7, 8], [3]], max_len=9)
     expected = torch.tensor([[4, 9, 2, 0, 0], [8, 7, 6, 5, 2], [3, 2, 0, 0, 0]])
     checks.equal(written, expected, "three sentences of 2, 4 and 1 words said backwards")
     model = Reverser(V, pad_id=16)
-    written = decode(student, model, [[5, 6, 7, 5], [9, 0]], max_len=7, pad_id=16)
+    written = decode(student, model, [[5, 6, 7, 5], [9, 0]], max_len=7)
     expected = torch.tensor([[5, 7, 6, 5, 2], [0, 9, 2, 16, 16]])
     checks.equal(written, expected, "two sentences said backwards with pad_id = 16")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(0.25)
+def test_signs_are_where_the_vocabulary_has_them(student):
+    """BOS, EOS and PAD are the ids that are handed in, and only EOS ends a row."""
+    model = Reverser(V, bos_id=8, eos_id=4, pad_id=16)
+    written = decode(student, model, [[5, 6, 7, 5], [9, 2, 1]], max_len=7)
+    expected = torch.tensor([[5, 7, 6, 5, 4], [1, 2, 9, 4, 16]])
+    what = "two sentences said backwards with bos_id = 8, eos_id = 4 and pad_id = 16"
+    checks.equal(written, expected, what)
+    written = decode(student, Hesitant(V), [[9, 4], [5, 6, 7, 8]], max_len=7)
+    expected = torch.tensor([[4, PAD, EOS, PAD, PAD], [8, PAD, 6, 5, EOS]])
+    checks.equal(written, expected, "what a model said whose second word is PAD")
 
 
 @pytest.mark.part("greedy")

@@ -98,13 +98,15 @@ def test_block_with_silent_sublayers(student):
 @pytest.mark.part("translator")
 @pytest.mark.points(1)
 def test_shift_right_by_hand(student):
-    """shift_right puts BOS in front of each row, and the last word falls off the end."""
+    """shift_right puts BOS in front of each row, the last word falls off, and the numbers stay of their kind."""
     targets = ids([7, 8, 9, 2], [5, 2, 0, 0])
     shifted = student.shift_right(targets, 1)
     checks.equal(shifted, ids([1, 7, 8, 9], [1, 5, 2, 0]), "shift_right of [7, 8, 9, 2] and [5, 2, 0, 0]")
     checks.input_untouched(lambda targets: student.shift_right(targets, 3), targets, what="shift_right")
     one_column = student.shift_right(ids([6], [4], [9]), 3)
     checks.equal(one_column, ids([3], [3], [3]), "shift_right of three rows with one word each, BOS = 3,")
+    short = student.shift_right(targets.int(), 1)
+    checks.dtype(short, torch.int32, "shift_right of numbers in int32")
 
 
 @no_ready_made_decoder
