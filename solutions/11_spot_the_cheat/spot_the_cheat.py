@@ -187,7 +187,8 @@ def honest_loss(model: nn.Module, data: Tensor, positions: list[int]) -> float:
     """How surprised the model is by the words at these positions, each guessed from the words before it alone.
 
     model: see "What a model offers"; asked in eval mode, and in its former mode afterwards.
-    data: (L,) the ids of a text. positions: places t with 1 <= t < L, in any order.
+    data: (L,) the ids of a text. positions: places t with 1 <= t < L, in any order; a place that is named twice
+    counts twice.
     For each t the model is shown data[:t], or only the last block_size words of it, and the surprise is
     -ln of the share that its last guess gives to word t. Returns the mean, a plain float.
     Example: a model that says n + 1 after n, and is sure, loses nothing on the text 0 1 2 3 at 1, 2 and 3.
@@ -274,10 +275,10 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 
     Row t is the output, column s the changed word. True where s > t, and where putting some word of the V instead
     of another one at place s moves at least one logit of place t by more than 0.0001. All other words of
-    the text stay as they are; which ones these are is up to you. False on and below the diagonal.
+    the text stay as they are; which of the V words these are is up to you. False on and below the diagonal.
 
     model: see "What a model offers"; asked in eval mode, and in its former mode afterwards.
-    T: the length of the text, at most model.block_size. V: the ids are below V.
+    T: the length of the text, at most model.block_size. V: the ids are below V; the model may know more.
     Example: a mask that is one step late leaks on one diagonal, at (0, 1), (1, 2), (2, 3) and so on.
     """
     # TODO: some text of T words, and copies of it: for each place, one copy with each of the V words there   # (…, T)
@@ -430,8 +431,8 @@ def attention_layer(embed_size: int, num_heads: int) -> nn.MultiheadAttention:
 def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> list[int]:
     """The heads that nobody would miss: silent, they change the output by a share of at most `tolerance`.
 
-    mha: a layer such as `attention_layer` makes; mha.num_heads is H. Its weights are as before afterwards.
-    x: (B, T, C), used as query, key and value, without a mask.
+    mha: a layer such as `attention_layer` makes; mha.num_heads is H. Its weights and its mode are as before afterwards.
+    x: (B, T, C), used as query, key and value, without a mask. The output is never zero everywhere.
     Each head is silenced alone, while all others speak and the bias of `out_proj` stays. The change is the norm of the
     difference over all numbers, divided by the norm of the whole output. Returns the heads, in ascending order.
     Example: a head whose columns of `out_proj.weight` are zero is redundant even with tolerance 0.

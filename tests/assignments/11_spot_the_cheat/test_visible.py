@@ -152,10 +152,12 @@ def test_leaks_are_told_apart(student):
 def test_nobody_misses_a_head_that_nobody_reads(student):
     """A head whose columns of out_proj are zero is redundant even with tolerance 0, and the others are not."""
     C, H, D = 12, 4, 3
-    mha = checks.randomize(student.attention_layer(C, H))
-    with torch.no_grad():
-        mha.out_proj.weight[:, 2 * D : 3 * D] = 0.0
-    checks.equal(student.redundant_heads(mha, torch.randn(2, 5, C), 0.0), [2], "the redundant heads")
+    for bias in (0.0, 0.5):
+        mha = checks.randomize(student.attention_layer(C, H))
+        with torch.no_grad():
+            mha.out_proj.weight[:, 2 * D : 3 * D] = 0.0
+            mha.out_proj.bias.fill_(bias)
+        checks.equal(student.redundant_heads(mha, torch.randn(2, 5, C), 0.0), [2], "the redundant heads")
 
 
 @pytest.mark.part("heads")
