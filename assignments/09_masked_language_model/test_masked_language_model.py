@@ -9,7 +9,7 @@ from autograder import checks
 
 TABLE = ("row", "place")
 LOGITS = ("row", "place", "word")
-VOCABULARY, MASK, SPECIAL = 23, 11, [17, 2, 11, 22]  # word 0 is an ordinary one
+VOCABULARY, MASK, SPECIAL = 23, 11, [17, 2, 11, 20]  # words 0 and 22 are ordinary ones
 
 
 def a_text(B, T, V=VOCABULARY, special=SPECIAL):
@@ -82,14 +82,14 @@ def test_all_or_nothing(student, seed):
 @pytest.mark.part("corruption")
 @pytest.mark.points(0.25)
 def test_impossible_chances_are_refused(student):
-    """A p below 0 or above 1 is a ValueError that names p or its value."""
-    for p in (-0.25, 1.5):
+    """A p below 0 or above 1 is a ValueError that names p and its value."""
+    for p, naming in ((-0.25, "p"), (-0.25, -0.25), (1.5, "p"), (1.5, 1.5)):
         dice = torch.Generator()
         checks.raises(
             ValueError,
             student.mask_tokens,
             *(a_text(2, 5), VOCABULARY, MASK, list(SPECIAL), dice, p),
-            naming=("p", p),
+            naming=naming,
             what=f"mask_tokens(...) with p = {p}",
         )
 

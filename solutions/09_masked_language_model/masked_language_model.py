@@ -156,7 +156,7 @@ if __name__ == "__main__":
 # | share of the chosen words | what the model gets to see | for *the cat sat* |
 # |---|---|---|
 # | 80 % | `[MASK]` | the `[MASK]` sat |
-# | 10 % | a random ordinary word, each with the same chance | the *river* sat |
+# | 10 % | a random ordinary word, each with the same chance, also the one that stood there | the *river* sat |
 # | 10 % | the word itself | the *cat* sat |
 #
 # And in **all three cases** the model is asked for the original word, *cat*.
@@ -176,7 +176,7 @@ if __name__ == "__main__":
 # asked here". The text itself stays as it was: tomorrow it gets other gaps.
 #
 # **In numbers.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
-# `[MASK]`, 3,000 become another word and 3,000 stay. With a sentence of six words it happens in 38 of 100
+# `[MASK]`, 3,000 become a random word and 3,000 stay. With a sentence of six words it happens in 38 of 100
 # cases ($0.85^6$) that none is chosen at all. Keep that in mind for Part 2.
 #
 # The two steps of the second die hold a trap that many have fallen into. Who first takes 80 % for `[MASK]`
@@ -198,7 +198,8 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Choose words to ask for, and disguise them: ids (B, T) -> inputs (B, T), labels (B, T).
 
-    Each ordinary word is chosen with chance p, for itself. Of the chosen ones 80 % become mask_id, 10 % a
+    Each ordinary word is chosen with chance p, for itself: how many are chosen is a matter of chance, too, and
+    in a short sentence it may be none. Of the chosen ones 80 % become mask_id, 10 % a
     random ordinary word (each equally likely, by chance the same one again), and 10 % stay. The labels are
     the original ids where a word was chosen, and -100 elsewhere.
     special_ids: the ids that are not ordinary words, wherever in the vocabulary they stand; mask_id counts as
@@ -372,6 +373,7 @@ class MaskedLanguageModel(nn.Module):
 
     forward: ids (B, T) -> logits (B, T, V)
         padding_mask (B, T), True marks padding, which no other word hears; no sentence is all padding
+        What the logits are at padded places does not matter: nobody is asked there.
     """
 
     def __init__(

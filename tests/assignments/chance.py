@@ -93,7 +93,12 @@ TESTS = (
     Chance(
         "07_mini_gpt",
         "test_chance_comes_from_the_generator",
-        ("batch_ignores_the_generator", "windows_always_from_the_start"),
+        (
+            "batch_ignores_the_generator",
+            "windows_always_from_the_start",
+            "none_becomes_a_fresh_generator",
+            "seed_set_inside",
+        ),
     ),
     Chance("07_mini_gpt", "test_training_reports_every_loss"),
     Chance("07_mini_gpt", "test_one_window_is_learnt_by_heart", ("never_steps", "gradients_thrown_away")),
@@ -115,10 +120,16 @@ TESTS = (
     Chance(
         "07_mini_gpt",
         "test_temperature_calms_and_excites",
-        ("multiplied_by_the_temperature", "temperature_ignored", "temperature_after_the_softmax"),
+        (
+            "multiplied_by_the_temperature",
+            "temperature_ignored",
+            "temperature_after_the_softmax",
+            "temperature_lost_with_top_k",
+        ),
         (
             Share("the share of heads at temperature 0.25", binomial(CALM, 20_000)),
             Share("the share of heads at temperature 2.0", binomial(2 / 3, 20_000)),
+            Share("the share of the likeliest word with top_k = 2", binomial(9 / 13, 20_000)),
         ),
     ),
     Chance(
@@ -137,10 +148,16 @@ TESTS = (
             Share("the share of the rarest word with top_k = 9", binomial(0.1, 20_000)),
         ),
     ),
+    Chance("07_mini_gpt", "test_each_row_keeps_its_own_words", ("one_threshold_for_all_rows",)),
     Chance(
         "07_mini_gpt",
         "test_what_is_written_can_be_repeated",
-        ("writing_ignores_the_generator", "one_draw_for_all_rows"),
+        (
+            "writing_ignores_the_generator",
+            "one_draw_for_all_rows",
+            "one_noise_for_all_rows",
+            "writing_starts_a_fresh_generator",
+        ),
     ),
     Chance("08_encoder_decoder", "test_translator_dropout", ("translators_dropout_not_handed_on",)),
     Chance(
@@ -161,12 +178,14 @@ TESTS = (
             "shares_in_the_wrong_order",
             "one_die_for_both_questions",
             "mask_is_drawn_as_a_random_word",
+            "random_word_is_never_the_same",
         ),
         (
             Share("the share of chosen words that became the mask", binomial(0.8, 100_000)),
             Share("the share of chosen words that became another word", binomial(0.1, 100_000)),
             Share("the share of chosen words that stayed", binomial(0.1, 100_000)),
             Share("the share of masks in a vocabulary with two ordinary words", binomial(0.8, 100_000)),
+            Share("the share of words that are as before", binomial(0.15, 100_000)),
         ),
     ),
     Chance(
@@ -183,8 +202,14 @@ TESTS = (
     Chance(
         "09_masked_language_model",
         "test_gaps_can_be_repeated",
-        ("generator_ignored", "second_die_ignores_the_generator", "generator_started_anew"),
+        (
+            "generator_ignored",
+            "second_die_ignores_the_generator",
+            "random_words_ignore_the_generator",
+            "generator_started_anew",
+        ),
     ),
+    Chance("09_masked_language_model", "test_sentences_of_six_words", ("exactly_fifteen_in_a_hundred",)),
     Chance(
         "09_masked_language_model",
         "test_dice_are_thrown_for_each_word",

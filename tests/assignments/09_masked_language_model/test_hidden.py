@@ -25,10 +25,12 @@ def ordinary_words(V, special):
 
 
 def a_text(B, T, V, special, specials=0.0):
-    """Random words (B, T), a given share of them special."""
+    """Random words (B, T), a given share of them special; drawn apart, so that nobody throws the same numbers again."""
     ordinary, signs = ordinary_words(V, special), torch.tensor(special)
-    words = ordinary[torch.randint(len(ordinary), (B, T))]
-    return torch.where(torch.rand(B, T) < specials, signs[torch.randint(len(signs), (B, T))], words)
+    dice = torch.Generator().manual_seed(torch.initial_seed() + 1)
+    words = ordinary[torch.randint(len(ordinary), (B, T), generator=dice)]
+    drawn = signs[torch.randint(len(signs), (B, T), generator=dice)]
+    return torch.where(torch.rand(B, T, generator=dice) < specials, drawn, words)
 
 
 def corrupted(student, ids, V, mask_id, special, seed, **chance):
@@ -99,10 +101,10 @@ def test_fifteen_in_a_hundred(student, seed):
 
 
 @pytest.mark.part("corruption")
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 @pytest.mark.needs("test_two_tables_come_back")
 def test_eighty_ten_ten(student, seed):
-    """Of the chosen words 80 % become the mask, 10 % another word and 10 % stay, each within one point."""
+    """Of the chosen words 80 % become the mask, 10 % a random word and 10 % stay, each within one point."""
     V, special = 1009, [0, 101, 102, 103, 1008]
     ids = a_text(400, 500, V, special)
     inputs, labels = corrupted(student, ids, V, 103, special, seed, p=0.5)
@@ -115,6 +117,8 @@ def test_eighty_ten_ten(student, seed):
     within(share(same, chosen), 0.1, POINT, "the share of chosen words that stayed")
     masks = (disguised == 3).double().mean().item()
     within(masks, 0.8, POINT, "the share of masks in a vocabulary with two ordinary words")
+    kept = (disguised == two_words).double().mean().item()  # half of the random words are the same ones again
+    within(kept, 0.15, POINT, "the share of words that are as before in a vocabulary with two ordinary words")
 
 
 @pytest.mark.part("corruption")
@@ -164,6 +168,21 @@ def test_gaps_can_be_repeated(student, seed):
     checks.true(
         not torch.equal(later[1], first[1]), "Two calls, one after the other, chose exactly the same words."
     )
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_sentences_of_six_words(student, seed):
+    """Each word is chosen for itself: in a sentence of six words sometimes none is, sometimes several are."""
+    V, special, dice = 211, [0, 1, 2, 3], torch.Generator().manual_seed(seed)
+    counts = []
+    for _ in range(120):  # none: 38 of 100 sentences, one: 40, more: 22
+        tables = student.mask_tokens(a_text(1, 6, V, special), V, 3, list(special), dice)
+        _, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
+        counts.append((labels != -100).sum().item())
+    checks.true(min(counts) == 0, f"In 120 sentences of six words, at least {min(counts)} were chosen each time.")
+    checks.true(max(counts) > 1, f"In 120 sentences of six words, never more than {max(counts)} were chosen.")
 
 
 @pytest.mark.part("corruption")
@@ -268,11 +287,14 @@ def test_model_owns_what_its_plan_says(student, reference):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_model_gives_logits_at_every_place")
 def test_model_with_the_same_weights(student, reference):
-    """With the solution's weights, the model gives the solution's logits, in long and in short sentences."""
-    model, expected = twins(student, reference)
+    """With the solution's weights, the model gives the solution's logits; without dropout also in training."""
+    model, expected = twins(student, reference, dropout=0.0)
     for T in (7, 3, 1):
         ids = torch.randint(13, (3, T))
         checks.close(model(ids), expected(ids), f"the logits for {T} words", axes=LOGITS)
+    ids = torch.randint(13, (3, 7))
+    model.train()
+    checks.close(model(ids), expected(ids), "the logits in training with dropout=0", axes=LOGITS)
 
 
 @pytest.mark.part("model")
@@ -280,9 +302,11 @@ def test_model_with_the_same_weights(student, reference):
 @pytest.mark.needs("test_model_gives_logits_at_every_place")
 def test_padding_is_not_heard(student, reference):
     """What stands in the padding changes nothing, and a padded sentence gets the answers that it gets alone."""
-    model, _ = twins(student, reference)
+    model, _ = twins(student, reference, dropout=0.0)
     ids = torch.randint(13, (4, 7))
     checks.padding_invariant(model, ids, [7, 3, 5, 1], what="the logits")
+    model.train()
+    checks.padding_invariant(model, ids, [7, 3, 5, 1], what="the logits in training with dropout=0")
 
 
 @pytest.mark.part("model")

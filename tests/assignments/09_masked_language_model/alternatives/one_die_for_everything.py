@@ -59,7 +59,7 @@ class MaskedLanguageModel(nn.Module):
 
 def mask_tokens(ids, vocab_size, mask_id, special_ids, generator, p=0.15):
     if not (p >= 0 and p <= 1):
-        raise ValueError(f"the chance {p} is none")
+        raise ValueError(f"p: {p} is no chance at all")
     allowed = torch.ones(vocab_size, dtype=torch.bool)
     allowed[[*special_ids, mask_id]] = False
     words = allowed.nonzero().squeeze(1)

@@ -1,4 +1,4 @@
-"""The chosen words are shuffled and cut into three piles; a random word is always another one than before."""
+"""The chosen words are shuffled and cut into three piles: masks, random words, and words that stay."""
 
 import torch
 from torch import Tensor, einsum, nn
@@ -51,7 +51,6 @@ def mask_tokens(ids, vocab_size, mask_id, special_ids, generator, p=0.15):
         0, torch.tensor([*special_ids, mask_id]), True
     )
     words = torch.arange(vocab_size)[~special]
-    rank = torch.cumsum(~special, 0) - 1  # where an ordinary word stands among the ordinary ones
 
     inputs, labels = ids.flatten().clone(), torch.full((ids.numel(),), -100)
     candidates = (~special[inputs]).nonzero().flatten()
@@ -62,9 +61,7 @@ def mask_tokens(ids, vocab_size, mask_id, special_ids, generator, p=0.15):
     n = len(pile)
     masked, other = pile[: round(0.8 * n)], pile[round(0.8 * n) : round(0.9 * n)]
     inputs[masked] = mask_id
-    if len(words) > 1:
-        steps = torch.randint(1, len(words), (len(other),), generator=generator)
-        inputs[other] = words[(rank[inputs[other]] + steps) % len(words)]
+    inputs[other] = words[torch.randint(len(words), (len(other),), generator=generator)]
     return inputs.view(ids.shape), labels.view(ids.shape)
 
 
