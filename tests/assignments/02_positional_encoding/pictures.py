@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 SENTENCE = ["dog", "bites", "man", "and", "runs"]
 SHUFFLED = [2, 1, 0, 4, 3]
+CLOCKS = {0: 1.0, 4: 0.316228, 8: 0.1, 12: 0.0316228}  # the first column of a clock: radians a step
 
 
 def heatmap_of_the_table(student) -> Figure:
@@ -25,27 +26,29 @@ def heatmap_of_the_table(student) -> Figure:
 
 
 def clock_hands(student) -> Figure:
-    """Every point lies on its circle, position 0 at twelve; time runs clockwise, slower on every clock."""
+    """Every point lies in its ring, position 0 at twelve; time runs clockwise, slower on every clock."""
     table = student.positional_encoding(13, 32).detach()  # (13, 32)
     figure = Figure(figsize=(9, 3.1), layout="constrained")
-    for column, axes in zip((0, 4, 8, 12), figure.subplots(1, 4), strict=True):
-        draw_clock(axes, table[:, column], table[:, column + 1])
+    for (column, speed), axes in zip(CLOCKS.items(), figure.subplots(1, 4), strict=True):
+        draw_clock(axes, table[:, column], table[:, column + 1], speed)
         axes.set_title(f"columns {column} and {column + 1}")
     figure.suptitle("Positions 0 to 12 on four clocks (across: first column, up: second)", fontsize=11)
     return figure
 
 
-def draw_clock(axes: Axes, across: Tensor, up: Tensor) -> None:
-    """One clock: a dot for each position, a hand for the last one."""
+def draw_clock(axes: Axes, across: Tensor, up: Tensor, speed: float) -> None:
+    """One clock: a dot for each position, a hand for the last one, a ring where each dot belongs."""
     turn = torch.linspace(0, 2 * math.pi, 200)
     axes.plot(turn.cos(), turn.sin(), color="0.75", linewidth=1)
+    hours = speed * torch.arange(len(up))
+    axes.plot(hours.sin(), hours.cos(), "o", color="0.35", markersize=10, fillstyle="none")
     axes.plot([0, across[-1]], [0, up[-1]], color="#D55E00", linewidth=2)
     axes.plot(across, up, "o", color="#0072B2", markersize=5)
-    last = None
-    for position, (x, y) in enumerate(zip(across.tolist(), up.tolist(), strict=True)):
-        if last is None or math.dist((x, y), last) > 0.25:
-            axes.text(1.22 * x, 1.22 * y, str(position), ha="center", va="center", fontsize=8)
-            last = (x, y)
+    labelled: list[tuple[float, float]] = []
+    for position, place in enumerate(zip(across.tolist(), up.tolist(), strict=True)):
+        if all(math.dist(place, other) > 0.25 for other in labelled):
+            axes.text(1.3 * place[0], 1.3 * place[1], str(position), ha="center", va="center", fontsize=7)
+            labelled.append(place)
     axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
 
 
@@ -54,6 +57,7 @@ def ridge_of_similarity(student) -> Figure:
     table = student.positional_encoding(60, 64).detach()  # (60, 64)
     products = table @ table.T  # (60, 60)
     figure = Figure(figsize=(9, 3.9), layout="constrained")
+    figure.get_layout_engine().set(wspace=0.08)
     left, right = figure.subplots(1, 2)
     draw_products(left, products, "position q", "position p")
     left.set_title("PE[p] · PE[q]", loc="left")
