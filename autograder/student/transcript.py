@@ -19,7 +19,6 @@ from autograder.student.wire import Handle
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
 MOST_NUMBERS = 1 << 14  # of a larger tensor, every so-and-so-many-th number is kept
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
-RELATIVE_DOUBLE, ABSOLUTE_DOUBLE = 1e-9, 1e-12
 
 
 @dataclass(frozen=True)
@@ -129,11 +128,4 @@ def _same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
         return True
     if not (a.is_floating_point() or a.is_complex()):
         return torch.equal(a, b)
-    double = a.dtype == torch.float64
-    return torch.allclose(
-        a,
-        b,
-        RELATIVE_DOUBLE if double else RELATIVE,
-        ABSOLUTE_DOUBLE if double else ABSOLUTE,
-        equal_nan=True,
-    )
+    return torch.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)

@@ -81,7 +81,7 @@ def test_every_mistake_that_fails_a_visible_test_gets_its_hint(
     record_property("failing", failing)
     record_property("shared", shared)
     assert silent == [] and strange == []
-    assert shared <= max(1, failing * 0.2), f"{shared} of {failing} mistakes get another one's hint"
+    assert shared <= max(2, failing * 0.1), f"{shared} of {failing} mistakes get another one's hint"
 
 
 @pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)

@@ -34,6 +34,16 @@ class HowMany(nn.Module):
         return logits, torch.tensor(1) + (0 if cache is None else cache)
 
 
+def all_endings(student, attention, pieces, endings):
+    """What the given function answers; asked call by call where a file does without it."""
+    if hasattr(student, "all_endings"):
+        return student.all_endings(attention, pieces, endings)
+    cache = None
+    for piece in pieces:
+        _, cache = attention(piece, cache)
+    return [checks.unpack(attention(ending, cache), ("out", "cache"))[1] for ending in endings]
+
+
 # Part 1: the mask
 
 
@@ -119,7 +129,7 @@ def test_every_ending_has_its_own_box(student):
     attention = fill_all(student.CachedAttention(20, 4).double())
     text, endings = torch.randn(3, 3, 2, 20).double(), torch.randn(3, 3, 1, 20).double()
     for pieces in (text[:1], text[:2], text):
-        caches = student.all_endings(attention, list(pieces), list(endings))
+        caches = all_endings(student, attention, list(pieces), list(endings))
         for cache, ending in zip(caches, endings):
             _, expected = attention(torch.cat([*pieces, ending], dim=1))
             for name, kept, card in zip(("keys", "values"), checks.unpack(cache, 2, "the cache"), expected):
