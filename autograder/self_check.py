@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -258,8 +257,6 @@ def suite_of(test_file: Path) -> Any:
         yield session
     finally:
         session.close()
-        for name in [n for n, m in list(sys.modules.items()) if getattr(m, "__file__", "") == str(test_file)]:
-            del sys.modules[name]
 
 
 def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:
