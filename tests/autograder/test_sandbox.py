@@ -845,16 +845,18 @@ def test_gradients_in_a_worker_are_quick(reports, entry):
     tier = next(tier for tier in ALL if reports[tier].works)
     text = """
         import time, torch
-        def attempt():
+        def learn():
             start = time.process_time()
             x = torch.randn(2, 3, 8, requires_grad=True)
             torch.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)[0].sum().backward()
-            return [torch.get_num_threads(), x.grad is not None, time.process_time() - start]
+            return time.process_time() - start
+        def attempt():
+            return [torch.get_num_threads(), learn(), sum(learn() for _ in range(40))]
     """
     with Sandbox(tier, **(entry | {"warm": True})) as sandbox:
-        threads, has_gradient, seconds = attempt(sandbox, text)["value"]
-    assert (threads, has_gradient) == (1, True)
-    assert seconds < 0.15  # without the warm-up 0.24 s and more
+        threads, first, later = attempt(sandbox, text)["value"]
+    assert threads == 1
+    assert first < 3 * later  # than forty later ones; without the warm-up some fifteen times
 
 
 @pytest.mark.parametrize("tier", ALL)
