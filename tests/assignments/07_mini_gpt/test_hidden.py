@@ -92,7 +92,7 @@ def twin_blocks(student, reference, C=12, num_heads=3):
 @pytest.mark.needs("test_batches_have_rows_of_one_length")
 def test_all_windows_have_the_same_chance(student, seed):
     """Each window of the text, also the first and the last, begins a row equally often."""
-    T, windows, rows = 7, 5, 6_000
+    T, windows, rows = 3, 5, 6_000
     x, _ = student.get_batch(torch.arange(T + windows), T, rows, seeded(seed))
     checks.shape(x, (rows, T), "x")
     begun = torch.bincount(x[:, 0], minlength=T + windows).tolist()
