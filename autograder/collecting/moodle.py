@@ -15,7 +15,7 @@ from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.names import shown
 
 NAME = re.compile(
-    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?",
+    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?",
     re.DOTALL,
 )
 

@@ -236,6 +236,7 @@ def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSecti
 
 def _rows(sections: list[Section], grades: list[Grade]) -> list[Row]:
     points = sum(section.points for section in sections)
+    known = {section.name for section in sections}
     students: dict[str, dict[str, Grade]] = {}
     for grade in grades:
         students.setdefault(grade.student, {})[grade.assignment] = grade
@@ -243,7 +244,6 @@ def _rows(sections: list[Section], grades: list[Grade]) -> list[Row]:
     for student, own in students.items():
         cells = [_cell(section, own.get(section.name)) for section in sections]
         score = sum(own[section.name].score for section in sections if section.name in own)
-        known = {section.name for section in sections}
         other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
         rows.append(Row(student, cells, score, share(score, points), other))
     return rows

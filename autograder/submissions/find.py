@@ -94,7 +94,7 @@ class _Search:
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         """Whose file this is and for which assignment, told by the names of the file and its folders."""
         folder = path.parent
-        own, around = self._match(stem(path.name)), self._named(folder.name)
+        own, around = self._match(stem(path.name)), self.course.find(folder.name)
         if own is None:
             return student_name(stem(path.name)), self.wanted or around
         if around is not None:
@@ -126,7 +126,7 @@ class _Search:
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
         """A class, or one student's folder, told apart by the names in it."""
-        named = self._named(folder.name)
+        named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
         if search.wanted and is_one_file(
@@ -308,14 +308,10 @@ class _Search:
             return f"there are {', '.join(known)}"
         return f"there are {len(known)}, from {known[0]} to {known[-1]}"
 
-    def _named(self, name: str) -> Assignment | None:
-        """The assignment of exactly this name."""
-        return next((a for a in self.course.assignments if a.name == name), None)
-
     def _match(self, name: str) -> Assignment | None:
         """The assignment of this name, or the only one whose module is called so; a number may stand behind it."""
         modules = [a for a in self.course.assignments if a.stem == name]
-        found = self._named(name) or (modules[0] if len(modules) == 1 else None)
+        found = self.course.find(name) or (modules[0] if len(modules) == 1 else None)
         plain = COUNTED.sub("", name)
         return found if found or plain == name else self._match(plain)
 
