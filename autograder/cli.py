@@ -582,7 +582,13 @@ def build(
 @kindly
 def audit(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds right answers must stand.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="How many draws right answers must stand.")] = 20,
+    mistake_seeds: Annotated[
+        int, typer.Option(min=1, help="In how many draws each mistake must be caught and named.")
+    ] = 1,
+    seed: Annotated[
+        int, typer.Option(help="Every random input follows from it; another seed, other inputs.")
+    ] = 0,
     mutants: Annotated[bool, typer.Option(help="Try automatic mutants of the solutions, too.")] = True,
     only: Annotated[
         str | None, typer.Option(help="Try only one kind: stub, solution, mistake, alternative or mutant.")
@@ -596,19 +602,18 @@ def audit(
     as_json: JsonOption = False,
 ) -> int:
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
-    from autograder.authoring.audit import KINDS, audit_course
+    from autograder.authoring.audit import KINDS, Draws, audit_course
     from autograder.console import auditing, show_audit
-    from autograder.journal import fresh_seed
     from autograder.pool import Plan
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))
-    plan = Plan(course, fresh_seed(), _tier(unsafe), jobs, chosen)
+    plan = Plan(course, seed, _tier(unsafe), jobs, chosen)
     if only is not None and only not in KINDS:
         raise UsageProblem(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
     with auditing(quiet=as_json) as tell:
-        audits = audit_course(plan, seeds, kinds, tell)
+        audits = audit_course(plan, Draws(seeds, mistake_seeds), kinds, tell)
     record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
         output.write_text(record + "\n", "utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from autograder.authoring.mistakes import load_alternatives, load_mistakes
@@ -109,56 +109,78 @@ class Audit:
         return (f"{text} + {len(recorded)}" if recorded else text), len(recorded) == len(survivors)
 
 
+@dataclass(frozen=True)
+class Draws:
+    """How often each answer is tried, each time with other random inputs, all of which follow from the run's seed."""
+
+    right: int = 20
+    wrong: int = 1
+
+    def seeds(self, run_seed: int) -> Seeds:
+        chosen = random.Random(run_seed)
+        drawn = tuple(chosen.randrange(2**31) for _ in range(max(self.right, self.wrong)))
+        return Seeds(drawn[: self.right], drawn[: self.wrong])
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """The seeds that right answers must stand, and those that known mistakes must not get past."""
+
+    right: tuple[int, ...]
+    wrong: tuple[int, ...]
+
+
 def audit_course(
-    plan: Plan, seeds: int, kinds: Sequence[str], tell: Callable[[int, int], None]
+    plan: Plan, draws: Draws, kinds: Sequence[str], tell: Callable[[int, int], None]
 ) -> list[Audit]:
     """Try what is known about the plan's assignments, of these kinds; `tell(done, total)` is called as it goes on.
 
+    The plan's run seed decides every random input: the same seed gives the same findings.
     Raises CourseError for a course that cannot be graded at all, InfrastructureError when the machine fails.
     """
     assignments = plan.course.select(plan.names)
-    chosen = random.Random(plan.run_seed)
-    run_seeds = tuple(chosen.randrange(2**31) for _ in range(seeds))
-    cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, run_seeds)]
+    seeds = draws.seeds(plan.run_seed)
+    cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
     audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, kinds)) for a in assignments}
-    for done, finding in enumerate(_try_all(plan, cases), start=1):
-        audits[finding.case.assignment].findings.append(finding)
-        tell(done, len(cases))
+    found: dict[Case, Finding] = {}
+    for finding in _try_all(plan, cases):
+        found[finding.case] = finding
+        tell(len(found), len(cases))
+    for case in cases:
+        audits[case.assignment].findings.append(found[case])
     for audit in audits.values():
         audit.conclude()
     return list(audits.values())
-
-
-Seeds = tuple[int, ...]
 
 
 def _stubs(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     stub = course.stub_file(assignment)
     if not stub.is_file():
         raise CourseError(f"There is no {stub.relative_to(course.root)}. Run `autograder build` first.")
-    yield Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds[:1])
+    yield Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds.right[:1])
 
 
 def _solutions(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     solution = course.solution_file(assignment).read_text("utf-8")
-    yield Case("solution", assignment.name, f"with seed {seeds[0]}", solution, seeds[:1])
-    for seed in seeds[1:]:
+    first, *others = seeds.right
+    yield Case("solution", assignment.name, f"with seed {first}", solution, (first,))
+    for seed in others:
         yield Case("solution", assignment.name, f"with seed {seed}", solution, here=(seed,))
 
 
 def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for label, text in load_alternatives(course, assignment):
-        yield Case("alternative", assignment.name, label, text, seeds[:1], seeds[1:])
+        yield Case("alternative", assignment.name, label, text, seeds.right[:1], seeds.right[1:])
 
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mistake in load_mistakes(course, assignment):
-        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds[:1], hint=mistake.hint)
+        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, hint=mistake.hint)
 
 
 def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mutant in mutants(course.solution_file(assignment).read_text("utf-8")):
-        here = seeds[:MUTANT_SEEDS]
+        here = seeds.right[:MUTANT_SEEDS]
         yield Case("mutant", assignment.name, mutant.id, mutant.source, here=here, hint=mutant.description)
 
 
@@ -197,16 +219,20 @@ def try_case(case: Case) -> Finding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":
         return _try_mutant(case)
-    finding = Finding(case, True)
-    for seed in case.seeds:
-        finding = _judge(case, _grade(case, seed))
-        if not finding.good:
-            return finding
+    findings = [_judge(case, _grade(case, seed)) for seed in case.seeds]
+    if not all(finding.good for finding in findings):
+        return _first([finding for finding in findings if not finding.good], len(findings))
     for seed in case.here:
         failed = this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE)
         if failed:
             return Finding(case, False, detail=f"seed {seed}, in this process: {failed}")
-    return finding
+    unnamed = [finding for finding in findings if not finding.named]
+    return _first(unnamed or findings, len(findings)) if findings else Finding(case, True)
+
+
+def _first(alike: list[Finding], tried: int) -> Finding:
+    first = alike[0]
+    return first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
 
 
 def _grade(case: Case, seed: int) -> Grade:

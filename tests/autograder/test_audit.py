@@ -71,6 +71,29 @@ def test_a_mistake_that_no_test_notices(course):
     assert "mistake forgets_the_start" in found["problems"][0]
 
 
+SOMETIMES = (
+    "\n- id: subtracts_below_zero\n  in: add\n  replace: a + b\n"
+    "  with: a + b if a > 0 else a - b\n  hint: What is left of a heap that is missing?\n"
+)
+
+
+def test_a_mistake_that_only_some_inputs_notice(course):
+    with (course / SUITE / "mistakes.yml").open("a", encoding="utf-8") as file:
+        file.write(SOMETIMES)
+    code, found = audit(course, "--only", "mistake", "--mistake-seeds", "12")
+    assert code == 1 and found["mistakes_caught"] == "2/3"
+    assert found["problems"][0].startswith("mistake subtracts_below_zero: seed ")
+    assert found["problems"][0].endswith(" of 12 draws.")
+
+
+def test_the_same_seed_gives_the_same_findings(course):
+    edit(course, f"{SUITE}/test_hidden.py", "student.add(a, b), reference.add", "a + b + 1, reference.add")
+    first, again, another = (
+        audit(course, "--only", "solution", "--seed", seed)[1]["problems"] for seed in ("5", "5", "6")
+    )
+    assert first and first == again != another
+
+
 def test_a_right_answer_that_loses_points(course):
     edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", -4)', 'naming="must not be negative"')
     code, found = audit(course, "--no-mutants")

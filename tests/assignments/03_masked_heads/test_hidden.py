@@ -15,29 +15,10 @@ by_hand = pytest.mark.forbids(
 )
 
 
-def notes(*leading, T=5, S=7, D=4, E=3, dtype=torch.float64):
+def notes(*leading, T=5, S=7, D=4, E=3, dtype=torch.float32):
     """Fresh questions, keys and values: (..., T, D), (..., S, D), (..., S, E)."""
     sizes = ((T, D), (S, D), (S, E))
     return tuple(torch.randn(*leading, *size, dtype=dtype) for size in sizes)
-
-
-def finest(call):
-    """float64, or float32 where the call cannot take float64: a single test asks for that."""
-    try:
-        call(torch.float64)
-    except RuntimeError:
-        return torch.float32
-    return torch.float64
-
-
-def attention_type(student):
-    """The number type in which the student's attention is compared."""
-    return finest(lambda dtype: student.attention(*notes(1, dtype=dtype)))
-
-
-def head_type(student):
-    """The number type in which the student's head is compared."""
-    return finest(lambda dtype: student.Head(3, 2, 5).to(dtype)(torch.randn(1, 4, 3, dtype=dtype)))
 
 
 def somebody_to_hear(*shape):
@@ -62,7 +43,7 @@ def same_gradients(student, reference, mask):
     def output_of(module):
         return lambda q, k, v: module.attention(q, k, v, mask)[0]
 
-    qkv = notes(3, dtype=attention_type(student))
+    qkv = notes(3)
     checks.gradients_close(output_of(student), output_of(reference), *qkv, what="the gradient", atol=1e-5)
 
 
@@ -80,13 +61,12 @@ def shares_follow_the_mask(student, q, k, v, mask):
 
 
 def twins(student, reference, C, D, block_size):
-    """The student's head and the solution's, with the same random weights, and their number type."""
-    dtype = head_type(student)
-    expected = checks.randomize(reference.Head(C, D, block_size).to(dtype)).eval()
-    head = student.Head(C, D, block_size).to(dtype)
+    """The student's head and the solution's, with the same random weights."""
+    expected = checks.randomize(reference.Head(C, D, block_size)).eval()
+    head = student.Head(C, D, block_size)
     head.eval()
     checks.copy_parameters(expected, head)
-    return head, expected, dtype
+    return head, expected
 
 
 # Part 1: the causal mask
@@ -122,7 +102,7 @@ def test_mask_makes_pytorch_causal(student):
 @pytest.mark.needs("test_attention_shapes")
 def test_attention_without_a_mask(student, reference):
     """Without a mask all hear all: weights and output are those of the formula."""
-    q, k, v = notes(3, dtype=attention_type(student))
+    q, k, v = notes(3)
     same_answer(student, reference, q, k, v)
 
 
@@ -132,7 +112,7 @@ def test_attention_without_a_mask(student, reference):
 @pytest.mark.needs("test_attention_shapes")
 def test_attention_with_a_mask(student, reference):
     """Under a mask, forbidden speakers have no share and the others share the whole."""
-    q, k, v = notes(3, D=11, E=2, dtype=attention_type(student))
+    q, k, v = notes(3, D=11, E=2)
     same_answer(student, reference, q, k, v, somebody_to_hear(5, 7))
 
 
@@ -142,9 +122,8 @@ def test_attention_with_a_mask(student, reference):
 @pytest.mark.needs("test_attention_without_a_mask", "test_attention_with_a_mask")
 def test_attention_equals_pytorch(student, reference):
     """The output is the same as that of PyTorch's finished attention, with a mask and without."""
-    dtype = attention_type(student)
     for mask in (None, somebody_to_hear(2, 3, 7, 5)):
-        q, k, v = notes(2, 3, T=7, S=5, D=11, E=13, dtype=dtype)
+        q, k, v = notes(2, 3, T=7, S=5, D=11, E=13)
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         assert torch.allclose(reference.attention(q, k, v, mask)[0], expected, atol=1e-5)
         output, _ = student.attention(q, k, v, mask)
@@ -157,9 +136,8 @@ def test_attention_equals_pytorch(student, reference):
 @pytest.mark.needs("test_attention_shapes")
 def test_one_mask_serves_many(student):
     """A smaller mask (one for all sentences, all heads or all listeners) is spread over the rest."""
-    dtype = attention_type(student)
     for shape in ((5, 7), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
-        q, k, v = notes(3, 2, dtype=dtype)
+        q, k, v = notes(3, 2)
         shares_follow_the_mask(student, q, k, v, somebody_to_hear(*shape))
 
 
@@ -173,7 +151,7 @@ def test_huge_scores_stay_finite(student, reference):
     only_low_scores = torch.tensor([False, True, False, True, False])
     only_the_lowest = torch.tensor([False, True, False, False, False])
     for mask in (all_may_speak, only_low_scores, only_the_lowest):
-        q, k, v = notes(T=3, S=5, D=4, dtype=torch.float32)
+        q, k, v = notes(T=3, S=5, D=4)
         q[:, 0], q[2] = torch.tensor([200.0, -200.0, 0.0]), 0.0  # the last listener does not mind
         k[:, 0] = torch.tensor([100.0, -100.0, 50.0, -30.0, 0.0])  # scores from -10,000 to 10,000
         same_answer(student, reference, q, k, v, mask, atol=1e-5)
@@ -185,7 +163,7 @@ def test_huge_scores_stay_finite(student, reference):
 @pytest.mark.needs("test_nobody_to_hear_is_silence")
 def test_silence_does_not_spread(student):
     """Listeners who may hear nobody get zeros, and everybody else still shares out the whole."""
-    q, k, v = notes(2, 3, dtype=attention_type(student))
+    q, k, v = notes(2, 3)
     mask = somebody_to_hear(2, 1, 5, 7)
     mask[0, 0, random.randrange(5)] = False
     mask[1] = False
@@ -198,7 +176,7 @@ def test_silence_does_not_spread(student):
 @pytest.mark.needs("test_attention_shapes")
 def test_attention_leaves_its_inputs_alone(student):
     """Attention reads its inputs and changes none of them."""
-    checks.input_untouched(student.attention, *notes(2, dtype=torch.float32), somebody_to_hear(5, 7))
+    checks.input_untouched(student.attention, *notes(2), somebody_to_hear(5, 7))
 
 
 @by_hand
@@ -276,9 +254,9 @@ def test_head_keeps_its_mask_as_a_buffer(student):
 def test_head_with_the_same_weights(student, reference):
     """With the solution's weights, the head gives the solution's output, in long and short sentences."""
     B, C, D, block_size = 3, 20, 5, 7
-    head, expected, dtype = twins(student, reference, C, D, block_size)
+    head, expected = twins(student, reference, C, D, block_size)
     for T in (block_size, 4, 1):
-        x = torch.randn(B, T, C, dtype=dtype)
+        x = torch.randn(B, T, C)
         checks.close(head(x), expected(x), f"the output for {T} words", atol=1e-5)
 
 
@@ -288,10 +266,9 @@ def test_head_with_the_same_weights(student, reference):
 @pytest.mark.needs("test_head_shapes")
 def test_a_sentence_alone_is_a_batch_of_one(student):
     """A sentence gets the same answer alone, as a batch of one, and among others."""
-    dtype = head_type(student)
-    head = student.Head(11, 3, 7).to(dtype)
+    head = student.Head(11, 3, 7)
     head.eval()
-    checks.batch_invariant(head, torch.randn(3, 5, 11, dtype=dtype), atol=1e-5)
+    checks.batch_invariant(head, torch.randn(3, 5, 11), atol=1e-5)
 
 
 @by_hand
@@ -300,10 +277,9 @@ def test_a_sentence_alone_is_a_batch_of_one(student):
 @pytest.mark.needs("test_head_shapes")
 def test_future_words_change_nothing(student):
     """Cutting off the end of a sentence changes nothing for the words before the cut."""
-    dtype = head_type(student)
-    head = student.Head(11, 3, 7).to(dtype)
+    head = student.Head(11, 3, 7)
     head.eval()
-    checks.prefix_invariant(head, torch.randn(2, 7, 11, dtype=dtype), atol=1e-5)
+    checks.prefix_invariant(head, torch.randn(2, 7, 11), atol=1e-5)
 
 
 @by_hand
@@ -312,10 +288,9 @@ def test_future_words_change_nothing(student):
 @pytest.mark.needs("test_head_shapes")
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
-    dtype = head_type(student)
-    head = student.Head(13, 5, 7).to(dtype)
+    head = student.Head(13, 5, 7)
     head.eval()
-    checks.causal_by_gradient(head, torch.randn(2, 7, 13, dtype=dtype))
+    checks.causal_by_gradient(head, torch.randn(2, 7, 13))
 
 
 @by_hand
@@ -340,5 +315,5 @@ def test_head_is_steady(student):
 @pytest.mark.needs("test_head_with_the_same_weights")
 def test_all_three_matrices_learn(student, reference):
     """Key, query and value all receive the gradients that the solution's receive."""
-    head, expected, dtype = twins(student, reference, 13, 3, 5)
-    checks.parameter_gradients_close(head, expected, torch.randn(2, 5, 13, dtype=dtype), atol=1e-5)
+    head, expected = twins(student, reference, 13, 3, 5)
+    checks.parameter_gradients_close(head, expected, torch.randn(2, 5, 13), atol=1e-5)
