@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -19,9 +20,11 @@ from autograder.feedback.gradebook import final_of, number
 from autograder.feedback.titles import titles_of
 from autograder.lateness import Final, Place
 from autograder.records import Grade
-from autograder.similarity import Pair, Similar
 from autograder.submission_times import read_names, with_name
 from autograder.wording import listed
+
+if TYPE_CHECKING:  # with it come notebooks and their schemas, a second that a table of grades does not need
+    from autograder.similarity import Pair, Similar
 
 OTHER = "other"  # the column of what was refused because it is for no assignment of the course
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all
