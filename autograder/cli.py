@@ -602,9 +602,10 @@ def audit(
     as_json: JsonOption = False,
 ) -> int:
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
-    from autograder.authoring.audit import KINDS, Draws, audit_course
+    from autograder.authoring.audit import KINDS, Draws, audit_course, is_an_audit
     from autograder.console import auditing, show_audit
     from autograder.pool import Plan
+    from autograder.writing import check_file, write_whole
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))
@@ -612,11 +613,13 @@ def audit(
     if only is not None and only not in KINDS:
         raise UsageProblem(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
+    if output:
+        check_file(output, "`audit`", is_an_audit)
     with auditing(quiet=as_json) as tell:
         audits = audit_course(plan, Draws(seeds, mistake_seeds), kinds, tell)
     record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
-        output.write_text(record + "\n", "utf-8")
+        write_whole(output, record + "\n")
     if as_json:
         print(record)
     else:

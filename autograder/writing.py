@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from autograder.records import Refused
 
+BEGINNING = 1000  # bytes, in which a file's mark stands
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE, PROGRAM = 0o100644, 0o100755
 
@@ -22,6 +23,28 @@ def check_folder(folder: Path) -> None:
         raise Refused(f"{folder} cannot be written: {there} is not a folder.")
     if not os.access(there, os.W_OK | os.X_OK):
         raise Refused(f"{folder} cannot be written: there is no permission to write into {there}.")
+
+
+def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
+    """Raises Refused where no file can be written, or where one stays because `ours` does not know it again.
+
+    `writer` is the subject of the sentence, as in "`similar` did not write it". Makes nothing.
+    """
+    if file.is_dir():
+        raise Refused(f"{file} is a folder. Name a file with --output.")
+    if file.exists() and not ours(file):
+        raise Refused(f"{file} is there already, and {writer} did not write it. Name another file with --output.")
+    check_folder(file.parent)
+
+
+def marked(mark: bytes) -> Callable[[Path], bool]:
+    """Knows a file of ours by a mark in its beginning."""
+
+    def ours(file: Path) -> bool:
+        with file.open("rb") as opened:
+            return mark in opened.read(BEGINNING)
+
+    return ours
 
 
 def write_whole(file: Path, content: str | bytes) -> None:

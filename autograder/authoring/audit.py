@@ -6,10 +6,12 @@ of the solution) and right answers with further seeds run in the grader's own pr
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder.authoring.mistakes import load_alternatives, load_mistakes
@@ -107,6 +109,14 @@ class Audit:
         recorded = [f for f in survivors if f.case.name in self.equivalents]
         text = f"{len(tried) - len(survivors)}/{len(tried)}"
         return (f"{text} + {len(recorded)}" if recorded else text), len(recorded) == len(survivors)
+
+
+def is_an_audit(file: Path) -> bool:
+    """Whether an earlier audit wrote its records into this file."""
+    try:
+        return all(entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes()))
+    except (ValueError, TypeError, KeyError):
+        return False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from autograder.authoring.mistakes import load_mistakes
 from autograder.authoring.template import filled
 from autograder.course import Assignment, Course, CourseError
 from autograder.records import InfrastructureError
-from autograder.writing import write_whole, zipped
+from autograder.writing import check_file, write_whole, zipped
 
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"
@@ -52,8 +52,8 @@ def release(
     """Write what students get of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
 
     Nothing is written when there are problems. `wheel` is the kit to go along; without it, it is built where the kit's
-    source is at hand, and named in requirements.txt where it is not. Raises CourseError when the course or `output`
-    has to be mended first, InfrastructureError when the kit cannot be built.
+    source is at hand, and named in requirements.txt where it is not. Raises CourseError or Refused when the course or
+    `output` has to be mended first, InfrastructureError when the kit cannot be built.
     """
     assignments = course.select(names)
     _check_room(output)
@@ -210,10 +210,7 @@ def _built(source: Path) -> dict[str, bytes]:
 def _check_room(output: Path) -> None:
     """Only an empty folder, or what an earlier release wrote, gives way."""
     if _is_archive(output):
-        if output.is_dir():
-            raise CourseError(f"{output} is a folder.")
-        if output.exists() and not _is_a_release(output):
-            raise CourseError(f"{output} is there already, and no release wrote it. Name another file with --output.")
+        check_file(output, "`release`", _is_a_release)
     elif output.name.lower().endswith(OTHER_ARCHIVES):
         raise CourseError(f"{output} cannot be written: a release is a folder, or an archive that ends in .zip.")
     elif output.exists() and not output.is_dir():

@@ -37,9 +37,8 @@ def export(request: Request) -> Exported:
     alone = len(grades) == 1
     for grade in grades:
         record = result(request, grade, os.environ if alone else {})
-        write(
-            _path(request, grade, alone), (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
-        )
+        data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
+        write(_path(request, grade, alone), data, mark=SCHEMA.encode())
     if alone and os.environ.get("SUBMISSION_TAG"):
         return Exported(f"The result is in {_path(request, grades[0], alone)}.")
     place = _path(request, grades[0], alone) if alone else request.output or Path(FOLDER)

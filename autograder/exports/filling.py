@@ -14,9 +14,8 @@ from autograder.feedback.gradebook import number
 from autograder.records import Grade
 from autograder.submissions.names import shown
 from autograder.wording import counted_are, listed
-from autograder.writing import write_whole
+from autograder.writing import check_file, check_folder, marked, write_whole
 
-BEGINNING = 200
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 
@@ -134,23 +133,18 @@ def write_beside(request: Request, sheet: Sheet) -> Path:
             path = _filled(request.sheet, f"-{number}")
     elif path.exists():
         raise ExportError(f"{path} is there already. Name another file with --output.")
-    write(path, data)
+    check_folder(path.parent)
+    write_whole(path, data)
     return path
 
 
-def write(path: Path, data: bytes, mark: bytes = b"") -> None:
-    """Write a file and the folders on the way; raises ExportError.
+def write(path: Path, data: bytes, mark: bytes) -> None:
+    """Write a file and the folders on the way; one that is there gives way when an earlier export wrote its `mark`.
 
-    A file that is there gives way when its beginning holds `mark`, as those do that an earlier export wrote.
+    Raises Refused where it cannot be written.
     """
-    try:
-        if mark and path.exists() and mark not in path.read_bytes()[:BEGINNING]:
-            raise ExportError(
-                f"{path} is there already, and no export wrote it. Name another file with --output."
-            )
-        write_whole(path, data)
-    except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror}.") from None
+    check_file(path, "`export`", marked(mark))
+    write_whole(path, data)
 
 
 def _filled(sheet: Path, ending: str = "") -> Path:

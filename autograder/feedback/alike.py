@@ -8,12 +8,10 @@ from pathlib import Path
 
 from autograder.code_tokens import Code
 from autograder.feedback.pages import render
-from autograder.records import Refused
 from autograder.similarity import MOST_WORDS, Pair, Similar
-from autograder.writing import check_folder, write_whole
+from autograder.writing import check_file, marked, write_whole
 
 MARK = "<title>Alike · ".encode()  # by which a page is known again
-BEGINNING = 1000
 
 
 @dataclass(frozen=True)
@@ -34,13 +32,7 @@ class View:
 
 def check_room(path: Path) -> None:
     """Raises Refused where something lies that is no page of this kind, which stays, or nothing can be written."""
-    if path.is_dir():
-        raise Refused(f"{path} is a folder. Name a file with --output.")
-    if path.exists() and MARK not in path.read_bytes()[:BEGINNING]:
-        raise Refused(
-            f"{path} is there already, and `similar` did not write it. Name another file with --output."
-        )
-    check_folder(path.parent)
+    check_file(path, "`similar`", marked(MARK))
 
 
 def write_alike(path: Path, title: str, found: Similar) -> Path:

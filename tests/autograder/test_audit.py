@@ -59,6 +59,17 @@ def test_a_fair_course(course):
     assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
 
 
+def test_only_an_earlier_audit_gives_way(course, tmp_path):
+    file = tmp_path / "audit.json"
+    for _ in range(2):
+        _, found = audit(course, "--only", "stub", "--output", str(file))
+        assert json.loads(file.read_text("utf-8")) == [found]
+    file.write_text('[{"mine": true}]', "utf-8")
+    done = CliRunner().invoke(app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)])
+    assert (done.exit_code, "`audit` did not write it" in done.stderr) == (2, True)
+    assert file.read_text("utf-8") == '[{"mine": true}]'
+
+
 def test_a_mistake_that_no_test_notices(course):
     mistake = (
         "\n- id: forgets_the_start\n  in: Total.__init__\n  replace: self.value = start\n"

@@ -28,7 +28,7 @@ from autograder.exports.classroom50 import scale
 from autograder.exports.gradescope import files
 from autograder.exports.gradescope_run import results
 from autograder.feedback.html import write_all
-from autograder.records import Grade, TestResult
+from autograder.records import Grade, Refused, TestResult
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens" / "exports"
@@ -232,9 +232,19 @@ def test_only_earlier_exports_give_way(ask, course, tmp_path, tool):
     ask(tool, output=path, assignment=NAME)
     ask(tool, output=path, assignment=NAME, grades=())
     path.write_text("Student,ID\nfrom Canvas\n")
-    with pytest.raises(ExportError, match="no export wrote it"):
+    with pytest.raises(Refused, match="`export` did not write it"):
         ask(tool, output=path, assignment=NAME)
     assert path.read_text() == "Student,ID\nfrom Canvas\n"
+
+
+def test_only_earlier_results_give_way(ask, tmp_path):
+    path, one = tmp_path / "result.json", CLASS[0]
+    for _ in range(2):
+        ask("classroom50", output=path, grades=[one])
+    path.write_text('{"name": "ada"}')
+    with pytest.raises(Refused, match="`export` did not write it"):
+        ask("classroom50", output=path, grades=[one])
+    assert path.read_text() == '{"name": "ada"}'
 
 
 # ------------------------------------------------------------------ Moodle
