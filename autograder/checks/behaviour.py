@@ -19,34 +19,56 @@ from autograder.checks.sentences import (
     fault,
     number,
     place,
+    show,
     verb,
     without_inputs,
 )
 from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
 from autograder.student.inputs import bringing_changes_home
+from autograder.student.tree import mapped
 
 Function = Callable[..., Any]
 
 
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
-    """Calls function(*inputs); afterwards the tensors among the inputs hold what they held before."""
-    before = [value.detach().clone() if isinstance(value, Tensor) else None for value in inputs]
+    """Calls function(*inputs); afterwards tensors, lists and dicts among the inputs hold what they held before."""
+    before = mapped(lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, list(inputs))
     with bringing_changes_home():
         function(*inputs)
     for i, (now, then) in enumerate(zip(inputs, before, strict=True)):
-        if then is None:
-            continue
         which = "its input" if len(inputs) == 1 else f"its input number {i + 1}"
-        if now.shape != then.shape:
-            shapes = f"its shape was {tuple(then.shape)} before and is {tuple(now.shape)} after"
-            raise fault(what, f"changed {which}: {shapes}.", actor)
-        gap = first_difference(now, then, atol=0.0, rtol=0.0)
-        if gap is not None:
-            start = f"changed {which}" + (f" at {gap.where}" if gap.where else "")
-            raise CheckFailed(
-                f"{actor(what)} {start}: it was {gap.expected} before and is {gap.came} after.",
-                f"{actor(without_inputs(what))} {start}; an input must keep its values.",
-            )
+        if isinstance(now, Tensor):
+            _same_numbers(now, then, which, what)
+        elif not _same_contents(now, then):
+            end = f"it was {show(then)} before and is {show(now)} after."
+            raise _changed(what, f"changed {which}", end)
+
+
+def _same_numbers(now: Tensor, then: Tensor, which: str, what: str) -> None:
+    if now.shape != then.shape:
+        shapes = f"its shape was {tuple(then.shape)} before and is {tuple(now.shape)} after"
+        raise fault(what, f"changed {which}: {shapes}.", actor)
+    gap = first_difference(now, then, atol=0.0, rtol=0.0)
+    if gap is not None:
+        start = f"changed {which}" + (f" at {gap.where}" if gap.where else "")
+        raise _changed(what, start, f"it was {gap.expected} before and is {gap.came} after.")
+
+
+def _changed(what: str, start: str, end: str) -> CheckFailed:
+    hidden = f"{actor(without_inputs(what))} {start}; an input must keep its values."
+    return CheckFailed(f"{actor(what)} {start}: {end}", hidden)
+
+
+def _same_contents(now: Any, then: Any) -> bool:
+    """Whether lists, tuples and dicts hold what they held; of other things, only numbers and texts can change."""
+    if isinstance(then, (list, tuple)):
+        return len(now) == len(then) and all(map(_same_contents, now, then))
+    if isinstance(then, dict):
+        return list(now) == list(then) and all(_same_contents(now[key], then[key]) for key in then)
+    if isinstance(then, Tensor):
+        kept = isinstance(now, Tensor) and (now.shape, now.dtype) == (then.shape, then.dtype)
+        return kept and first_difference(now, then, atol=0.0, rtol=0.0) is None
+    return now is then or (isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then)
 
 
 def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -> None:

@@ -26,7 +26,7 @@ from autograder.sandbox import source
 from autograder.student import wire
 from autograder.student.errors import MIRRORED
 from autograder.student.inventory import Inventory
-from autograder.student.tree import mapped
+from autograder.student.tree import containers, contents, mapped, same_things
 
 _REHEARSAL = """
 import math
@@ -215,6 +215,7 @@ class Server:
         tensors: list[torch.Tensor] = []
         generators: list[torch.Generator] = []
         args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
+        held = [(container, contents(container)) for container in containers((args, kwargs))]
         before = [tensor.detach().clone() for tensor in tensors]
         before_call = [(number, State(self.objects[number])) for number in modules]
         with torch.set_grad_enabled(grad):
@@ -237,6 +238,11 @@ class Server:
             "differentiable": differentiable,
             "mutated": [
                 [i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)
+            ],
+            "refilled": [
+                [i, container]
+                for i, (container, old) in enumerate(held)
+                if not same_things(contents(container), old)
             ],
             "modules": [
                 [number, change] for number, old, now in watched if (change := self.change(old, now))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +21,10 @@ from autograder.student.connection import Connection, malformed
 from autograder.student.errors import MissingName, RemoteException, StudentError, StudentRaised
 from autograder.student.inputs import changes_come_home
 from autograder.student.inventory import Inventory
-from autograder.student.tree import leaves, mapped
+from autograder.student.tree import containers, leaves, mapped
 from autograder.student.wire import CallableHandle, Handle, Opaque
 
+Entry = TypeVar("Entry")
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
 
 
@@ -369,6 +370,7 @@ def call(connection: Connection, target: list, args: tuple, kwargs: dict, module
     )
     with malformed("the result of a call"):
         _bring_home(reply, inputs, generators, participants)
+        _refill(connection, reply["refilled"], containers((args, kwargs)))
         parameters = [p for m in participants.values() for p in Inventory(m).parameters.values()]
         result = _differentiable(connection, reply, [inputs[i] for i in wanted] + parameters)
     return adopt(connection, result)
@@ -423,7 +425,18 @@ def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participant
         generator.set_state(advanced.get_state())
 
 
-def _entry(inputs: list[Tensor], index: Any) -> Tensor:
+def _refill(connection: Connection, refilled: list, held: list[list | dict]) -> None:
+    """Lists and dicts among the inputs whose contents the call changed; changed here, too, if that is asked for."""
+    changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
+    for container, new in changed:
+        if not isinstance(new, list if isinstance(container, list) else dict):
+            raise TypeError("a list stays a list, and a dict a dict")
+        if changes_come_home():
+            container.clear()
+            container.extend(new) if isinstance(container, list) else container.update(new)
+
+
+def _entry(inputs: list[Entry], index: Any) -> Entry:
     if type(index) is not int or not 0 <= index < len(inputs):
         raise IndexError("there is no such input")
     return inputs[index]

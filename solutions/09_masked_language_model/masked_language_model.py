@@ -204,8 +204,8 @@ def mask_tokens(
     the original ids where a word was chosen, and -100 elsewhere.
     special_ids: the ids that are not ordinary words, wherever in the vocabulary they stand; mask_id counts as
     one of them in any case. Special words are never chosen and never drawn as a random word.
-    All chance comes from `generator`: whoever starts it with the same seed gets the same tables. ids keep
-    their values.
+    All chance comes from `generator`: whoever starts it with the same seed gets the same tables. ids and
+    special_ids keep their values.
     Raises ValueError that names p and its value if p is below 0 or above 1.
     Example: with p = 0 nothing happens, inputs are the ids and all labels -100. With p = 1 all ordinary words
     are chosen.

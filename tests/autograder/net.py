@@ -74,6 +74,14 @@ def in_place(x):
     return x * 2
 
 
+def refill(ids, book, *others):
+    """Changes a list, a list in a dict, and a dict in a tuple."""
+    ids.append(len(ids))
+    book["ids"].sort()
+    for other in others:
+        other[0].clear()
+
+
 def boom(x):
     raise ValueError("my message")
 

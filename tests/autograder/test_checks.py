@@ -505,6 +505,21 @@ GOLDEN = {
         ("Head(20, 5) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after."),
         "Head(…) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after.",
     ),
+    "input_untouched_list": (
+        lambda: checks.input_untouched(lambda x, ids: ids.append(7), X.clone(), [3, 5], what="mask(x, 2)"),
+        "mask(x, 2) changed its input number 2: it was [3, 5] before and is [3, 5, 7] after.",
+        "mask(…) changed its input number 2; an input must keep its values.",
+    ),
+    "input_untouched_within": (
+        lambda: checks.input_untouched(lambda boxes: boxes["a"].reverse(), {"a": [1, 2]}),
+        "The call changed its input: it was {'a': [1, 2]} before and is {'a': [2, 1]} after.",
+        "The call changed its input; an input must keep its values.",
+    ),
+    "input_untouched_tensor_within": (
+        lambda: checks.input_untouched(lambda boxes: boxes[0].add_(1), [torch.zeros(2, 2)]),
+        "The call changed its input: it was [a tensor of shape (2, 2)] before and is [a tensor of shape (2, 2)] after.",
+        "The call changed its input; an input must keep its values.",
+    ),
     "deterministic_in_eval": (
         lambda: checks.deterministic_in_eval(Noise(), X),
         (
@@ -821,6 +836,7 @@ def test_right_values_pass() -> None:
 def test_right_behaviour_passes() -> None:
     x = torch.randn(2, 5, 3, dtype=torch.float64)
     checks.input_untouched(lambda x, n: x + n, x, 3)
+    checks.input_untouched(lambda ids, cache: sorted(ids), [3, 1, float("nan")], [(x, None), {"a": x}])
     checks.deterministic_in_eval(nn.Dropout(), x)
     checks.batch_invariant(remember, x)
     checks.prefix_invariant(remember, x)

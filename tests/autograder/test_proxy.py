@@ -232,10 +232,22 @@ def test_changed_inputs_are_changed_here_too_when_a_check_asks_for_it(student):
     assert torch.equal(x, torch.ones(2))
 
 
+def test_changed_lists_and_dicts_are_changed_here_too_when_a_check_asks_for_it(student):
+    x, nested = torch.zeros(2), [3, 1, 2]
+    ids, book, pair = [x], {"ids": nested, "x": x}, ({"a": 1}, 5)
+    with bringing_changes_home():
+        student.refill(ids, book, pair)
+    assert (len(ids), ids[1]) == (2, 1)
+    assert book["ids"] is nested and nested == [1, 2, 3]
+    assert pair == ({}, 5)
+
+
 def test_an_answer_cannot_change_the_question_for_the_reference(student):
-    x = torch.zeros(2)
+    x, ids, book = torch.zeros(2), [1], {"ids": [2, 1]}
     student.in_place(x)
+    student.refill(ids, book)
     assert torch.equal(x, torch.zeros(2))
+    assert (ids, book) == ([1], {"ids": [2, 1]})
 
 
 def test_exceptions_keep_their_type_and_line(student):

@@ -19,7 +19,7 @@ def take_over(answer):
 def returned(value, **others):
     import torch
     tensors = [] if not isinstance(value, torch.Tensor) else [False]
-    return {"call": 1, "result": value, "differentiable": tensors, "mutated": [], "modules": [], "generators": [],
+    return {"call": 1, "result": value, "differentiable": tensors, "mutated": [], "refilled": [], "modules": [], "generators": [],
             **others}
 def plain(operation, value=0):
     return {"find": {"kind": "function"}, "call": returned(value), "get": {"kind": "value", "value": value},

@@ -53,7 +53,7 @@ HONEST = "push(honest(number, operation, arguments))"
 LOOK = "time.sleep(.02); more = select.select([sock], [], [], 0)[0]; print('REACHED' if more else 'alone', operation); "
 OLD = "frame = old.setdefault((operation, str(arguments.get('target', arguments.get('name')))), honest(number, operation, arguments)); push(frame)"
 AHEAD = "; [push(honest(number + n, 'find', {'name': 'add'})) for n in (1, 2, 3)]"
-GUESSED = "; [push(wire.dumps({'id': number + n, 'ok': dict(call=n, result=5, differentiable=[], mutated=[], modules=[], generators=[])})) for n in (1, 2, 3)]"
+GUESSED = "; [push(wire.dumps({'id': number + n, 'ok': dict(call=n, result=5, differentiable=[], mutated=[], refilled=[], modules=[], generators=[])})) for n in (1, 2, 3)]"
 
 ATTACKS = [
     Attack(

@@ -28,7 +28,7 @@ def raw(body: str, course: str = HEADS) -> dict:
 
 def tensor(header: str, data: str = "b''") -> dict:
     """A call answered with a tensor of this header."""
-    value = '{"!dict": [["call", 1], ["result", %s], ["differentiable", [false]], ["mutated", []], ["modules", []], ["generators", []]]}'
+    value = '{"!dict": [["call", 1], ["result", %s], ["differentiable", [false]], ["mutated", []], ["refilled", []], ["modules", []], ["generators", []]]}'
     return raw(f"reply(number, {value!r} % {header!r}, {data})")
 
 
@@ -130,7 +130,7 @@ ATTACKS = [
         "huge_answers_beside_right_ones",
         "hides 30 MB beside each answer",
         **raw(
-            "wire.send(sock, {'id': number, 'ok': {'call': 1, 'result': None, 'differentiable': [], 'mutated': [], "
+            "wire.send(sock, {'id': number, 'ok': {'call': 1, 'result': None, 'differentiable': [], 'mutated': [], 'refilled': [], "
             "'modules': [], 'generators': [], 'more': b'x' * (30 << 20)}})"
         ),
     ),
@@ -139,7 +139,7 @@ ATTACKS = [
         "a class name of 60 MB",
         **raw(
             "wire.send(sock, {'id': number, 'ok': {'call': 1, 'result': wire.Handle(0, {'kind': 'object', 'type': bytes(60 << 20)}), "
-            "'differentiable': [], 'mutated': [], 'modules': [], 'generators': []}})"
+            "'differentiable': [], 'mutated': [], 'refilled': [], 'modules': [], 'generators': []}})"
         ),
     ),
     Attack(
