@@ -1,0 +1,45 @@
+"""The commands. No logic: each reads its arguments, calls one room of the engine, and shows what came of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from autograder import __version__
+from autograder.cli import authors, instructors, students
+
+app = typer.Typer(
+    name="autograder",
+    help="Grades what students program: fairly, kindly, safely and fast.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for room in (students, instructors, authors):
+    app.add_typer(room.commands)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"autograder {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+    ] = False,
+) -> None:
+    """Grades what students program: fairly, kindly, safely and fast."""
+
+
+def main() -> None:
+    """The `autograder` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows marks, not a traceback
+    app()

@@ -1,0 +1,127 @@
+"""The commands for students: check, watch, hint, progress and pack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.cli.base import DONE, FOUND, JsonOption, UsageProblem, kindly
+
+commands = typer.Typer()
+TargetArgument = Annotated[
+    str, typer.Argument(metavar="[ASSIGNMENT]", help="An assignment's name or folder, or your file in it.")
+]
+
+
+@commands.command(rich_help_panel="Students")
+@kindly
+def check(
+    target: TargetArgument = ".",
+    picture: Annotated[
+        bool, typer.Option("--picture", "-p", help="Draw what your code does, into `pictures/`.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """See how your code stands: the visible tests, a sentence for each failure."""
+    from autograder.self_check import check_work
+    from autograder.work import find_works
+
+    works = find_works(target)
+    if len(works) > 1:
+        return _check_all(target, as_json)
+    report = check_work(works[0])
+    if as_json:
+        print(json.dumps(report.as_record(), ensure_ascii=False))
+        return DONE if report.all_passed else FOUND
+    from autograder.console import console
+    from autograder.drawing import draw_all
+    from autograder.screens import check_screen
+
+    console.print(check_screen(report, draw_all(works[0]) if picture else ()))
+    return DONE if report.all_passed else FOUND
+
+
+def _check_all(target: str, as_json: bool) -> int:
+    from autograder.console import checking, console
+    from autograder.progress import standings
+    from autograder.screens import progress_screen
+
+    with checking(quiet=as_json) as tell:
+        found = standings(target, tell)
+    reports = [standing.report for standing in found]
+    if as_json:
+        print(json.dumps([report.as_record() for report in reports if report], ensure_ascii=False))
+    else:
+        console.print(progress_screen(found))
+    return DONE if all(report and report.all_passed for report in reports) else FOUND
+
+
+@commands.command(rich_help_panel="Students")
+@kindly
+def watch(target: TargetArgument = ".") -> int:
+    """Check again whenever you save. Keys: h hint, p picture, q quit."""
+    from autograder.console import console
+    from autograder.watch import watch as watching
+
+    try:
+        watching(target, console)
+    except KeyboardInterrupt:
+        console.print()
+    return DONE
+
+
+@commands.command(rich_help_panel="Students")
+@kindly
+def hint(
+    target: TargetArgument = ".",
+    again: Annotated[bool, typer.Option("--again", help="Begin with the first step again.")] = False,
+) -> int:
+    """One step of help with the first failing test, never code; call it again for the next."""
+    from autograder.console import console
+    from autograder.hints import next_hint
+    from autograder.screens import hint_screen
+    from autograder.self_check import check_work
+    from autograder.work import find_work
+
+    work = find_work(target)
+    found = next_hint(work, check_work(work), start_over=again)
+    if found is None:
+        console.print("[green]Every visible test passes: no hint is needed.[/]")
+    else:
+        console.print(hint_screen(found, f"autograder hint {work.name}"))
+    return DONE
+
+
+@commands.command(rich_help_panel="Students")
+@kindly
+def progress(
+    folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".",
+    as_json: JsonOption = False,
+) -> int:
+    """See how you stand in the whole course."""
+    _check_all(folder, as_json)
+    return DONE
+
+
+@commands.command(rich_help_panel="Students")
+@kindly
+def pack(
+    target: TargetArgument = ".",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),
+) -> int:
+    """Make the archive to hand in, and read it back as the grader will."""
+    from autograder import pack as packing
+    from autograder.console import console
+    from autograder.screens import packed_screen
+    from autograder.self_check import check_work
+    from autograder.work import find_work
+
+    if not output.is_dir():
+        raise UsageProblem(f"There is no folder {output}.")
+    work = find_work(target)
+    packed = packing.pack(work, output)
+    console.print(packed_screen(packed, check_work(work)))
+    return DONE
