@@ -18,19 +18,19 @@ def fill_all(module):
 
 
 class LastDigit(nn.Module):
-    """Always says the last digit of the sum of all words heard so far. Its cache is that sum."""
+    """Says the last digit of the sum of all words heard so far, and is never sure. Its cache is that sum."""
 
     def forward(self, ids, cache=None):
         sums = ids.cumsum(dim=1) + (0 if cache is None else cache)  # (B, T)
-        logits = 9.0 * nn.functional.one_hot(sums % 10, 10)  # (B, T, 10)
+        logits = nn.functional.one_hot(sums % 10, 10).float()  # (B, T, 10)
         return logits, sums[:, -1:]
 
 
 class HowMany(nn.Module):
-    """Always says how many words it was just handed. Its cache counts the calls."""
+    """Says how many words it was just handed, and is never sure. Its cache counts the calls."""
 
     def forward(self, ids, cache=None):
-        logits = 9.0 * nn.functional.one_hot(torch.full_like(ids, ids.shape[1]), 10)  # (B, T, 10)
+        logits = nn.functional.one_hot(torch.full_like(ids, ids.shape[1]), 10).float()  # (B, T, 10)
         return logits, torch.tensor(1) + (0 if cache is None else cache)
 
 

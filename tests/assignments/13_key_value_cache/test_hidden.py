@@ -61,7 +61,7 @@ def random_sizes(T):
 
 
 class Memory(nn.Module):
-    """What it says next depends on every word heard, on its place, and on how many there were."""
+    """What it says next depends on every word heard, on its place, and on how many there were. It is never sure."""
 
     VOCABULARY = 23
 
@@ -75,7 +75,7 @@ class Memory(nn.Module):
         self.pasts.append(old.shape[1])
         every = torch.cat([old, ids], dim=1)  # (B, S)
         said = self.after(every)[:, old.shape[1] :]  # (B, T)
-        return 9.0 * nn.functional.one_hot(said, self.VOCABULARY), every
+        return nn.functional.one_hot(said, self.VOCABULARY).float(), every
 
     def after(self, every):
         places = torch.arange(1, every.shape[1] + 1)  # (S,)
