@@ -70,9 +70,12 @@ def buffers_follow(
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
-    """Fills every parameter (gamma and beta, too) with fresh normal numbers, in place; returns the module."""
+    """Fills every parameter (gamma and beta, too) with fresh normal numbers, in place; returns the module.
+
+    In the order of their names, so that the same numbers come to whoever made them in another order.
+    """
     with torch.no_grad():
-        for parameter in module.parameters():
+        for _, parameter in sorted(_module(module, "the module").named_parameters()):
             parameter.copy_(torch.randn(parameter.shape, dtype=torch.float64) * scale)
     return module
 

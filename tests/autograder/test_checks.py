@@ -882,6 +882,17 @@ def test_weights_go_in() -> None:
     assert torch.equal(checks.randomize(nn.Linear(50, 50), scale=0.0).weight, torch.zeros(50, 50))
 
 
+def test_the_same_random_weights_come_in_whatever_order_they_were_made() -> None:
+    made = {"a": nn.Linear(2, 3), "b": nn.LayerNorm(4)}
+    first, second = (nn.ModuleDict({name: made[name] for name in order}) for order in ("ab", "ba"))
+    weights = []
+    for module in (first, second):
+        torch.manual_seed(3)
+        weights.append({name: p.clone() for name, p in checks.randomize(module).named_parameters()})
+    assert list(weights[0]) != list(weights[1])
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+
+
 def test_silenced_parameters_come_back_even_after_a_crash() -> None:
     layer = nn.Linear(3, 3)
     before = layer.weight.detach().clone()

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from autograder.course import load_course
 from autograder.grading import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
+from autograder.student.transcript import Transcript
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
 NAME = "01_adding"
@@ -83,3 +85,21 @@ def test_a_mistake_goes_on_where_a_later_student_agrees_with_it_for_longer(grade
     assert named(grader, "forgets_later") == {"forgets_later"}
     after = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
     assert after.finished and len(after.transcript.answers) > len(before.transcript.answers)
+
+
+def answered(operation: str, value: object) -> Transcript:
+    transcript = Transcript()
+    transcript.record(operation, {}, value)
+    return transcript
+
+
+def test_gradients_may_come_in_another_order():
+    weight, bias = torch.randn(3, 2), torch.randn(3)
+    asked = answered("backward", [weight, bias, None])
+    assert asked.same_as(answered("backward", [None, bias.clone(), weight.clone()]))
+    assert not asked.same_as(answered("backward", [weight, bias + 1, None]))
+    assert not asked.same_as(answered("backward", [weight, bias]))
+    assert not answered("backward", [bias, bias]).same_as(answered("backward", [bias, 2 * bias]))
+    assert not answered("call", {"result": [weight, bias], "modules": []}).same_as(
+        answered("call", {"result": [bias, weight], "modules": []})
+    )

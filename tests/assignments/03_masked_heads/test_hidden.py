@@ -69,6 +69,13 @@ def twins(student, reference, C, D, block_size):
     return head, expected
 
 
+def some_head(student, C, D, block_size):
+    """The student's head with random weights, the same ones in whatever order its matrices were made."""
+    head = checks.randomize(student.Head(C, D, block_size))
+    head.eval()
+    return head
+
+
 # Part 1: the causal mask
 
 
@@ -231,9 +238,8 @@ def test_head_learns_three_matrices(student):
 @pytest.mark.points(0.5)
 def test_head_keeps_its_mask_as_a_buffer(student):
     """The mask that the head reads moves with the head, and the optimiser never sees it."""
-    head = student.Head(11, 3, 7)
-    checks.buffers_follow(head)
-    head = student.Head(11, 3, 7)
+    checks.buffers_follow(student.Head(11, 3, 7))
+    head = some_head(student, 11, 3, 7)
     x = torch.randn(2, 7, 11)
     before = checks.tensor(head(x), "the output")
     with torch.no_grad():
@@ -266,8 +272,7 @@ def test_head_with_the_same_weights(student, reference):
 @pytest.mark.needs("test_head_shapes")
 def test_a_sentence_alone_is_a_batch_of_one(student):
     """A sentence gets the same answer alone, as a batch of one, and among others."""
-    head = student.Head(11, 3, 7)
-    head.eval()
+    head = some_head(student, 11, 3, 7)
     checks.batch_invariant(head, torch.randn(3, 5, 11), atol=1e-5)
 
 
@@ -277,8 +282,7 @@ def test_a_sentence_alone_is_a_batch_of_one(student):
 @pytest.mark.needs("test_head_shapes")
 def test_future_words_change_nothing(student):
     """Cutting off the end of a sentence changes nothing for the words before the cut."""
-    head = student.Head(11, 3, 7)
-    head.eval()
+    head = some_head(student, 11, 3, 7)
     checks.prefix_invariant(head, torch.randn(2, 7, 11), atol=1e-5)
 
 
@@ -288,8 +292,7 @@ def test_future_words_change_nothing(student):
 @pytest.mark.needs("test_head_shapes")
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
-    head = student.Head(13, 5, 7)
-    head.eval()
+    head = some_head(student, 13, 5, 7)
     checks.causal_by_gradient(head, torch.randn(2, 7, 13))
 
 
@@ -299,8 +302,7 @@ def test_every_word_reacts_to_its_whole_past(student):
 @pytest.mark.needs("test_head_shapes")
 def test_head_is_steady(student):
     """Asked twice, the head answers the same, in training as well, and leaves the word vectors as they were."""
-    head = student.Head(13, 3, 5)
-    head.eval()
+    head = some_head(student, 13, 3, 5)
     x = torch.randn(2, 5, 13)
     checks.deterministic_in_eval(head, x)
     checks.input_untouched(head, x)

@@ -19,8 +19,8 @@ def take_over(answer):
 def returned(value, **others):
     import torch
     tensors = [] if not isinstance(value, torch.Tensor) else [False]
-    return {"call": 1, "result": value, "differentiable": tensors, "mutated": [], "refilled": [], "modules": [], "generators": [],
-            **others}
+    return {"call": 1, "result": value, "differentiable": tensors, "mutated": [], "refilled": [],
+            "modules": [], "generators": [], **others}
 def plain(operation, value=0):
     return {"find": {"kind": "function"}, "call": returned(value), "get": {"kind": "value", "value": value},
             "backward": []}.get(operation)
