@@ -94,13 +94,18 @@ def test_nobody_to_hear_is_silence(student):
 # Part 3: one masked head
 
 
+def a_head(student, C, D, block_size):
+    """A head of yours with random weights: the same ones, in whatever order you make its matrices."""
+    return checks.randomize(student.Head(C, D, block_size))
+
+
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.5)
 def test_head_shapes(student):
     """A head turns every word vector into a vector of head_size numbers, in long and in short sentences."""
     B, C, D, block_size = 3, 20, 5, 7
-    head = student.Head(C, D, block_size)
+    head = a_head(student, C, D, block_size)
     for T in (block_size, 2):
         checks.shape(head(torch.randn(B, T, C)), (B, T, D), f"the output for {T} words")
 
@@ -112,7 +117,7 @@ def test_head_shapes(student):
 def test_first_word_hears_only_itself(student):
     """The first word has nobody before it, so its output is its own value."""
     B, T, C, D = 2, 7, 11, 5
-    head = checks.randomize(student.Head(C, D, T))  # the same weights, in whatever order they were made
+    head = a_head(student, C, D, T)
     head.eval()
     x = torch.randn(B, T, C)
     own_value = x[:, 0] @ head.value.weight.T  # (B, D)
@@ -126,5 +131,5 @@ def test_first_word_hears_only_itself(student):
 def test_too_long_a_sentence_is_refused(student):
     """A sentence longer than block_size is a ValueError that says how long it is and what fits."""
     C, D, block_size = 11, 3, 5
-    head = student.Head(C, D, block_size)
+    head = a_head(student, C, D, block_size)
     checks.raises(ValueError, head, torch.randn(2, 6, C), naming=("block_size", 5, 6))
