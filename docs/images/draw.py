@@ -4,6 +4,7 @@ Run it from anywhere: `python docs/images/draw.py`, or with names: `python docs/
 need the extras report and browser and a Chromium, and grade a made-up class, which takes a few minutes.
 """
 
+import argparse
 import math
 import re
 import runpy
@@ -33,8 +34,13 @@ ACROSS = 5  # stops in a row of the road
 
 
 def main() -> None:
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join(DRAWINGS)}")
+    names = options.parse_args().names or list(DRAWINGS)
+    if unknown := [name for name in names if name not in DRAWINGS]:
+        options.error(f"there is no drawing {unknown[0]}; there are {', '.join(DRAWINGS)}")
     course = load_course(HERE)
-    for name in sys.argv[1:] or DRAWINGS:
+    for name in names:
         DRAWINGS[name](course)
 
 
