@@ -74,12 +74,17 @@ def test_two_places_worked_by_hand(student):
 # Part 3: the model
 
 
+def a_model(student, *sizes, **more):
+    """A model of yours with random weights: the same ones, in whatever order you make its parts."""
+    return checks.randomize(student.TransformerLanguageModel(*sizes, **more))
+
+
 @pytest.mark.part("model")
 @pytest.mark.points(0.5)
 def test_model_gives_logits_for_every_word(student):
     """The model gives V logits after every word, in long and in short pieces of text, and no loss without targets."""
     B, V, C, block_size = 3, 11, 12, 7
-    model = student.TransformerLanguageModel(V, C, block_size, num_heads=2, num_layers=2)
+    model = a_model(student, V, C, block_size, num_heads=2, num_layers=2)
     for T in (block_size, 2):
         logits, loss = checks.unpack(model(torch.randint(V, (B, T))), ("logits", "loss"), "model(ids)")
         checks.shape(logits, (B, T, V), f"the logits for {T} words", axes=("B", "T", "V"))
@@ -92,7 +97,7 @@ def test_model_gives_logits_for_every_word(student):
 def test_model_that_knows_nothing_loses_ln_v(student):
     """With zeros in its last layer, the model knows nothing, and its loss is ln V."""
     B, T, V, C = 2, 5, 13, 8
-    model = student.TransformerLanguageModel(V, C, 7, num_heads=2)
+    model = a_model(student, V, C, 7, num_heads=2)
     with torch.no_grad():
         model.fc.weight.zero_()
         model.fc.bias.zero_()
@@ -109,7 +114,7 @@ def test_model_that_knows_nothing_loses_ln_v(student):
 def test_words_to_come_change_nothing(student):
     """Cutting off the end of a piece of text changes nothing for the words before the cut."""
     V, T = 11, 6
-    model = student.TransformerLanguageModel(V, 12, T, num_heads=3, num_layers=2)
+    model = a_model(student, V, 12, T, num_heads=3, num_layers=2)
     model.eval()
     checks.prefix_invariant(lambda ids: model(ids)[0], torch.randint(V, (2, T)), atol=1e-5, what="the logits")
 
@@ -119,7 +124,7 @@ def test_words_to_come_change_nothing(student):
 @pytest.mark.needs("test_model_gives_logits_for_every_word")
 def test_model_works_in_float64(student):
     """A model that is turned into float64 answers in float64: all that it makes on its way follows."""
-    model = student.TransformerLanguageModel(11, 12, 7, num_heads=3, num_layers=2).double()
+    model = a_model(student, 11, 12, 7, num_heads=3, num_layers=2).double()
     logits, _ = model(torch.randint(11, (2, 5)))
     checks.dtype(logits, torch.float64, "the logits")
 
@@ -128,7 +133,7 @@ def test_model_works_in_float64(student):
 @pytest.mark.points(0.25)
 def test_too_long_a_piece_is_refused(student):
     """A piece of text longer than block_size is a ValueError that says how long it is and names block_size."""
-    model = student.TransformerLanguageModel(11, 8, 5, num_heads=2)
+    model = a_model(student, 11, 8, 5, num_heads=2)
     ids = torch.randint(11, (2, 6))
     for naming in (("block_size", 5), 6):
         checks.raises(ValueError, model, ids, naming=naming, what="model(ids) with T = 6")
@@ -141,7 +146,7 @@ def test_too_long_a_piece_is_refused(student):
 @pytest.mark.points(0.5)
 def test_training_reports_every_loss(student):
     """Training returns the loss of every step, as a list of plain numbers."""
-    model = student.TransformerLanguageModel(11, 8, 5, num_heads=2)
+    model = a_model(student, 11, 8, 5, num_heads=2)
     losses = student.train(model, torch.randint(11, (29,)), 3, 2, 1e-3, torch.Generator())
     checks.true(isinstance(losses, list), "train(...) returned something other than a list of losses.")
     checks.equal([type(loss).__name__ for loss in losses], ["float"] * 3, "the list of types of the losses")

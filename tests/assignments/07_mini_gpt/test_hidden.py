@@ -238,9 +238,8 @@ def test_model_with_the_same_weights(student, reference):
 def test_reported_loss_is_honest(student):
     """The loss that the model reports is the one it has when it guesses each word from the words before it alone."""
     V, T = 13, 6
-    model = student.TransformerLanguageModel(V, 8, T, num_heads=2, num_layers=2)
+    model = checks.randomize(student.TransformerLanguageModel(V, 8, T, num_heads=2, num_layers=2))
     model.eval()
-    checks.randomize(model)
     text = torch.randint(V, (T + 1,))
     _, reported = model(text[None, :-1], text[None, 1:])
     surprises = []
@@ -293,7 +292,7 @@ def test_training_takes_the_right_steps(student, reference):
 def test_batches_are_as_large_as_asked(student, seed):
     """A batch of one row is one window of the text, a batch of many rows a mixture, and each step has a new one."""
     T, V = 5, 7
-    model = student.TransformerLanguageModel(V, 8, T, num_heads=2)
+    model = checks.randomize(student.TransformerLanguageModel(V, 8, T, num_heads=2))
     with torch.no_grad():
         model.fc.weight.zero_()
         model.fc.bias.copy_(torch.arange(V))  # whatever it hears, a word that is larger by 1 costs less by 1
@@ -323,7 +322,7 @@ def test_batches_are_as_large_as_asked(student, seed):
 def test_training_can_be_repeated(student, seed):
     """Training draws its batches with the generator: the same seed, the same losses. It ends in training mode."""
     V, T = 11, 5
-    model = student.TransformerLanguageModel(V, 8, T, num_heads=2)
+    model = checks.randomize(student.TransformerLanguageModel(V, 8, T, num_heads=2))
     model.eval()
     text, before = torch.randint(V, (997,)), {n: p.detach().clone() for n, p in model.named_parameters()}
     x, y = checks.unpack(student.get_batch(text, T, 2, seeded(seed)), ("x", "y"), "get_batch(...)")
