@@ -22,7 +22,13 @@ DYNAMIC = {
     "vars",
     "globals",
     "import_module",
+    "resolve_name",
     "attrgetter",
+    "methodcaller",
+    "getattr_static",
+    "getmembers",
+    "__getattribute__",
+    "__globals__",
 }
 METHODS = {"compile", "eval", "exec"}  # of models and patterns, too: there they look nothing up
 NOTHING: frozenset[str] = frozenset()  # bound, but to nothing that was imported
@@ -67,15 +73,14 @@ class NameReader:
         self.attributes: Names = {}  # `self.f = functional` makes `.f` stand for it, on whatever object
         self.declared: Names = {}  # bound by functions that say `global`
         self.waiting: list[Callable[[], None]] = []
-        self.is_imported = False
+        self.skip_main = False
 
-    def read(self, trees: list[ast.Module]) -> None:
+    def read(self, trees: list[ast.Module], skip_main: bool = False) -> None:
         """Twice, because the first half of a text may use what the second half declares.
 
-        What stands below `if __name__ == "__main__":` never runs here, and so is not read; unless the text could
-        rename itself.
+        With `skip_main`, what stands below `if __name__ == "__main__":` is not read; it must not run, either.
         """
-        self.is_imported = not any(_renames(node) for tree in trees for node in ast.walk(tree))
+        self.skip_main = skip_main
         for _ in range(2):
             self.scope = _Scope(self.declared.get)
             for self.cell, tree in enumerate(trees):
@@ -139,7 +144,7 @@ class NameReader:
         while True:
             self.look(node.test)
             before = dict(self.scope.now)
-            if not (self.is_imported and _asks_for_main(node.test)):
+            if not (self.skip_main and asks_for_main(node.test)):
                 self.run(node.body)
             ends.append(self.scope.now)
             self.scope.now = before
@@ -208,8 +213,7 @@ class NameReader:
         ends = []
         for case in node.cases:
             self.scope.now = dict(before)
-            for name in _captured(case.pattern):
-                self.bind(name, self.meant(node.subject))
+            self.capture(case.pattern, self.meant(node.subject))
             if case.guard is not None:
                 self.look(case.guard)
             self.run(case.body)
@@ -217,6 +221,25 @@ class NameReader:
         self.scope.now = before
         for end in ends:
             self.scope.join(end)
+
+    def capture(self, pattern: ast.pattern, matched: frozenset[str]) -> None:
+        """Bind what a pattern names. `case object(relu=f)` looks `relu` up."""
+        waiting = [(pattern, matched)]
+        while waiting:
+            part, full = waiting.pop()
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(name, str):
+                self.bind(name, full)
+            inside = [each for each in ast.iter_child_nodes(part) if isinstance(each, ast.pattern)]
+            if isinstance(part, ast.MatchClass):
+                inside = part.patterns
+                for attribute, inner in zip(part.kwd_attrs, part.kwd_patterns):
+                    found = frozenset(f"{each}.{attribute}" for each in full)
+                    self.note(found, part.lineno)
+                    if attribute == "__dict__" or attribute in DYNAMIC - METHODS:
+                        _keep_first(self.dynamic, attribute, (self.cell, part.lineno))
+                    waiting.append((inner, found))
+            waiting += [(inner, full) for inner in inside]
 
     def read_ClassDef(self, node: ast.ClassDef) -> None:
         for part in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
@@ -434,13 +457,6 @@ def _parameters(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None
             yield rest.arg, None
 
 
-def _captured(pattern: ast.pattern) -> Iterator[str]:
-    for part in ast.walk(pattern):
-        name = getattr(part, "name", None) or getattr(part, "rest", None)
-        if isinstance(name, str):
-            yield name
-
-
 def _all_of(history: list[tuple[str, frozenset[str]]]) -> Names:
     found: Names = {}
     for name, full in history:
@@ -448,7 +464,7 @@ def _all_of(history: list[tuple[str, frozenset[str]]]) -> Names:
     return found
 
 
-def _asks_for_main(test: ast.expr) -> bool:
+def asks_for_main(test: ast.expr) -> bool:
     """Whether this is `__name__ == "__main__"`."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
         return False
@@ -456,10 +472,3 @@ def _asks_for_main(test: ast.expr) -> bool:
     names = {side.id for side in sides if isinstance(side, ast.Name)}
     texts = {side.value for side in sides if isinstance(side, ast.Constant)}
     return names == {"__name__"} and texts == {"__main__"}
-
-
-def _renames(node: ast.AST) -> bool:
-    """Whether a node could bind `__name__`, or holds the word for something that does."""
-    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-        return False
-    return any("__name__" in value for _, value in ast.iter_fields(node) if isinstance(value, str))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from autograder.sandbox.names import NameReader
+from autograder.sandbox.names import NameReader, asks_for_main
 
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
@@ -86,11 +86,25 @@ def names_used(text: str, filename: str) -> dict[str, list]:
     """
     reader = NameReader()
     parsed = (_parsed(code) for _, code in cells(text, filename))
-    reader.read([tree for tree in parsed if tree is not None])
+    reader.read([tree for tree in parsed if tree is not None], leaves_main_out(text))
     return {
         kind: [[name, line] for (_, line), name in sorted((place, name) for name, place in places.items())]
         for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
     }
+
+
+def leaves_main_out(text: str) -> bool:
+    """Whether what stands below `if __name__ == "__main__":` is neither read nor run: in a text that says it so."""
+    return "__name__" in text and "__main__" in text
+
+
+def without_main(code: str, filename: str) -> ast.Module:
+    """The code without that, whatever name the text gives itself; raises what `compile` raises."""
+    tree = ast.parse(code, filename)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and asks_for_main(node.test):
+            node.test = ast.copy_location(ast.Constant(False), node.test)
+    return tree
 
 
 def _parsed(code: str) -> ast.Module | None:

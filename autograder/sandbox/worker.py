@@ -148,10 +148,12 @@ class Server:
         if filename.endswith(".ipynb"):
             sys.modules["autograder.notebook"] = source.silent_notebook()
         errors = []
+        skips_main = source.leaves_main_out(text)
         for cell_name, code in source.cells(text, filename):
             linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
             try:
-                exec(compile(code, cell_name, "exec"), space)
+                piece = source.without_main(code, cell_name) if skips_main else code
+                exec(compile(piece, cell_name, "exec"), space)
             except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
                 errors.append(self.describe_error(error))
         return {"errors": errors[:20]}

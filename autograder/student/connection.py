@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 import types
@@ -24,6 +25,7 @@ from torch import nn
 from autograder.records import InfrastructureError
 from autograder.sandbox.worker import Server, answer, raise_told, unsendable
 from autograder.student import wire
+from autograder.student.allowance import Allowance
 from autograder.student.conversation import Conversations, Line, Said
 from autograder.student.errors import (
     Frame,
@@ -118,7 +120,7 @@ class Connection:
         self.mirrors.clear()
         self.found.clear()
         self.transcript = self.new_transcript()
-        self.request("seed", seed=seed)
+        self.request("seed", seed=_seed_over_there(seed))
         return self.transcript
 
     # ------------------------------------------------------------------ callables of the test
@@ -175,9 +177,11 @@ class WorkerConnection(Connection):
         self._callbacks_inside = 0
         self._received = 0
         self._dead: StudentError | None = None
+        self._allowance = Allowance()
 
     def start_test(self, seed: int) -> Transcript:
         self._received = self._number = 0
+        self._allowance.begin()
         return super().start_test(seed)
 
     def recite(self, known: Conversations, test: str, until: float) -> bool:
@@ -260,6 +264,7 @@ class WorkerConnection(Connection):
         return self._dead is not None
 
     def close(self) -> None:
+        self._allowance.end()
         self.worker.close()
 
     def _raise_if_dead(self) -> None:
@@ -331,6 +336,12 @@ class LoopbackConnection(Connection):
         here = _RandomNumbers.here()
         self._other_random_numbers.come_here()
         self._other_random_numbers = here
+
+
+def _seed_over_there(seed: int) -> int:
+    """The seed that the student's side is told: from the test's own it could draw what the test keeps to itself."""
+    digest = hashlib.sha256(f"student/{seed}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
 
 
 def _called(operation: str, arguments: dict) -> str:

@@ -6,6 +6,7 @@ PyTorch said, and parameters of new modules by name and shape (their random valu
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,8 @@ from autograder.student.errors import StudentError, StudentRaised
 from autograder.student.wire import Handle
 
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
-MOST_NUMBERS = 1 << 14  # of a larger tensor, every so-and-so-many-th number is kept
+MOST_NUMBERS = 1 << 14  # of a larger tensor or array, every so-and-so-many-th number is kept
+MOST_TEXT = 1 << 10  # of a longer text only a digest
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 
 
@@ -80,6 +82,11 @@ def _outside(value: Any) -> Any:
         return _outside_of_object(value.description)
     if isinstance(value, torch.Tensor) and value.numel() > MOST_NUMBERS:
         return tuple(value.shape), value.flatten()[:: value.numel() // MOST_NUMBERS + 1].clone()
+    if isinstance(value, np.ndarray) and value.size > MOST_NUMBERS:
+        return value.shape, value.ravel()[:: value.size // MOST_NUMBERS + 1].copy()
+    if isinstance(value, (str, bytes)) and len(value) > MOST_TEXT:
+        raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
+        return type(value).__name__, len(value), hashlib.sha256(raw).hexdigest()
     if isinstance(value, dict):
         return {key: _outside(item) for key, item in value.items() if key not in _INSIDE}
     if isinstance(value, (list, tuple)):

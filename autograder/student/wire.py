@@ -284,11 +284,11 @@ class _Encoder:
         name = _NAMES.get(tensor.dtype)
         if name is None or tensor.layout != torch.strided:
             return {"!opaque": f"{str(tensor.dtype).removeprefix('torch.')} tensor"}
-        if tensor.is_meta:
-            return {"!meta": [name, *tensor.shape]}
         size = tensor.numel() * tensor.element_size()
         if size > MAX_DATA:
             raise WireError(f"a tensor of shape {tuple(tensor.shape)} is too large")
+        if tensor.is_meta:
+            return {"!meta": [name, *tensor.shape]}
         if size:
             self._append(_memory(tensor), size)
         return {"!tensor": [name, *tensor.shape]}
@@ -386,6 +386,8 @@ class _Decoder:
 
     def _meta(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = self._header(content)
+        if _size(shape, dtype.itemsize) > MAX_DATA:
+            raise WireError("a tensor without numbers is too large")  # who uses its shape makes the numbers
         return torch.empty(shape, dtype=dtype, device="meta")
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:

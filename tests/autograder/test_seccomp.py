@@ -40,6 +40,8 @@ def decide(machine: str, number: int, *arguments: int, architecture: int | None 
 
 def number_of(name: str, machine: str) -> int | None:
     special = {
+        "sendto": seccomp.SENDTO,
+        "recvfrom": seccomp.RECVFROM,
         "clone": seccomp.CLONE,
         "clone3": seccomp.CLONE3,
         "kill": seccomp.KILL,
@@ -56,8 +58,9 @@ def test_every_listed_call_is_allowed_and_no_other(machine):
     by_argument = {
         number_of(name, machine) for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")
     }
+    by_argument |= {number_of(name, machine) for name in ("sendto", "recvfrom")}
     for number in range(600):
-        decision = decide(machine, number, 9999, 9999)
+        decision = decide(machine, number, 9999, 9999, 0, seccomp.MSG_OOB)
         if number in allowed:
             assert decision == seccomp.ALLOW, number
         elif number in by_argument:
@@ -79,7 +82,7 @@ REFUSED = {
         unshare=97, setns=268, tkill=130, rt_sigqueueinfo=138, prctl=167, fchmodat=53,
         truncate=45, memfd_create=279, shmget=194, keyctl=219, bpf=280, setpriority=140,
         process_vm_readv=270, sched_setaffinity=122, symlinkat=36, linkat=37, mknodat=33,
-        setsid=157,
+        setsid=157, sendmsg=211, recvmsg=212,
     ),
 }  # fmt: skip
 
@@ -94,6 +97,9 @@ def test_calls_that_an_argument_decides(machine):
     def on(name: str, *arguments: int) -> int:
         return decide(machine, number_of(name, machine), *arguments)
 
+    for name in ("sendto", "recvfrom"):
+        assert on(name, 3, 0, 8, 0x4000) == seccomp.ALLOW
+        assert on(name, 3, 0, 8, seccomp.MSG_OOB) == on(name, 3, 0, 8, 0x4001) == seccomp.REFUSE
     glibc_thread, glibc_fork = 0x3D0F00, 0x01200011
     assert on("clone", glibc_thread) == seccomp.ALLOW
     assert on("clone", glibc_fork) == seccomp.REFUSE

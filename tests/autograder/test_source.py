@@ -14,6 +14,7 @@ from autograder.authoring.build import to_notebook
 from autograder.course import Limits, load_course
 from autograder.sandbox import source
 from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.worker import Server
 from autograder.student.connection import WorkerConnection
 from autograder.student.errors import StudentError
 
@@ -83,12 +84,9 @@ FOUND = [
     "from torch import nn\nx = " + "1 + " * 900 + "nn.LayerNorm(3)",
     "from torch import nn\nif __name__ != '__main__': nn.LayerNorm(3)",
     "from torch import nn\nif __name__ == '__main__': pass\nelse: nn.LayerNorm(3)",
-    "from torch import nn\n__name__ = '__main__'\nif __name__ == '__main__': nn.LayerNorm(3)",
-    "from torch import nn\nglobals()['__name__'] = '__main__'\nif __name__ == '__main__': nn.LayerNorm(3)",
-    "from torch import nn\nglobals().update(__name__='__main__')\nif __name__ == '__main__': nn.LayerNorm(3)",
-    "from torch import nn\ndef f(__name__='__main__'):\n    if __name__ == '__main__': nn.LayerNorm(3)",
-    "from torch import nn\nfrom a import b as __name__\nif __name__ == '__main__': nn.LayerNorm(3)",
-    "from torch import nn\nimport a\na.__name__ = '__main__'\nif __name__ == '__main__': nn.LayerNorm(3)",
+    "from torch import nn\nif __name__ == '__\\x6dain__': nn.LayerNorm(3)",
+    "from torch import nn\nmatch nn:\n    case object(LayerNorm=norm): norm(3)",
+    "import torch\nmatch torch:\n    case object(nn=object(LayerNorm=norm)): norm(3)",
 ]  # fmt: skip
 
 
@@ -138,6 +136,38 @@ def test_what_only_looks_like_a_shortcut_is_none(text):
 def test_a_name_counts_until_it_is_something_else():
     text = "from torch.nn import functional as F\nF.relu(x)\nF = 512\nF.softmax\n"
     assert "torch.nn.functional.relu" in used(text) and "torch.nn.functional.softmax" not in used(text)
+
+
+@pytest.mark.parametrize(
+    "look",
+    ["object.__getattribute__(nn, n)", "methodcaller(n)(nn)", "dict(getmembers(nn))[n]", "f.__globals__[n]"],
+)
+def test_what_looks_names_up_is_told(look):
+    found = [name for name, _ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
+    assert found and found[0] in look
+
+
+RENAMED = [
+    "__name__ = '__main__'",
+    "globals().update(__name__='__main__')",
+    "import a_text\na_text.__init__('__main__')",
+    "(lambda: 0).__globals__['__na' + 'me__'] = '__main__'",
+]
+
+
+@pytest.mark.parametrize("renamed", RENAMED)
+def test_what_is_not_read_does_not_run_either(renamed):
+    """Nobody reads the demonstration below a text, so a text that calls itself __main__ may not use it."""
+    server = Server("a_text")
+    text = f"{renamed}\nran = 1\nif __name__ == '__main__':\n    ran = 2\nelse:\n    ran += 10"
+    assert server.load(text, "net.py") == {"errors": []}
+    assert server.find("ran") == {"kind": "value", "value": 11}
+
+
+def test_errors_beside_a_demonstration_are_the_texts_own():
+    text = "if __name__ == '__main__':\n    pass\n\ndef f(:\n"
+    (error,) = Server("a_text").load(text, "net.py")["errors"]
+    assert (error["type"], error["frames"][0][:2]) == ("SyntaxError", ["net.py", 4])
 
 
 def test_lines():

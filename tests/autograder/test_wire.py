@@ -332,8 +332,12 @@ def test_tensors_that_are_none(content):
 
 
 @pytest.mark.parametrize(
-    "content", [["uint8", *[2**26] * 16], ["uint8", 2**27], ["uint8", -1], ["float32", 0.5], "x", []]
-)
+    "content",
+    [
+        ["uint8", *[2**26] * 16], ["uint8", 2**27], ["uint8", 2**14, 2**13], ["float64", 2**24],
+        ["uint8", -1], ["float32", 0.5], "x", [],
+    ],
+)  # fmt: skip
 def test_meta_tensors_that_are_none(content):
     refused({"!meta": content})
 

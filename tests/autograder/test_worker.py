@@ -7,7 +7,10 @@ honest value or a StudentError: no other exception, no hang, no memory of its si
 from __future__ import annotations
 
 import math
+import pickle
+import random
 import resource
+import sys
 import time
 
 import pytest
@@ -754,3 +757,48 @@ def use(model):
     transcript = student._connection.transcript
     assert transcript.answers and transcript.same_as(transcript) in (True, False)
     assert math.isnan(transcript.answers[0].value["result"][0])
+
+
+# ---------------------------------------------------------------------- what is on the trusted side
+
+
+def test_the_tests_seed_stays_on_this_side(hostile):
+    """From it a student's code could draw what a test keeps to itself: which of the models is the cheat."""
+    student = hostile("import random\ndef drawn(): return random.random(), torch.rand(()).item()")
+    told = []
+    for seed in (3, 3, 4):
+        student._connection.start_test(seed)
+        random.seed(seed)
+        torch.manual_seed(seed)
+        theirs = student.drawn()
+        assert not set(theirs) & {random.random(), torch.rand(()).item()}
+        told.append(theirs)
+    assert told[0] == told[1] != told[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps this limit")
+def test_a_number_that_is_used_as_a_size_does_not_fill_the_machine(hostile):
+    student = hostile("def tokens(): return torch.tensor([1 << 28])")
+    with pytest.raises((RuntimeError, MemoryError)):
+        torch.bincount(student.tokens())
+    assert torch.zeros(1 << 20).sum() == 0
+    student._connection.close()
+    assert torch.empty(1 << 28, dtype=torch.int64).numel() == 1 << 28
+
+
+def test_a_model_of_the_test_is_not_asked_about_more_than_the_machine_holds(hostile):
+    student = hostile("def use(model): return model(torch.zeros(1 << 26, 4, device='meta'))")
+    with pytest.raises(StudentError):
+        student.use(lambda ids: torch.zeros(*ids.shape, 7))
+
+
+def test_great_answers_are_not_kept(hostile):
+    student = hostile(
+        "import numpy\ndef array(): return numpy.zeros(1 << 24, 'u1')\ndef raw(): return bytes(1 << 24)\n"
+        "def texts(): return ['x' * 60_000] * 200"
+    )
+    for answer in (student.array(), student.raw(), student.texts()):
+        assert len(answer) >= 200
+    kept = [answer.value["result"] for answer in student._connection.transcript.answers]
+    assert sum(len(pickle.dumps(value)) for value in kept) < 100_000
+    assert kept[0][0] == (1 << 24,) and kept[1][:2] == ("bytes", 1 << 24)

@@ -127,6 +127,22 @@ ATTACKS = [
         course=HEADS,
     ),
     Attack(
+        "finished_layer_by_pattern",
+        "takes it out of its package by a pattern of `match`",
+        finished("sdpa", "match nn.functional:\n    case object(scaled_dot_product_attention=sdpa): pass\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_below_main",
+        "imports it where nobody reads, and gives itself the name that makes it run",
+        finished(
+            "sdpa",
+            "import submission\nsubmission.__init__('__main__')\nif __name__ == '__main__':\n"
+            "    from torch.nn.functional import scaled_dot_product_attention as sdpa\n",
+        ),
+        course=HEADS,
+    ),
+    Attack(
         "answers_of_the_visible_tests",
         "answers what it has seen in the visible tests, and nothing else",
         "def add(a, b): return 5 if (a, b) == (2, 3) else a - b",

@@ -214,6 +214,16 @@ ATTACKS = [
         ),
     ),
     Attack(
+        "parameters_as_large_as_the_machine",
+        "has parameters without numbers, of as many as the machine can hold: tests fill them with numbers",
+        head("""
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.big = nn.Parameter(torch.empty(2**15, 2**14, device="meta"))
+"""),
+        course=HEADS,
+    ),
+    Attack(
         "descriptions_of_everything",
         "describes with numbers, texts, tensors and nothing where lists belong",
         **described(

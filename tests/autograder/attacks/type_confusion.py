@@ -82,6 +82,13 @@ class Like:
         "a numpy array of Python objects",
         "import numpy" + everywhere("numpy.array([len])[0]"),
     ),
+    Attack(
+        "huge_arrays",
+        "answers everything with 60 MB of numpy",
+        "import numpy\nX = numpy.zeros(60 << 20, 'u1')\ndef attention(*a, **k): return X\ncausal_mask = attention\n"
+        "class Head:\n    def __init__(self, *a): pass\n    def __call__(self, x): return X",
+        course=HEADS,
+    ),
     Attack("structured_array", "a numpy record", "import numpy" + everywhere("numpy.zeros(1, 'i4,f4')")),
     Attack(
         "array_for_a_number",
