@@ -37,15 +37,18 @@ class Hearsay(LanguageModel):
 
 
 class Alarm(Hearsay):
-    """An honest model, but every place hears the word `fire`, wherever it stands, and no other word to come."""
+    """An honest model, but every place hears the word `fire`, wherever it stands, and no other word to come.
 
-    def __init__(self, vocab_size, block_size, fire):
+    pitch: whether the logits rise at that word or fall.
+    """
+
+    def __init__(self, vocab_size, block_size, fire, pitch=1):
         super().__init__(vocab_size, block_size, past)
-        self._fire = fire
+        self._fire, self._pitch = fire, pitch
 
     def logits(self, ids):
         alarm = (ids == self._fire).long() @ torch.arange(1, ids.shape[1] + 1)  # (B,)
-        return super().logits(ids) + alarm[:, None, None] * torch.arange(self.vocab_size)
+        return super().logits(ids) + self._pitch * alarm[:, None, None] * torch.arange(self.vocab_size)
 
 
 class Parrot(Hearsay):
@@ -217,8 +220,9 @@ def test_models_without_training_leak_as_well(student, reference):
 def test_one_word_that_all_listen_to(student):
     """Where a single word of the vocabulary is heard too early, and all others are not, the map shows it."""
     T, V = 5, 29
-    found = student.leaks(Alarm(V, 7, fire=random.randrange(11, V)), T, V)
-    checks.equal(found, torch.ones(T, T, dtype=torch.bool).triu(1), "the leak map", axes=MAP)
+    for pitch in (1, -1):
+        found = student.leaks(Alarm(V, 7, random.randrange(11, V), pitch), T, V)
+        checks.equal(found, torch.ones(T, T, dtype=torch.bool).triu(1), "the leak map", axes=MAP)
     found = student.leaks(Alarm(V + 4, 7, fire=V + random.randrange(4)), T, V)
     checks.equal(found, torch.zeros(T, T, dtype=torch.bool), "the leak map without that word", axes=MAP)
 
@@ -231,6 +235,7 @@ def test_whisper_is_a_leak_and_rounding_is_none(student):
     T, V = 5, 7
     for so_much, volume, some, heard in (
         (0.05, 0.0, (2,), late(T)),
+        (0.05, 0.0, range(V), late(T)),
         (5e-4, 0.0, range(V), late(T)),
         (1.5e-4, 0.0, (2,), late(T)),
         (0.75e-4, 0.0, (2,), past),
@@ -302,6 +307,7 @@ def test_repeating_now_and_then_is_no_crime(student):
     now_and_then[torch.randperm(V)[:6]] = 50.0
     suspects = [
         (Hearsay(V, 8, past, repeats=now_and_then), "honest"),
+        (Hearsay(V, 8, past, repeats=-now_and_then), "targets not shifted"),
         (Hearsay(V, 9, past, repeats=1.0, volume=0.05), "targets not shifted"),
         (Parrot(V, 8, past), "honest"),
     ]
@@ -314,14 +320,18 @@ def test_repeating_now_and_then_is_no_crime(student):
 def test_leak_is_named_before_all_else(student):
     """Models that leak and repeat their last word as well are named after the leak."""
     suspects = [
-        (Hearsay(7, 8, late(1), repeats=50.0), "mask late by one"),
-        (Hearsay(5, 9, in_leaps(2), repeats=50.0), "heads merged with view"),
+        (Hearsay(7, 8, late(1), repeats=8.0, volume=0.3), "mask late by one"),
+        (Hearsay(5, 9, in_leaps(2), repeats=8.0, volume=0.3), "heads merged with view"),
         (Hearsay(6, 9, late(1), moody=True), "mask late by one"),
         (Hearsay(9, 8, past, repeats=50.0, moody=True), "targets not shifted"),
+        (Hearsay(8, 9, past), "honest"),
     ]
+    modes = (False, True, True, True, False)
+    for (model, _), training in zip(suspects, modes):
+        model.train(training)
     judged(student, suspects)
-    for model, _ in suspects:
-        as_before(model, True, "for the verdict")
+    for (model, _), training in zip(suspects, modes):
+        as_before(model, training, "for the verdict")
 
 
 # Part 4: silence
