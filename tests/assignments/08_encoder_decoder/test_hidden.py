@@ -189,7 +189,7 @@ def test_block_dropout(student):
     road = block.norm3(block.norm2(block.norm1(y)))
     checks.deterministic_in_eval(block, y, memory)
     missing = (block(y, memory) - road).abs().max().item()
-    checks.true(missing > 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout is never off.")
+    checks.true(not missing <= 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout is never off.")
     block.train()
     checks.close(block(y, memory), road, "in training with dropout=1.0 the block")
 
@@ -265,11 +265,12 @@ def test_translator_dropout(student):
 
 
 class Hesitant(Reverser):
-    """Its second word is PAD, whatever it should be: a pause in the middle of the sentence."""
+    """Its second word is PAD and its third BOS, whatever they should be: a pause in the middle of the sentence."""
 
     def decode(self, y, memory, memory_padding_mask=None):
         logits = super().decode(y, memory, memory_padding_mask)
         logits[:, 1:2, self.pad_id] += 1
+        logits[:, 2:3, self.bos_id] += 1
         return logits
 
 
@@ -302,9 +303,9 @@ def test_signs_are_where_the_vocabulary_has_them(student):
     expected = torch.tensor([[5, 7, 6, 5, 4], [1, 2, 9, 4, 16]])
     what = "two sentences said backwards with bos_id = 8, eos_id = 4 and pad_id = 16"
     checks.equal(written, expected, what)
-    written = decode(student, Hesitant(V), [[9, 4], [5, 6, 7, 8]], max_len=7)
-    expected = torch.tensor([[4, PAD, EOS, PAD, PAD], [8, PAD, 6, 5, EOS]])
-    checks.equal(written, expected, "what a model said whose second word is PAD")
+    written = decode(student, Hesitant(V), [[9, 4, 3], [5, 6, 7, 8]], max_len=7)
+    expected = torch.tensor([[3, PAD, BOS, EOS, PAD], [8, PAD, BOS, 5, EOS]])
+    checks.equal(written, expected, "what a model said whose second word is PAD and whose third is BOS")
 
 
 @pytest.mark.part("greedy")
