@@ -138,7 +138,7 @@ def test_each_note_keeps_its_place(student):
 @pytest.mark.points(1)
 def test_split_of_any_size(student, reference):
     """split_heads puts every number in its place, for any number of heads and any layout in memory."""
-    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 2, 3, 4)]:
+    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 3, 4)]:
         x = torch.randn(batch, heads * strip, words).transpose(1, 2)                   # (B, T, C)
         checks.close(
             student.split_heads(x, heads), reference.split_heads(x, heads),
@@ -152,7 +152,7 @@ def test_split_of_any_size(student, reference):
 @pytest.mark.points(1)
 def test_merge_of_any_size(student, reference):
     """merge_heads gives every word its own strips in the order of the heads, for any layout in memory."""
-    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 2, 3, 4)]:
+    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 3, 4)]:
         fresh = torch.randn(batch, heads, words, strip)                                # (B, H, T, D)
         odd = torch.randn(batch, words, heads, strip).transpose(1, 2)                  # (B, H, T, D)
         for x in (fresh, odd):
