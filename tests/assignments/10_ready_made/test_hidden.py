@@ -375,7 +375,7 @@ def test_gpt2_keeps_type_and_mode(student):
 def test_nothing_is_unknown(student):
     """Every text comes back as it was: letters never seen, other scripts, pictures, odd spaces."""
     tokenizer = student.train_tokenizer("so little was seen in training, so very little", 270)
-    for text in ("Zebra & Öl", "東京 🙂🙂", "  two  and\n\tthree ", " so little", "", "\x00\x7f"):
+    for text in ("Zebra & Öl", "½ ﬁlm", "東京 🙂🙂", "  two  and\n\tthree ", " so little", "", "\x00\x7f"):
         again = tokenizer.decode(tokenizer.encode(text).ids)
         checks.equal(again, text, f"the tokens of {text!r}, decoded,")
 
