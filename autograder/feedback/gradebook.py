@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from autograder.submission_times import read_late, read_times
 
 FILE_NAME = "grades.csv"
 COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# where a comma is the decimal point, spreadsheets begin a new cell behind a semicolon
+_FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
 def write_gradebook(
@@ -70,4 +72,4 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
 
 def harmless(text: str) -> str:
     """Text that no spreadsheet takes for a formula: an apostrophe stands in front of what looks like one."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(r"\1'", text)

@@ -9,6 +9,7 @@ import unicodedata
 SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
 _MARKED = re.compile(r"-[0-9a-f]{10}$")
+_COMMAND = re.compile(r"::+|##+")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # on Windows
 
 
@@ -19,12 +20,13 @@ def shown(name: str, limit: int = SHOWN_LENGTH) -> str:
 
 
 def student_name(raw: str) -> str:
-    """The name of a folder or file as a student's name: printable, bounded, no path, never empty.
+    """The name of a folder or file as a student's name: printable, bounded, no path, never empty, no command.
 
+    Programs that build software take what they read behind `::` or `##` for commands, wherever a line begins so.
     Different names stay different: a name that had to be changed ends in a digest of what it was.
     """
     kept = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in raw).strip()
-    return _marked(raw, kept)
+    return _marked(raw, _COMMAND.sub("_", kept))
 
 
 def safe_name(student: str) -> str:

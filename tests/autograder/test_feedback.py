@@ -211,6 +211,14 @@ def test_nothing_in_the_gradebook_is_a_formula(tmp_path: Path, start: str) -> No
     assert [row[column] for column in ("student", "assignment", "problem")] == ["'" + hostile] * 3
 
 
+def test_no_formula_begins_behind_a_semicolon_either(tmp_path: Path) -> None:
+    """Where a comma is the decimal point, spreadsheets take `;` for the border between cells."""
+    problem = "“a; =1+1;b.py” is no text; pack it."
+    (row,) = rows_of(write_gradebook(tmp_path, [refused("a;=1+1;b", problem)]))
+    assert row["student"] == "a;'=1+1;b"
+    assert row["problem"] == "“a; '=1+1;b.py” is no text; pack it."
+
+
 def test_gradebook_keeps_odd_names(tmp_path: Path) -> None:
     names = ['a"b', "a,b", "a\nb", "李娜", "o'neil"]
     rows = rows_of(write_gradebook(tmp_path, [graded(name) for name in names]))

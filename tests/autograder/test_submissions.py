@@ -843,6 +843,12 @@ def test_other_names_become_harmless(name: str) -> None:
     assert folder != "ada"
 
 
+@pytest.mark.parametrize("name", ["::error::x", "##vso[task.complete]", ":::add-mask:::a", "a ##[error]b"])
+def test_a_name_commands_no_build_server(name: str) -> None:
+    student = student_name(name)
+    assert student != name and "::" not in student and "##" not in student
+
+
 @settings(max_examples=300)
 @given(st.lists(st.text(max_size=20), min_size=2, max_size=6, unique=True))
 def test_different_names_have_different_folders(names: list[str]) -> None:
