@@ -15,7 +15,8 @@ def take_over(answer):
     wire.send(sock, {"id": number, "ok": {"errors": []}})
     while True:
         number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-        answer(sock, number, operation, arguments)
+        if number:  # nobody waits for an answer to the others
+            answer(sock, number, operation, arguments)
 def returned(value, **others):
     import torch
     tensors = [] if not isinstance(value, torch.Tensor) else [False]
@@ -239,9 +240,7 @@ def answer(sock, number, operation, arguments):
         "takes over and does not answer at all",
         taking_over("""
 def answer(sock, number, operation, arguments):
-    if operation != "seed":
-        return
-    wire.send(sock, {"id": number, "ok": None})
+    pass
 """),
         proves="TOOK OVER",
     ),

@@ -29,8 +29,6 @@ def answer(sock, number, operation, arguments):
     turn += 1
     if operation == "find":
         return wire.send(sock, {{"id": number, "ok": {{"kind": "class"}}}})
-    if operation == "seed":
-        return wire.send(sock, {{"id": number, "ok": None}})
     description = {{"kind": "module", "type": "Head", "parameters": [], "buffers": [],
                    "modules": [["", "Head", "Module", True]], **{description}}}
     wire.send(sock, {{"id": number, "ok": returned(wire.Handle(turn % 3, description))}})

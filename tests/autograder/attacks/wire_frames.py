@@ -21,7 +21,6 @@ def reply(number, text, data=b""):
 def raw(body: str, course: str = HEADS) -> dict:
     """Answers all questions but the first few by `body`, which writes bytes."""
     text = RAW + "turn = 0\ndef answer(sock, number, operation, arguments):\n    global turn\n    turn += 1\n"
-    text += "    if operation == 'seed':\n        return wire.send(sock, {'id': number, 'ok': None})\n"
     text += "    if operation == 'find':\n        return wire.send(sock, {'id': number, 'ok': {'kind': 'function'}})\n"
     return dict(code=taking_over(text + f"    {body}\n"), course=course, proves="TOOK OVER")
 
