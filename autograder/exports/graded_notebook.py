@@ -26,7 +26,10 @@ MOST_LETTERS = 200_000  # nor more text of one cell
 KEY = "autograder"  # where a cell's notes are in its metadata
 
 _KINDS = ("code", "markdown", "raw")
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# where a tag, a link that is no attached picture, or a formula that acts would begin
+_ACTIVE = re.compile(
+    r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=:|\((?!attachment:))|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
+)
 _PYTHON = ("python3", "python", "python2")
 _NOT_SHOWN = "The rest is not shown here; all of it was graded."
 
@@ -313,7 +316,7 @@ class _Restorer:
 
 
 def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
-    """A cell with nothing but its text; prose of a student cannot bring HTML into the page of whoever reads it."""
+    """A cell with nothing but its text; a student's prose brings no HTML and no links into the page of a reader."""
     source = _readable(cell.source[:MOST_LETTERS])
     if len(cell.source) > MOST_LETTERS:
         source += f"\n# {_NOT_SHOWN}"
@@ -322,7 +325,7 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
     if cell.kind == "raw":
         return nbformat.v4.new_markdown_cell(_indented(source))
     if source not in prose:
-        source = _TAG.sub("<\N{ZERO WIDTH SPACE}", source)
+        source = _ACTIVE.sub("\N{ZERO WIDTH SPACE}", source)
     shown = nbformat.v4.new_markdown_cell(source)
     if cell.attachments:
         shown["attachments"] = cell.attachments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import nbformat
 import pytest
@@ -153,3 +154,42 @@ def test_refused_is_nothing_with_the_reason(assignment, release):
     notebook = submitted_notebook(assignment, release, [])
     show_grade(notebook, assignment, grade)
     assert "Not graded: Two different files." in notebook.cells[0].outputs[0].data["text/plain"]
+
+
+LIVELY = [
+    "[x](javascript:alert(1))",
+    "[x]( <JaVaScRiPt:alert(1)> 'title')",
+    "[x](&#106;avascript:alert(1))",
+    "[x][r]\n\n[r]: javascript:alert(1)",
+    "![seen](https://elsewhere.example/pixel.png)",
+    "<https://elsewhere.example>",
+    "$\\href{javascript:alert(1)}{x}$",
+    "$\\require{action}\\style{position:fixed}{x}$",
+]
+
+
+@pytest.mark.parametrize("prose", LIVELY)
+def test_a_students_prose_brings_no_links(assignment, release, prose):
+    """A page of nbgrader's is opened by somebody who is logged in: nothing on it may run or call for more.
+
+    An address that is written out is no secret; whoever follows it has read it.
+    """
+    markdown = pytest.importorskip("nbconvert.filters.markdown")
+    text = json.dumps({"cells": [{"cell_type": "markdown", "source": prose}]})
+    shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
+    page = "".join(markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown")
+    assert "<img" not in page and "title=" not in page
+    assert all(link.startswith("https://") for link in re.findall('<a href="([^"]*)', page))
+    assert not re.search(r"\\(href|require|style)", page)
+
+
+def test_attached_pictures_stay(assignment, release):
+    cell = {
+        "cell_type": "markdown",
+        "source": "![mine](attachment:a.png)",
+        "attachments": {"a.png": {"image/png": "AAAA"}},
+    }
+    text = json.dumps({"cells": [cell]})
+    shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
+    (own,) = [cell for cell in shown.cells if "attachments" in cell]
+    assert own.source == cell["source"]
