@@ -177,7 +177,9 @@ def test_a_students_prose_brings_no_links(assignment, release, prose):
     markdown = pytest.importorskip("nbconvert.filters.markdown")
     text = json.dumps({"cells": [{"cell_type": "markdown", "source": prose}]})
     shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
-    page = "".join(markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown")
+    page = "".join(
+        markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown"
+    )
     assert "<img" not in page and "title=" not in page
     assert all(link.startswith("https://") for link in re.findall('<a href="([^"]*)', page))
     assert not re.search(r"\\(href|require|style)", page)
