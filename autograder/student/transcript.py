@@ -40,7 +40,7 @@ class Transcript:
 
     def record(self, operation: str, arguments: dict, value: Any) -> None:
         if operation == "call":  # the numbers of its objects differ from time to time
-            value = {**value, "modules": [change for _, change in value["modules"]]}
+            value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
         self.answers.append(Answer(operation, _target(arguments), _outside(value)))
 
     def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
@@ -92,6 +92,13 @@ def _outside(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_outside(item) for item in value)
     return value
+
+
+def _by_name(change: dict) -> dict:
+    """What a call changed in a module, in whatever order the module's parts were made."""
+    if "description" in change:
+        return {"description": _outside_of_object(change["description"])}
+    return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}
 
 
 def _outside_of_object(description: Any) -> Any:

@@ -103,3 +103,14 @@ def test_gradients_may_come_in_another_order():
     assert not answered("call", {"result": [weight, bias], "modules": []}).same_as(
         answered("call", {"result": [bias, weight], "modules": []})
     )
+
+
+def changed(**values: torch.Tensor) -> Transcript:
+    change = {"values": values, "flags": {}, "modes": dict.fromkeys(values, True)}
+    return answered("call", {"result": None, "modules": [[0, change]]})
+
+
+def test_changed_weights_may_come_in_another_order():
+    one, two = torch.randn(3), torch.randn(3)
+    assert changed(a=one, b=two).same_as(changed(b=two.clone(), a=one.clone()))
+    assert not changed(a=one, b=two).same_as(changed(a=two, b=one))
