@@ -157,10 +157,10 @@ def test_encoder_owns_its_layers(student):
 @no_ready_made_block
 @pytest.mark.part("encoder")
 @pytest.mark.points(1)
-def test_encoder_refuses_a_sentence_that_is_too_long(student):
+def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
     """max_len tokens are encoded; one token more is a ValueError that names T or max_len and its value."""
     ids = torch.randint(0, 17, (3, 8))
-    encoder = student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7)
+    encoder = filled(student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7), seed)
     checks.shape(encoder(ids[:, :7]), (3, 7, C), "the encoder's output for T = max_len")
     for naming in (("T", "max_len"), (8, 7)):
         checks.raises(ValueError, encoder, ids, naming=naming)
