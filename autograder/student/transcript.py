@@ -69,10 +69,10 @@ def _mirrored_type(error: StudentError) -> list[str]:
 
 
 def _words_of_library(error: StudentError) -> str:
-    """What Python or PyTorch said of it; the words of a `raise` are the student's own."""
+    """What Python or PyTorch said of it; the words of a `raise` or an `assert` are the student's own."""
     if not isinstance(error, StudentRaised) or not error.remote.frames:
         return ""
-    raised_by_hand = error.remote.frames[-1].code.startswith("raise")
+    raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
     return "" if raised_by_hand else error.remote.text[:300]
 
 

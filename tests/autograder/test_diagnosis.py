@@ -12,6 +12,7 @@ from autograder.course import load_course
 from autograder.grading import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
+from autograder.student.errors import Frame, RemoteException, student_raised
 from autograder.student.transcript import Transcript
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
@@ -114,3 +115,21 @@ def test_changed_weights_may_come_in_another_order():
     one, two = torch.randn(3), torch.randn(3)
     assert changed(a=one, b=two).same_as(changed(b=two.clone(), a=one.clone()))
     assert not changed(a=one, b=two).same_as(changed(a=two, b=one))
+
+
+def raised(code: str, text: str) -> Transcript:
+    transcript = Transcript()
+    frame = Frame("adding.py", 7, "add", code)
+    remote = RemoteException("AssertionError", ("AssertionError",), text, (frame,))
+    transcript.record_error("call", {}, student_raised(remote))
+    return transcript
+
+
+@pytest.mark.parametrize("code", ["raise AssertionError(f'{T} is too long')", "assert T <= 5, T"])
+def test_words_that_students_chose_are_nobodys_mistake(code):
+    assert raised(code, "8").same_as(raised(code, "T is 8, but 5 fit."))
+
+
+def test_words_that_pytorch_chose_are_compared():
+    code = "out = x @ self.table"
+    assert not raised(code, "mat1 and mat2").same_as(raised(code, "size mismatch"))
