@@ -113,9 +113,8 @@ def test_shift_right_by_hand(student):
 @pytest.mark.part("translator")
 @pytest.mark.points(1)
 def test_translator_owns_its_parts(student):
-    """Beside the given parts, Translator owns a head and n_layers different DecoderBlocks."""
+    """Beside the given parts, Translator owns a head and n_layers DecoderBlocks that share nothing."""
     translator = student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11)
-    translator.eval()
     shapes = {f"decoder.{n}.{name}": shape for n in range(2) for name, shape in BLOCK.items()}
     shapes |= {"head.weight": (V, C), "head.bias": (V,)}
     shapes |= {
@@ -124,9 +123,6 @@ def test_translator_owns_its_parts(student):
         if name.startswith(("token_embedding.", "position_embedding.", "encoder."))
     }
     checks.parameters(translator, shapes)
-    x = torch.randn(3, 5, C)
-    alike = torch.allclose(translator.decoder[0].ff(x), translator.decoder[1].ff(x))
-    checks.true(not alike, "Two blocks of a fresh decoder think the same: they are copies of one.")
 
 
 @pytest.mark.part("greedy")

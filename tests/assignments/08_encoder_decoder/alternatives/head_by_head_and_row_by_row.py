@@ -1,4 +1,6 @@
-"""Loops where others use axes: one head after the other, one sentence after the other."""
+"""Loops where others use axes: one head after the other, one sentence after the other; blocks copied from one."""
+
+import copy
 
 import torch
 import torch.nn.functional as F
@@ -63,7 +65,8 @@ class Translator(nn.Module):
             for _ in range(n_layers)
         )
         self.head = nn.Linear(d_model, vocab_size)
-        self.decoder = nn.ModuleList([DecoderBlock(d_model, n_heads, d_ff, dropout) for _ in range(n_layers)])
+        block = DecoderBlock(d_model, n_heads, d_ff, dropout)
+        self.decoder = nn.ModuleList([copy.deepcopy(block) for _ in range(n_layers)])
 
     def embed(self, ids):
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
