@@ -6,7 +6,6 @@ student's code chose (an exception's message could carry the inputs out); it nam
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from autograder.checks import CheckFailed
 from autograder.records import Outcome, SourceFile
 from autograder.session import TestAlarm
 from autograder.student.errors import (
+    EXCEPTIONS,
     Frame,
     MissingName,
     RemoteException,
@@ -27,11 +27,6 @@ from autograder.student.errors import (
 from autograder.student.local import describe_error
 
 MAX_MESSAGE = 2000
-_EXCEPTIONS = {
-    name
-    for name, kind in vars(builtins).items()
-    if isinstance(kind, type) and issubclass(kind, BaseException)
-}
 _FILE = re.compile(r"[\w.-]{1,100}\.py")
 _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -82,7 +77,7 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
 
     A worker's claims could carry inputs out: in the name of an exception, of a function, in a line that never was.
     """
-    names = (name for name in (error.type, *error.bases) if name in _EXCEPTIONS or _defines(file, name))
+    names = (name for name in (error.type, *error.bases) if name in EXCEPTIONS or _defines(file, name))
     frames = [step for frame in error.frames[-1:] if (step := _step_of(file, frame)) is not None]
     return replace(error, type=next(names, "Exception"), text="", frames=tuple(frames))
 

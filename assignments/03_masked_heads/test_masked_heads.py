@@ -11,6 +11,9 @@ by_hand = pytest.mark.forbids(
     "torch.nn.functional.scaled_dot_product_attention",
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
+    "torch._scaled_dot_product_attention_math",
+    "torch._scaled_dot_product_flash_attention_for_cpu",
+    "torch._native_multi_head_attention",
 )
 
 

@@ -20,7 +20,7 @@ from autograder.checks.sentences import (
     without_literals,
 )
 from autograder.records import InfrastructureError
-from autograder.student.errors import StudentError, StudentRaised
+from autograder.student.errors import EXCEPTIONS, StudentError, StudentRaised
 
 Word = str | int | float
 
@@ -69,12 +69,13 @@ class _Refusal:
         text = str(error)
         message = f'"{cut(text)}"' if text else "it is empty"
         if not isinstance(error, self.exception):
-            raise self.failure(f"raised {_article(name)} ({message})", f"raised {_article(name)}") from None
+            public = f"raised {_article(_public_name(error))}"
+            raise self.failure(f"raised {_article(name)} ({message})", public) from None
         if self.words and not any(_mentions(text, word) for word in self.words):
-            start = f"raised {_article(name)}, as it should, but its message"
+            end = "as it should, but its message does not name"
             raise CheckFailed(
-                f"{actor(self.call)} {start} does not name {_either(self.words)} ({message}).",
-                f"{actor(_hidden(self.call))} {start} does not name {self._public_words()}.",
+                f"{actor(self.call)} raised {_article(name)}, {end} {_either(self.words)} ({message}).",
+                f"{actor(_hidden(self.call))} raised {_article(_public_name(error))}, {end} {self._public_words()}.",
             ) from None
 
     def failure(self, did: str, public: str) -> CheckFailed:
@@ -91,6 +92,15 @@ class _Refusal:
         names = [word for word in self.words if isinstance(word, str) and word.isidentifier()]
         names = [name for name in names if not any(name in text for text in self.texts)]
         return _either(tuple(names)) if names else "what is wrong"
+
+
+def _public_name(error: Exception) -> str:
+    """A name of Python's own: one that a student's code makes while it runs could carry an input out."""
+    if isinstance(error, StudentRaised):
+        names = [error.remote.type, *error.remote.bases]
+    else:
+        names = [base.__name__ for base in type(error).__mro__]
+    return next((name for name in names if name in EXCEPTIONS), "Exception")
 
 
 def _hidden(call: str) -> str:

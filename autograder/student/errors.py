@@ -6,6 +6,10 @@ import builtins
 from dataclasses import dataclass, field
 from functools import cache
 
+EXCEPTIONS = {
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+}  # Python's own, by name
+
 
 class StudentError(Exception):
     """Something about the student's code; `str` is a sentence."""

@@ -493,7 +493,7 @@ GOLDEN = {
     "raises_remote": (
         lambda: checks.raises(ValueError, lose_a_key, 9),
         "lose_a_key(9) raised a LostKey (\"'q'\"), but a ValueError was expected.",
-        "lose_a_key(…) raised a LostKey, but a ValueError was expected.",
+        "lose_a_key(…) raised a KeyError, but a ValueError was expected.",
     ),
     "input_untouched": (
         lambda: checks.input_untouched(add_in_place, X.clone()),
@@ -880,6 +880,18 @@ def test_weights_go_in() -> None:
     assert target.weight.tolist() == source.weight.tolist() != [1.0] * 5
     assert source.bias.abs().max() > 0
     assert torch.equal(checks.randomize(nn.Linear(50, 50), scale=0.0).weight, torch.zeros(50, 50))
+
+
+def test_an_exception_made_of_an_input_tells_nothing_of_a_hidden_test() -> None:
+    def leak(number: int) -> None:
+        raise type(f"It_is_{number}", (KeyError,), {})("no")
+
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.raises(ValueError, leak, 77, what="push(77)")
+    assert "It_is_77" in str(caught.value) and caught.value.public.startswith("push(…) raised a KeyError")
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.raises(KeyError, leak, 77, naming="number", what="push(77)")
+    assert caught.value.public == "push(…) raised a KeyError, as it should, but its message does not name number."
 
 
 def test_the_same_random_weights_come_in_whatever_order_they_were_made() -> None:

@@ -8,6 +8,9 @@ from autograder import checks
 by_hand = pytest.mark.forbids(
     "torch.nn.MultiheadAttention",
     "torch.nn.functional.multi_head_attention_forward",
+    "torch._scaled_dot_product_attention_math",
+    "torch._scaled_dot_product_flash_attention_for_cpu",
+    "torch._native_multi_head_attention",
 )
 
 
