@@ -61,6 +61,8 @@ def _changed(what: str, start: str, end: str) -> CheckFailed:
 
 def _same_contents(now: Any, then: Any) -> bool:
     """Whether lists, tuples and dicts hold what they held; of other things, only numbers and texts can change."""
+    if isinstance(then, (list, tuple, dict)) and not isinstance(now, type(then)):
+        return False
     if isinstance(then, (list, tuple)):
         return len(now) == len(then) and all(map(_same_contents, now, then))
     if isinstance(then, dict):

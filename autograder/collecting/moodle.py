@@ -14,6 +14,7 @@ from autograder.collecting.handed import Found, Handed, files_below
 from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.names import shown
 
+MARK = "_assignsubmission_"
 NAME = re.compile(
     r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?",
     re.DOTALL,
@@ -33,6 +34,9 @@ def read(entries: Sequence[Entry]) -> Found:
         match = NAME.fullmatch(entry.name)
         if match is None or isinstance(entry, Odd):
             found.odd.append(f"{shown(entry.name)} has no name as Moodle gives them.")
+            continue
+        if entry.name.count(MARK) > 1:  # students choose their names, and those of files
+            found.odd.append(f"{shown(entry.name)} holds Moodle's mark `{MARK}` twice; whose it is, is not clear.")
             continue
         student = match["number"] or match["name"], match["name"]
         files = students.setdefault(student, [])

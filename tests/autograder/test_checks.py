@@ -515,6 +515,11 @@ GOLDEN = {
         "The call changed its input: it was {'a': [1, 2]} before and is {'a': [2, 1]} after.",
         "The call changed its input; an input must keep its values.",
     ),
+    "input_untouched_replaced_within": (
+        lambda: checks.input_untouched(lambda boxes: boxes.__setitem__(0, (1, 2)), [[1, 2]]),
+        "The call changed its input: it was [[1, 2]] before and is [(1, 2)] after.",
+        "The call changed its input; an input must keep its values.",
+    ),
     "input_untouched_tensor_within": (
         lambda: checks.input_untouched(lambda boxes: boxes[0].add_(1), [torch.zeros(2, 2)]),
         "The call changed its input: it was [a tensor of shape (2, 2)] before and is [a tensor of shape (2, 2)] after.",

@@ -191,6 +191,20 @@ def test_moodle_download(packed, gather, tmp_path):
     assert {one.late for one in facts.values()} == {None}
 
 
+@pytest.mark.parametrize(
+    "mine",
+    [
+        "Eve_657831_assignsubmission_file__657899_assignsubmission_file/adding.py",
+        "Eve_657899_assignsubmission_file_x_657831_assignsubmission_file_adding.py",
+    ],
+)
+def test_nobody_hands_in_for_another_by_a_name_like_moodles_own(packed, gather, tmp_path, mine):
+    report = gather(packed("moodle.zip", {**MOODLE, mine: "eve = 1\n"}))
+    assert tree(tmp_path / "submitted")[f"657831/{NAME}/adding.py"] == "ada = 1\n"
+    assert "eve = 1\n" not in tree(tmp_path / "submitted").values()
+    assert any("holds Moodle's mark" in sentence for sentence in report.odd)
+
+
 # ------------------------------------------------------------------ Gradescope
 
 METADATA = """\
