@@ -42,7 +42,8 @@ def honest(field: Field) -> list[Submission]:
 
 
 def hostile(field: Field) -> list[Submission]:
-    attacks = [attack for _, attack in ATTACKS if attack.make is None]
+    """Of those that deserve nothing for being right beside their attack."""
+    attacks = [attack for _, attack in ATTACKS if attack.make is None and not attack.gains]
     chosen = [a for a in attacks[::EVERY] if "import" not in a.name]
     return [submission(f"hostile{n}", a.course, field.text(a)) for n, a in enumerate(chosen)]
 
