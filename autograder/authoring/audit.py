@@ -120,36 +120,29 @@ def is_an_audit(file: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Draws:
-    """How often each answer is tried, each time with other random inputs, all of which follow from the run's seed."""
-
-    right: int = 20
-    wrong: int = 1
-
-    def seeds(self, run_seed: int) -> Seeds:
-        chosen = random.Random(run_seed)
-        drawn = tuple(chosen.randrange(2**31) for _ in range(max(self.right, self.wrong)))
-        return Seeds(drawn[: self.right], drawn[: self.wrong])
-
-
-@dataclass(frozen=True)
 class Seeds:
     """The seeds that right answers must stand, and those that known mistakes must not get past."""
 
     right: tuple[int, ...]
     wrong: tuple[int, ...]
 
+    @classmethod
+    def drawn(cls, run_seed: int, right: int, wrong: int) -> Seeds:
+        """So many of each, all of which follow from the run's seed."""
+        chosen = random.Random(run_seed)
+        drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
+        return cls(drawn[:right], drawn[:wrong])
+
 
 def audit_course(
-    plan: Plan, draws: Draws, kinds: Sequence[str], tell: Callable[[int, int], None]
+    plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[[int, int], None]
 ) -> list[Audit]:
     """Try what is known about the plan's assignments, of these kinds; `tell(done, total)` is called as it goes on.
 
-    The plan's run seed decides every random input: the same seed gives the same findings.
+    The seeds decide every random input: the same ones give the same findings.
     Raises CourseError for a course that cannot be graded at all, InfrastructureError when the machine fails.
     """
     assignments = plan.course.select(plan.names)
-    seeds = draws.seeds(plan.run_seed)
     cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
     audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, kinds)) for a in assignments}
     found: dict[Case, Finding] = {}

@@ -35,6 +35,7 @@ def build(
 ) -> int:
     """Make what students receive from the solutions."""
     from autograder.authoring import build as building
+    from autograder.wording import counted
 
     course = load_course(course_path)
     if check_only:
@@ -42,8 +43,8 @@ def build(
         for problem in problems:
             say(problem)
         if not problems:
-            count = len(course.select(names or None))
-            print(f"What students receive is up to date: {count} assignment{'' if count == 1 else 's'}.")
+            count = counted(len(course.select(names or None)), "assignment")
+            print(f"What students receive is up to date: {count}.")
         return FOUND if problems else DONE
     for path in building.build(course, names or None):
         print(path)
@@ -74,7 +75,7 @@ def audit(
     as_json: JsonOption = False,
 ) -> int:
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
-    from autograder.authoring.audit import KINDS, Draws, audit_course, is_an_audit
+    from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
     from autograder.console import auditing, show_audit
     from autograder.pool import Plan
     from autograder.writing import check_file, write_whole
@@ -88,7 +89,7 @@ def audit(
     if output:
         check_file(output, "`audit`", is_an_audit)
     with auditing(quiet=as_json) as tell:
-        audits = audit_course(plan, Draws(seeds, mistake_seeds), kinds, tell)
+        audits = audit_course(plan, Seeds.drawn(seed, seeds, mistake_seeds), kinds, tell)
     record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
         write_whole(output, record + "\n")
