@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from autograder.authoring import build as building
-from autograder.authoring.clues import has_clues, is_current, make, place_of
+from autograder.authoring import clues as locking
+from autograder.authoring.clues import has_clues, is_current, make, place_of, survey
 from autograder.authoring.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.clues import (
     FILE_NAME,
@@ -30,7 +31,7 @@ from autograder.clues import (
 )
 from autograder.course import Assignment, Course, load_course
 from autograder.self_check import Report, check_target
-from autograder.student.transcript import Answer
+from autograder.student.transcript import Answer, Transcript
 from tests.autograder.tiny_course import write_tiny_course
 
 COURSE = load_course(Path(__file__).parents[2])
@@ -113,6 +114,55 @@ def test_hints_cannot_be_read_in_the_file(assignment: Assignment) -> None:
     for line in hidden.splitlines():
         if line.startswith("def test_"):
             assert line.removeprefix("def ").partition("(")[0] not in text
+
+
+ANSWERS_CHANGED = (
+    "The engine records other answers than those that the hints of {} were locked with. If that is intended, raise "
+    "ANSWERS_VERSION in autograder/authoring/clues.py and run `autograder build`."
+)
+
+
+def share_of_locks_derived_again(assignment: Assignment) -> float:
+    """How many of the committed locks are found again, whichever grid another computer chooses near a border."""
+    committed = json.loads((COURSE.release_folder(assignment) / FILE_NAME).read_text())["tests"]
+    derived, _ = survey(COURSE, assignment)
+    ours, theirs = (
+        {(test, index) for test, grids in tests.items() for locked in grids.values() for index in locked}
+        for tests in (derived, committed)
+    )
+    return len(ours & theirs) / len(ours | theirs)
+
+
+@pytest.mark.parametrize("name", ["03_masked_heads", "06_bert_param_count", "12_rotary_positions"])
+def test_hints_were_locked_with_the_answers_that_are_recorded_now(name: str) -> None:
+    assert share_of_locks_derived_again(COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)
+
+
+def test_a_change_of_the_recorded_answers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = Transcript.record
+
+    def record_otherwise(self: Transcript, operation: str, arguments: dict[str, Any], value: Any) -> None:
+        record(self, operation.upper(), arguments, value)
+
+    monkeypatch.setattr(Transcript, "record", record_otherwise)
+    assert share_of_locks_derived_again(COURSE.assignment("12_rotary_positions")) < 0.5
+
+
+def test_hints_stay_current_when_the_text_of_the_engine_changes(
+    course: Course, adding: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = hints(course).read_text()
+    read = Path.read_text
+
+    def with_another_docstring(path: Path, *args: Any, **kwargs: Any) -> str:
+        text = read(path, *args, **kwargs)
+        return f"# Another comment.\n{text}" if "autograder" in path.parts and path.suffix == ".py" else text
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", with_another_docstring)
+        assert is_current(course, adding, text)
+    monkeypatch.setattr(locking, "ANSWERS_VERSION", locking.ANSWERS_VERSION + 1)
+    assert not is_current(course, adding, text)
 
 
 def test_another_computer_rounds_a_little_differently(
