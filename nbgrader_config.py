@@ -24,7 +24,7 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", f"{roo
 
 # What is released is always made anew from the solutions, as `autograder build` does.
 c.GenerateAssignment.force = True
-c.GenerateAssignment.exporter_class = "autograder.exports.nbgrader_release.ReleaseExporter"
+c.GenerateAssignment.exporter_class = "autograder.lms.nbgrader.release.ReleaseExporter"
 c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.CheckCellMetadata",
@@ -32,7 +32,7 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.SaveCells",
 ]
 
-c.Autograde.exporter_class = "autograder.exports.nbgrader_executor.GradedExporter"
+c.Autograde.exporter_class = "autograder.lms.nbgrader.executor.GradedExporter"
 c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
@@ -40,15 +40,15 @@ c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
-    "autograder.exports.nbgrader_executor.ShowGrade",
+    "autograder.lms.nbgrader.executor.ShowGrade",
     "nbgrader.preprocessors.SaveAutoGrades",
-    "autograder.exports.nbgrader_lateness.LatePenalties",
+    "autograder.lms.nbgrader.lateness.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
 # A file of settings that fails is passed over by Jupyter, and nbgrader would go on with its own kernels.
 try:
-    from autograder.exports.nbgrader_settings import database_url, find_own_tools, write_sources
+    from autograder.lms.nbgrader.settings import database_url, find_own_tools, write_sources
 
     find_own_tools()
     c.CourseDirectory.db_url = database_url(root)

@@ -13,8 +13,8 @@ import os
 import time
 from pathlib import Path
 
-from autograder.course import Assignment, Course, load_course
-from autograder.grading import Grader
+from autograder.course.config import Assignment, Course, load_course
+from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 

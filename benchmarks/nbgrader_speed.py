@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from autograder.authoring.mistakes import load_mistakes
+from autograder.course.mistakes import load_mistakes
 from benchmarks.contestants import NAME, hand_in_unprotected, use_own_executor
 from tests.autograder.nbgrader.classroom import Classroom, real_classroom
 

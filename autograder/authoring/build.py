@@ -26,9 +26,9 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring.clues import clues_file, has_clues, is_current, make_all
-from autograder.authoring.document import BEGIN, PERCENT, UNWRITTEN, Document, load_document
-from autograder.course import Assignment, Course, CourseError
+from autograder.authoring.hints_file import clues_file, has_clues, is_current, make_all
+from autograder.course.document import BEGIN, PERCENT, UNWRITTEN, Document, load_document
+from autograder.course.config import Assignment, Course, CourseError
 
 SETUP = "from autograder.notebook import check, picture"
 

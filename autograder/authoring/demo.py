@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.authoring.answers import KINDS, Answer, AnswerBook, Kind
-from autograder.course import Course, CourseError
-from autograder.made_up import mark
+from autograder.course.config import Course, CourseError
+from autograder.gradebook.demo_marker import mark
 
 NAMES = (
     "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao", "ben",

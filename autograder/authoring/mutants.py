@@ -19,10 +19,10 @@ from itertools import accumulate
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from autograder.authoring.document import BEGIN, END
+from autograder.course.document import BEGIN, END
 from autograder.authoring.operators import OPERATORS, Step
-from autograder.course import Assignment, Course, CourseError, Text
-from autograder.yaml_records import MarkedYaml, did_you_mean
+from autograder.course.config import Assignment, Course, CourseError, Text
+from autograder.course.yaml_file import MarkedYaml, did_you_mean
 
 _SHOWN = 100
 _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}

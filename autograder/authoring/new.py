@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from autograder.authoring.template import filled
-from autograder.course import FILE_NAME, Assignment, Course, CourseError, load_course, unfit_stem
-from autograder.writing import write_whole
+from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course, unfit_stem
+from autograder.text.files import write_whole
 
 ALTERNATIVE = "one_at_a_time.py"
 _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)

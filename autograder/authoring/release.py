@@ -21,13 +21,13 @@ from pathlib import Path, PurePosixPath
 
 import autograder
 from autograder.authoring.build import check, gives_away, released
-from autograder.authoring.clues import clues_file, has_clues
-from autograder.authoring.document import BEGIN, END
-from autograder.authoring.mistakes import load_mistakes
+from autograder.authoring.hints_file import clues_file, has_clues
+from autograder.course.document import BEGIN, END
+from autograder.course.mistakes import load_mistakes
 from autograder.authoring.template import filled
-from autograder.course import Assignment, Course, CourseError
+from autograder.course.config import Assignment, Course, CourseError
 from autograder.records import InfrastructureError
-from autograder.writing import check_file, write_whole, zipped
+from autograder.text.files import check_file, write_whole, zipped
 
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"

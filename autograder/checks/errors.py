@@ -20,7 +20,7 @@ from autograder.checks.sentences import (
     without_literals,
 )
 from autograder.records import InfrastructureError
-from autograder.student.errors import EXCEPTIONS, StudentError, StudentRaised
+from autograder.protocol.errors import EXCEPTIONS, StudentError, StudentRaised
 
 Word = str | int | float
 

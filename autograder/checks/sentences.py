@@ -15,7 +15,7 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from autograder.wording import begun
+from autograder.text.wording import begun
 
 LONGEST = 200
 MOST_ITEMS = 8
@@ -233,7 +233,7 @@ def _strange_kind(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {cut(value.__name__, 60)}"
     name = type(value).__name__
-    if type(value).__module__.startswith("autograder.student."):  # it stands for something of the student's
+    if type(value).__module__.startswith(("autograder.protocol.", "autograder.proxy.")):  # it stands for something of the student's
         match = re.match(r"<(?:the student's )?(\w+)", repr(value))
         name = match.group(1) if match else "strange object"
     name = cut(name, 60)

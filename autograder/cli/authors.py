@@ -35,7 +35,7 @@ def build(
 ) -> int:
     """Make what students receive from the solutions."""
     from autograder.authoring import build as building
-    from autograder.wording import counted
+    from autograder.text.wording import counted
 
     course = load_course(course_path)
     if check_only:
@@ -76,9 +76,9 @@ def audit(
 ) -> int:
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
-    from autograder.console import auditing, show_audit
-    from autograder.pool import Plan
-    from autograder.writing import check_file, write_whole
+    from autograder.cli.console import auditing, show_audit
+    from autograder.grading.pool import Plan
+    from autograder.text.files import check_file, write_whole
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))

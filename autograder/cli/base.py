@@ -12,7 +12,7 @@ import typer
 from autograder.records import CourseError, InfrastructureError, Refused
 
 if TYPE_CHECKING:
-    from autograder.course import Course
+    from autograder.course.config import Course
 
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
@@ -23,8 +23,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machine
 
 
 def load_course(path: Path) -> Course:
-    """As `autograder.course.load_course`, imported when a command needs it: help is there at once."""
-    from autograder.course import load_course
+    """As `autograder.course.config.load_course`, imported when a command needs it: help is there at once."""
+    from autograder.course.config import load_course
 
     return load_course(path)
 

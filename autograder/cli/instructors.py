@@ -26,9 +26,9 @@ from autograder.cli.base import (
 )
 
 if TYPE_CHECKING:
-    from autograder.journal import Journal, Reading
-    from autograder.lateness import Final, Place
-    from autograder.pool import Plan
+    from autograder.gradebook.journal import Journal, Reading
+    from autograder.gradebook.lateness import Final, Place
+    from autograder.grading.pool import Plan
     from autograder.records import Grade
 
 commands = typer.Typer()
@@ -67,9 +67,9 @@ def collect(
     as_json: JsonOption = False,
 ) -> int:
     """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    from autograder.collecting import Wish
-    from autograder.collecting import collect as collecting
-    from autograder.collecting.people import read_roster
+    from autograder.lms.collecting import Wish
+    from autograder.lms.collecting import collect as collecting
+    from autograder.lms.roster import read_roster
 
     course = load_course(course_path)
     wanted = course.assignment(assignment) if assignment else None
@@ -106,16 +106,16 @@ def grade(
     as_json: JsonOption = False,
 ) -> int:
     """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
-    from autograder.cohort import grade_class
-    from autograder.console import console, watching
-    from autograder.feedback.kept import keep, taken_out
-    from autograder.journal import Journal, fresh_seed, read_journal
-    from autograder.made_up import give_way
-    from autograder.pool import Plan
-    from autograder.submission_times import keep_times
+    from autograder.grading.run import grade_class
+    from autograder.cli.console import console, watching
+    from autograder.gradebook.texts import keep, taken_out
+    from autograder.gradebook.journal import Journal, fresh_seed, read_journal
+    from autograder.gradebook.demo_marker import give_way
+    from autograder.grading.pool import Plan
+    from autograder.gradebook.times import keep_times
     from autograder.submissions import find_submissions
-    from autograder.tables import show_class
-    from autograder.writing import check_folder
+    from autograder.cli.tables import show_class
+    from autograder.text.files import check_folder
 
     course = load_course(course_path)
     names = None if assignment is None else (course.assignment(assignment).name,)
@@ -162,10 +162,10 @@ class _Pages:
 def _write_pages(plan: Plan, folder: Path, grades: Iterable[Grade], pictures: bool, quiet: bool) -> _Pages:
     """Write what counts, with pictures if wanted, and say what a person should look at."""
     from autograder.feedback.class_report import differing
-    from autograder.feedback.gradebook import what_counts
+    from autograder.gradebook.final_scores import what_counts
     from autograder.feedback.html import write_what_counts
-    from autograder.lateness import strangers
-    from autograder.submission_times import read_names
+    from autograder.gradebook.lateness import strangers
+    from autograder.gradebook.times import read_names
 
     counted, count = what_counts(folder, plan.course, grades)
     problems = _draw(plan, folder, counted, quiet) if pictures else []
@@ -178,7 +178,7 @@ def _write_pages(plan: Plan, folder: Path, grades: Iterable[Grade], pictures: bo
 
 def _draw(plan: Plan, folder: Path, grades: list[Grade], quiet: bool) -> list[str]:
     """Draws the pictures that are not there yet; says and returns what stood in the way."""
-    from autograder.console import drawing
+    from autograder.cli.console import drawing
     from autograder.feedback.painter import draw_pictures
 
     with drawing(quiet) as tell:
@@ -200,8 +200,8 @@ def report(
     course_path: CourseOption = Path("."),
 ) -> int:
     """Make the pages again from a journal, without grading again."""
-    from autograder.journal import grades_at
-    from autograder.pool import Plan
+    from autograder.gradebook.journal import grades_at
+    from autograder.grading.pool import Plan
 
     found = grades_at(grades)
     plan = Plan(load_course(course_path), 0, tier_of(unsafe), jobs)
@@ -225,9 +225,9 @@ def compare(
     as_json: JsonOption = False,
 ) -> int:
     """See who goes up or down between two gradings, and why, before anything is published."""
-    from autograder.comparing import compare as comparing
-    from autograder.console import console
-    from autograder.tables import show_comparison
+    from autograder.gradebook.comparing import compare as comparing
+    from autograder.cli.console import console
+    from autograder.cli.tables import show_comparison
 
     comparison = comparing(_grades(old), _grades(new))
     if as_json:
@@ -239,7 +239,7 @@ def compare(
 
 def _grades(path: Path) -> list[Any]:
     """The grades of a folder or journal in the order in which they were written; never none."""
-    from autograder.journal import grades_at
+    from autograder.gradebook.journal import grades_at
 
     found = grades_at(path)
     grades = list(found)
@@ -284,8 +284,8 @@ def export(
     course_path: CourseOption = Path("."),
 ) -> int:
     """Hand a class's grades, or an assignment's autograder, to another tool."""
-    from autograder import exports
-    from autograder.collecting.people import read_roster
+    from autograder.lms import exports
+    from autograder.lms.roster import read_roster
 
     if to not in exports.EXPORTERS:
         raise UsageProblem(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
@@ -327,10 +327,10 @@ def similar(
     as_json: JsonOption = False,
 ) -> int:
     """List submissions that are more alike than usual, for a person to look at; not a verdict."""
-    from autograder.console import console
-    from autograder.feedback.alike import check_room, write_alike
-    from autograder.similarity import similar as comparing
-    from autograder.tables import show_similar
+    from autograder.cli.console import console
+    from autograder.feedback.similarity_page import check_room, write_alike
+    from autograder.source.similarity import similar as comparing
+    from autograder.cli.tables import show_similar
 
     course = load_course(course_path)
     chosen = course.assignment(assignment)
@@ -359,7 +359,7 @@ def doctor(
 
     if walls:
         return _verify_walls(as_json)
-    from autograder.console import show_tiers
+    from autograder.cli.console import show_tiers
     from autograder.sandbox.doctor import examine
 
     reports = examine()
@@ -373,7 +373,7 @@ def doctor(
 def _verify_walls(as_json: bool) -> int:
     from dataclasses import asdict
 
-    from autograder.console import show_walls
+    from autograder.cli.console import show_walls
     from autograder.sandbox.verify import is_sound, verify
 
     columns = verify()

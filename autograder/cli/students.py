@@ -26,8 +26,8 @@ def check(
     as_json: JsonOption = False,
 ) -> int:
     """See how your code stands: the visible tests, a sentence for each failure."""
-    from autograder.self_check import check_work
-    from autograder.work import find_works
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.workspace import find_works
 
     works = find_works(target)
     if len(works) > 1:
@@ -36,18 +36,18 @@ def check(
     if as_json:
         print(json.dumps(report.as_record(), ensure_ascii=False))
         return DONE if report.all_passed else FOUND
-    from autograder.console import console
-    from autograder.drawing import draw_all
-    from autograder.screens import check_screen
+    from autograder.cli.console import console
+    from autograder.selfcheck.drawing import draw_all
+    from autograder.selfcheck.screens import check_screen
 
     console.print(check_screen(report, draw_all(works[0]) if picture else ()))
     return DONE if report.all_passed else FOUND
 
 
 def _check_all(target: str, as_json: bool) -> int:
-    from autograder.console import checking, console
-    from autograder.progress import standings
-    from autograder.screens import progress_screen
+    from autograder.cli.console import checking, console
+    from autograder.selfcheck.progress import standings
+    from autograder.selfcheck.screens import progress_screen
 
     with checking(quiet=as_json) as tell:
         found = standings(target, tell)
@@ -63,8 +63,8 @@ def _check_all(target: str, as_json: bool) -> int:
 @kindly
 def watch(target: TargetArgument = ".") -> int:
     """Check again whenever you save. Keys: h hint, p picture, q quit."""
-    from autograder.console import console
-    from autograder.watch import watch as watching
+    from autograder.cli.console import console
+    from autograder.selfcheck.watch import watch as watching
 
     try:
         watching(target, console)
@@ -80,11 +80,11 @@ def hint(
     again: Annotated[bool, typer.Option("--again", help="Begin with the first step again.")] = False,
 ) -> int:
     """One step of help with the first failing test, never code; call it again for the next."""
-    from autograder.console import console
-    from autograder.hints import next_hint
-    from autograder.screens import hint_screen
-    from autograder.self_check import check_work
-    from autograder.work import find_work
+    from autograder.cli.console import console
+    from autograder.selfcheck.hints import next_hint
+    from autograder.selfcheck.screens import hint_screen
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.workspace import find_work
 
     work = find_work(target)
     found = next_hint(work, check_work(work), start_over=again)
@@ -113,11 +113,11 @@ def pack(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),
 ) -> int:
     """Make the archive to hand in, and read it back as the grader will."""
-    from autograder import pack as packing
-    from autograder.console import console
-    from autograder.screens import packed_screen
-    from autograder.self_check import check_work
-    from autograder.work import find_work
+    from autograder.selfcheck import pack as packing
+    from autograder.cli.console import console
+    from autograder.selfcheck.screens import packed_screen
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.workspace import find_work
 
     if not output.is_dir():
         raise UsageProblem(f"There is no folder {output}.")

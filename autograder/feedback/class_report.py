@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from autograder.course import Assignment, Course
-from autograder.feedback.gradebook import final_of, latest_grades, number
+from autograder.course.config import Assignment, Course
+from autograder.gradebook.final_scores import final_of, latest_grades, number
 from autograder.feedback.pages import TEMPLATES, feedback_path, render
 from autograder.feedback.statistics import (
     BINS,
@@ -28,9 +28,9 @@ from autograder.feedback.statistics import (
     unnamed_failures,
 )
 from autograder.feedback.titles import TitleOf, titles_of
-from autograder.lateness import Final, Place
+from autograder.gradebook.lateness import Final, Place
 from autograder.records import Grade
-from autograder.submission_times import read_names
+from autograder.gradebook.times import read_names
 
 FILE_NAME = "index.html"
 SMALL_CLASS = 20

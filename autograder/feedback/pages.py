@@ -10,10 +10,10 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from autograder.feedback.gradebook import number
+from autograder.gradebook.final_scores import number
 from autograder.records import Grade, InfrastructureError
 from autograder.submissions import folder_name
-from autograder.wording import begun
+from autograder.text.wording import begun
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -19,14 +19,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.course import Course
-from autograder.explain import explain
-from autograder.feedback.kept import kept
+from autograder.course.config import Course
+from autograder.grading.explain import explain
+from autograder.gradebook.texts import kept
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
-from autograder.pool import Plan, graders, this_grader
+from autograder.grading.pool import Plan, graders, this_grader
 from autograder.records import Grade, InfrastructureError, Refused, SourceFile
-from autograder.session import TestAlarm, alarm
-from autograder.student.errors import StudentError, StudentTimeout
+from autograder.suite.session import TestAlarm, alarm
+from autograder.protocol.errors import StudentError, StudentTimeout
 
 MOST = 6  # pictures for one page
 SECONDS = 30.0  # for one picture
@@ -34,8 +34,8 @@ INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
 if TYPE_CHECKING:
-    from autograder.grading import Candidate
-    from autograder.scene import RemoteScene
+    from autograder.grading.grader import Candidate
+    from autograder.proxy.subject import RemoteScene
 
 Draw = Callable[[Any], Any]
 Tell = Callable[[int, int], None]

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder import __version__
-from autograder.course import Course
-from autograder.feedback.kept import write_whole
+from autograder.course.config import Course
+from autograder.gradebook.texts import write_whole
 from autograder.records import Grade
 
 FOLDER = "pictures"

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from autograder.course import Course
+from autograder.course.config import Course
 
 TitleOf = Callable[[str, str], str]  # of an assignment's name and a mistake's id
 

@@ -28,7 +28,7 @@ from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailable, una
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.zygote import CLOCK, CLOCKS
 
-SERVER_ENTRY = "autograder.sandbox.worker:serve"
+SERVER_ENTRY = "autograder.protocol.server:serve"
 START_SECONDS = 120
 END_SECONDS = 10
 BRIEF_SECONDS = 2

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from autograder.course import Assignment
+from autograder.course.config import Assignment
 from autograder.records import Refused, SourceFile
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import (

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from autograder.authoring import build as building
-from autograder.course import load_course
+from autograder.course.config import load_course
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens"

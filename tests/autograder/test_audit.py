@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from autograder import console
+from autograder.cli import console
 from autograder.authoring.audit import Audit, Case, Finding
 from autograder.authoring.build import build
 from autograder.cli import app
-from autograder.course import load_course
+from autograder.course.config import load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 SUITE = "tests/assignments/01_adding"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from autograder.course import CourseError, load_course
+from autograder.course.config import CourseError, load_course
 from tests.assignments.chance import (
     ROOT,
     TESTS,

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from autograder.authoring import build as building
-from autograder.authoring import clues as locking
-from autograder.authoring.clues import has_clues, is_current, make, place_of, survey
-from autograder.authoring.mistakes import Mistake, load_alternatives, load_mistakes
-from autograder.clues import (
+from autograder.authoring import hints_file as locking
+from autograder.authoring.hints_file import has_clues, is_current, make, place_of, survey
+from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.selfcheck.locked_hints import (
     FILE_NAME,
     GRIDS,
     Clue,
@@ -29,9 +29,9 @@ from autograder.clues import (
     open_lock,
     steady_fingerprint,
 )
-from autograder.course import Assignment, Course, load_course
-from autograder.self_check import Report, check_target
-from autograder.student.transcript import Answer, Transcript
+from autograder.course.config import Assignment, Course, load_course
+from autograder.selfcheck.check import Report, check_target
+from autograder.proxy.transcript import Answer, Transcript
 from tests.autograder.tiny_course import write_tiny_course
 
 COURSE = load_course(Path(__file__).parents[2])
@@ -118,7 +118,7 @@ def test_hints_cannot_be_read_in_the_file(assignment: Assignment) -> None:
 
 ANSWERS_CHANGED = (
     "The engine records other answers than those that the hints of {} were locked with. If that is intended, raise "
-    "ANSWERS_VERSION in autograder/authoring/clues.py and run `autograder build`."
+    "ANSWERS_VERSION in autograder/authoring/hints_file.py and run `autograder build`."
 )
 
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.comparing import compare
-from autograder.journal import Journal
+from autograder.gradebook.comparing import compare
+from autograder.gradebook.journal import Journal
 from autograder.records import Grade
 from autograder.records import TestResult as Result
 

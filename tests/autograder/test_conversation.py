@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import load_course
-from autograder.grading import Grader
+from autograder.course.config import load_course
+from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
-from autograder.session import SuiteSession
-from autograder.student.conversation import Conversations, Said, Turn
+from autograder.suite.session import SuiteSession
+from autograder.proxy.replay import Conversations, Said, Turn
 
 NAME = "01_doubling"
 COURSE = """\

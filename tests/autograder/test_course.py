@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import SCHEMA_NAME, Course, CourseError, course_schema, load_course
+from autograder.course.config import SCHEMA_NAME, Course, CourseError, course_schema, load_course
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -231,7 +231,7 @@ def test_the_schema_accepts_right_and_refuses_wrong() -> None:
 
 def test_importing_it_is_cheap() -> None:
     heavy = ("torch", "numpy", "jupytext")
-    code = f"import sys, autograder.course; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, autograder.course.config; print([m for m in {heavy} if m in sys.modules])"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (process.stdout.strip(), process.stderr) == ("[]", "")
 

@@ -13,8 +13,8 @@ import pytest
 from autograder.authoring.answers import KINDS, Answer
 from autograder.authoring.build import build
 from autograder.authoring.demo import DemoStudent, write_demo
-from autograder.course import Course, CourseError, load_course
-from autograder.grading import Grader
+from autograder.course.config import Course, CourseError, load_course
+from autograder.grading.grader import Grader
 from autograder.records import Grade
 from autograder.sandbox.launcher import Sandbox
 from autograder.submissions import find_submissions, safe_name

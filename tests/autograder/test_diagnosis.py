@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.course import load_course
-from autograder.grading import Grader
+from autograder.course.config import load_course
+from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
-from autograder.student.errors import Frame, RemoteException, student_raised
-from autograder.student.transcript import Transcript
+from autograder.protocol.errors import Frame, RemoteException, student_raised
+from autograder.proxy.transcript import Transcript
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
 NAME = "01_adding"

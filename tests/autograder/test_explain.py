@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from autograder.checks import CheckFailed
-from autograder.explain import clean, explain
+from autograder.grading.explain import clean, explain
 from autograder.records import SourceFile
-from autograder.session import TestAlarm
-from autograder.student.errors import (
+from autograder.suite.session import TestAlarm
+from autograder.protocol.errors import (
     Frame,
     MissingName,
     RemoteException,

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from autograder.fakes import Coin, Die, Reverser, Successor
-from autograder.student.connection import LoopbackConnection
-from autograder.student.remote import RemoteStudent
+from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
 
 BOS, EOS, PAD = 1, 2, 0
 

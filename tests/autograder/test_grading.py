@@ -21,15 +21,16 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from autograder import cohort, grading
+from autograder.grading.grader import run as cohort
+from autograder.grading.grader import grader as grading
 from autograder.authoring.build import to_notebook
-from autograder.authoring.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.cli import app
-from autograder.cohort import Outcome, grade_class
-from autograder.course import Course, load_course
-from autograder.grading import Grader
-from autograder.journal import Journal, read_journal
-from autograder.pool import Plan
+from autograder.grading.run import Outcome, grade_class
+from autograder.course.config import Course, load_course
+from autograder.grading.grader import Grader
+from autograder.gradebook.journal import Journal, read_journal
+from autograder.grading.pool import Plan
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.test_sandbox import descendants, living, wait_until
@@ -407,14 +408,14 @@ def test_a_machine_that_keeps_failing_is_never_a_score(grade, solution, monkeypa
     def fail(*_: object) -> None:
         raise InfrastructureError("The disk is full.")
 
-    monkeypatch.setattr("autograder.student.connection.WorkerConnection.exchange", fail)
+    monkeypatch.setattr("autograder.proxy.connection.WorkerConnection.exchange", fail)
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade(solution)
 
 
 def test_a_machine_that_fails_during_tests_is_never_a_score(grade, monkeypatch):
     monkeypatch.setattr(
-        "autograder.session.SuiteSession.run", lambda *_: InfrastructureError("The disk is full.")
+        "autograder.suite.session.SuiteSession.run", lambda *_: InfrastructureError("The disk is full.")
     )
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade("x = 1")

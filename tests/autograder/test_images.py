@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from autograder.course import load_course
+from autograder.course.config import load_course
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"

@@ -15,15 +15,15 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.cohort import Outcome
-from autograder.collecting.record import Collected, write_collected
-from autograder.course import Course, CourseError, Extension, LatePolicy, load_course
-from autograder.digests import submission_digest, suite_digest
-from autograder.feedback.gradebook import what_counts
+from autograder.grading.run import Outcome
+from autograder.submissions.collected import Collected, write_collected
+from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
+from autograder.course.digests import submission_digest, suite_digest
+from autograder.gradebook.final_scores import what_counts
 from autograder.feedback.html import write_all
-from autograder.feedback.kept import keep
-from autograder.journal import Journal, read_journal
-from autograder.lateness import (
+from autograder.gradebook.texts import keep
+from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.lateness import (
     Final,
     counting,
     days_late,
@@ -36,8 +36,8 @@ from autograder.lateness import (
     strangers,
 )
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
-from autograder.submission_times import keep_times, read_names, read_times
-from autograder.tables import show_class
+from autograder.gradebook.times import keep_times, read_names, read_times
+from autograder.cli.tables import show_class
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 NAME = "01_adding"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.journal import FILE_NAME
-from autograder.made_up import give_way, mark
+from autograder.gradebook.journal import FILE_NAME
+from autograder.gradebook.demo_marker import give_way, mark
 
 
 @pytest.fixture

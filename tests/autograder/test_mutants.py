@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from autograder.authoring.mutants import EquivalentMutantsError, load_equivalent_mutants, mutants
-from autograder.course import load_course
+from autograder.course.config import load_course
 
 COURSE = """\
 title: A tiny course

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from autograder.authoring.new import new, with_entry
 from autograder.cli import app
-from autograder.course import CourseError, load_course
+from autograder.course.config import CourseError, load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]

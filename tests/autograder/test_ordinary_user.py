@@ -121,7 +121,7 @@ def as_nobody(folder) -> Surroundings:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/python{version}"):
         there = Surroundings(become, python, folder)
-        trial = there.run("-c", "import torch, pytest, autograder.grading")
+        trial = there.run("-c", "import torch, pytest, autograder.grading.grader")
         if trial.returncode == 0:
             return there
     pytest.skip(f"An ordinary user can reach no Python {version} with our packages: {trial.stderr[-200:]}")

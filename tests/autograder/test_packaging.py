@@ -21,9 +21,9 @@ import pytest
 from packaging.requirements import Requirement
 
 import autograder
-from autograder.authoring.document import BEGIN, END, load_document
-from autograder.authoring.mistakes import load_mistakes
-from autograder.course import Assignment, load_course
+from autograder.course.document import BEGIN, END, load_document
+from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Assignment, load_course
 
 ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
@@ -224,7 +224,7 @@ def test_entry_points_lead_somewhere(in_the_wheel):
     assert re.search(r"\[console_scripts\]\s+autograder = autograder\.cli:main", listed)
     assert re.search(r"\[pytest11\]\s+autograder = autograder\.suite", listed)
     assert callable(importlib.import_module("autograder.cli").main)
-    assert importlib.import_module("autograder.suite").pytest_configure
+    assert importlib.import_module("autograder.suite.plugin").pytest_configure
 
 
 def test_a_student_checks_with_the_wheel_alone(wheel, tmp_path):

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from autograder.course import Limits
+from autograder.course.config import Limits
 from autograder.sandbox.launcher import Sandbox
-from autograder.student import wire
-from autograder.student.connection import WorkerConnection
-from autograder.student.conversation import Conversations, Line, Said
-from autograder.student.errors import StudentTimeout
-from autograder.student.patience import MOST_IN_LINE, Patience, TooLate
-from autograder.student.remote import RemoteStudent
+from autograder.protocol import wire
+from autograder.proxy.connection import WorkerConnection
+from autograder.proxy.replay import Conversations, Line, Said
+from autograder.protocol.errors import StudentTimeout
+from autograder.proxy.deadline import MOST_IN_LINE, Patience, TooLate
+from autograder.proxy.remote import RemoteStudent
 
 
 @dataclass

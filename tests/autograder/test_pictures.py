@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from autograder.course import Course, load_course
-from autograder.feedback import kept as keeping
+from autograder.course.config import Course, load_course
+from autograder.gradebook import texts as keeping
 from autograder.feedback import painter
 from autograder.feedback.html import write_all
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
-from autograder.grading import Bench, Candidate
-from autograder.journal import read_journal
-from autograder.pool import Plan
+from autograder.grading.grader import Bench, Candidate
+from autograder.gradebook.journal import read_journal
+from autograder.grading.pool import Plan
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, release, same_as_golden

@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.course import Limits
+from autograder.course.config import Limits
 from autograder.sandbox.launcher import Sandbox
-from autograder.student.connection import LoopbackConnection, WorkerConnection
-from autograder.student.errors import MissingName, StudentCrashed, StudentError, StudentRaised
-from autograder.student.inputs import bringing_changes_home
-from autograder.student.remote import RemoteStudent
+from autograder.proxy.connection import LoopbackConnection, WorkerConnection
+from autograder.protocol.errors import MissingName, StudentCrashed, StudentError, StudentRaised
+from autograder.proxy.input_mutation import bringing_changes_home
+from autograder.proxy.remote import RemoteStudent
 
 NET = Path(__file__).with_name("net.py")
 spec = importlib.util.spec_from_file_location("plain_net", NET)

@@ -19,7 +19,7 @@ from autograder.authoring.build import build
 from autograder.authoring.release import _files as files_of
 from autograder.authoring.release import leaks
 from autograder.cli import app
-from autograder.course import Course, load_course
+from autograder.course.config import Course, load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]

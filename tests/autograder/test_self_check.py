@@ -14,12 +14,13 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from autograder import apart, cli
-from autograder.apart import GivenUp, Unfinished, run_apart
-from autograder.hints import next_hint
+from autograder import cli
+from autograder.selfcheck import forked as apart
+from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
+from autograder.selfcheck.hints import next_hint
 from autograder.records import Refused
-from autograder.self_check import Report, check_target
-from autograder.work import Place, Text, find_work, find_works
+from autograder.selfcheck.check import Report, check_target
+from autograder.selfcheck.workspace import Place, Text, find_work, find_works
 from tests.autograder.student_folder import (
     FORGETS,
     RIGHT,
@@ -156,7 +157,7 @@ def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: p
         (other / file.replace("adding", "more")).write_text((folder / file).read_text())
     (other / "more.py").write_text("while True:\n    pass\n")
     write(folder, FORGETS)
-    monkeypatch.setattr("autograder.progress.SECONDS", 4.0)
+    monkeypatch.setattr("autograder.selfcheck.progress.SECONDS", 4.0)
     monkeypatch.chdir(folder.parent.parent)
     code, screen = run("check")
     same_as_golden("check_course", screen)
@@ -348,7 +349,7 @@ def test_refusals_come_through() -> None:
 
 
 def test_a_loop_ends_with_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.self_check.SECONDS", 0.5)
+    monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
     write(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
     looping = check_target(folder).findings[0]
     assert (looping.result.outcome, looping.result.score) == ("timeout", 0)
@@ -400,7 +401,7 @@ def test_check_imports_nothing_needless(folder: Path) -> None:
     """Half of the waiting would be for libraries that a check does not use."""
     write(folder, SUBTRACTS)
     code = (
-        "import sys; from autograder.self_check import check_target; check_target('.'); print(*sys.modules)"
+        "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True

@@ -11,12 +11,12 @@ import nbformat
 import pytest
 
 from autograder.authoring.build import to_notebook
-from autograder.course import Limits, load_course
-from autograder.sandbox import source
+from autograder.course.config import Limits, load_course
+from autograder.source import text as source
 from autograder.sandbox.launcher import Sandbox
-from autograder.sandbox.worker import Server
-from autograder.student.connection import WorkerConnection
-from autograder.student.errors import StudentError
+from autograder.protocol.server import Server
+from autograder.proxy.connection import WorkerConnection
+from autograder.protocol.errors import StudentError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.course import Assignment, Course, Part
+from autograder.course.config import Assignment, Course, Part
 from autograder.records import Submission
 from autograder.submissions import SubmissionsError, find_submissions, folder_name, safe_name
 from autograder.submissions.archives import CLASS_BYTES, STUDENT_BYTES

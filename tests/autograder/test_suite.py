@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.build import build
-from autograder.course import CourseError, load_course
-from autograder.session import SuiteSession, check_suite
+from autograder.course.config import CourseError, load_course
+from autograder.suite.session import SuiteSession, check_suite
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 SUITE = "tests/assignments/01_adding"

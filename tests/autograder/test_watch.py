@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from autograder.watch import Watch
+from autograder.selfcheck.watch import Watch
 from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, release, same_as_golden
 
 COMMAND = "from autograder.cli import main; main()"

@@ -19,8 +19,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autograder.student import wire
-from autograder.student.wire import CallableHandle, Handle, Opaque, WireError
+from autograder.protocol import wire
+from autograder.protocol.wire import CallableHandle, Handle, Opaque, WireError
 from tests.autograder import fuzz_wire
 
 DTYPES = list(wire._TORCH_DTYPES.values())

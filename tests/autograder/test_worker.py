@@ -17,20 +17,20 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.course import Limits
+from autograder.course.config import Limits
 from autograder.sandbox.launcher import Sandbox
-from autograder.session import TestAlarm, alarm
-from autograder.student.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
-from autograder.student.errors import MissingName, StudentCrashed, StudentError, StudentRaised, StudentTimeout
-from autograder.student.inputs import bringing_changes_home
-from autograder.student.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
+from autograder.suite.session import TestAlarm, alarm
+from autograder.proxy.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
+from autograder.protocol.errors import MissingName, StudentCrashed, StudentError, StudentRaised, StudentTimeout
+from autograder.proxy.input_mutation import bringing_changes_home
+from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 
 PRELUDE = '''
 import os, struct, sys, threading, time
 import torch
 from torch import nn
-worker = sys.modules["autograder.sandbox.worker"]
-wire = sys.modules["autograder.student.wire"]
+worker = sys.modules["autograder.protocol.server"]
+wire = sys.modules["autograder.protocol.wire"]
 honestly = worker.answer
 ODD = {"type": "X", "bases": [], "text": "", "frames": []}
 

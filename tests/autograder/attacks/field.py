@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.course import Course, load_course
-from autograder.grading import Grader
+from autograder.course.config import Course, load_course
+from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox, WorkerProcess
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course

@@ -5,7 +5,7 @@ from tests.autograder.attacks.field import HEADS, Attack
 # takes the worker over: answers every question by itself from now on
 TAKEOVER = """
 import sys
-from autograder.student import wire
+from autograder.protocol import wire
 def take_over(answer):
     frame = sys._getframe()
     while "sock" not in frame.f_locals or "number" not in frame.f_locals:
@@ -72,14 +72,14 @@ ATTACKS = [
         "raises the engine's errors for broken machines and broken courses",
         raising(
             "from autograder.records import InfrastructureError, Refused; "
-            "from autograder.course import CourseError; "
+            "from autograder.course.config import CourseError; "
             "raise (InfrastructureError if 'add' in globals() else CourseError)('stop the class')"
         ),
     ),
     Attack(
         "exceptions_that_look_like_it",
         "names its own exceptions as the engine names its alarms",
-        "class TestAlarm(BaseException): __module__ = 'autograder.session'\n"
+        "class TestAlarm(BaseException): __module__ = 'autograder.suite.session'\n"
         "TestAlarm.__name__ = TestAlarm.__qualname__ = 'UsageError'" + raising("raise TestAlarm"),
     ),
     Attack(
@@ -119,7 +119,7 @@ for folder in ("COURSE", "COURSE/..", "COURSE/grades", ".", "/tmp", "/", "/dev/s
         "a thread answers the next thousand questions before they are asked",
         """
 import threading
-from autograder.student import wire
+from autograder.protocol import wire
 import socket
 def flood():
     sock = socket.socket.__new__(socket.socket)

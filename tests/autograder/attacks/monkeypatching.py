@@ -68,7 +68,7 @@ for name in ("explain", "session", "grading", "diagnosis", "suite", "journal", "
         "messages_on_the_wire",
         "makes the encoder write the right answer to the visible test every time",
         """
-from autograder.student import wire
+from autograder.protocol import wire
 encode = wire.dumps
 def lie(value, register=None):
     if isinstance(value, dict) and isinstance(value.get("ok"), dict) and "result" in value["ok"]:

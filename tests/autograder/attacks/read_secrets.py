@@ -303,7 +303,7 @@ for pattern in ("COURSE/**/__pycache__/*", "COURSE/**/.pytest_cache/**", "/**/te
 from pathlib import Path
 for work in ("load_course", "read", "reference"):
     try:
-        from autograder.course import load_course
+        from autograder.course.config import load_course
         course = load_course("COURSE")
         print("REACHED", course.solution_file(course.assignments[0]).read_text())
     except BaseException as error:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from autograder.course import Assignment, Course
+from autograder.course.config import Assignment, Course
 from autograder.records import Grade, Outcome
 from autograder.records import TestResult as Result
 

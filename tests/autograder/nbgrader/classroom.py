@@ -15,10 +15,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.build import build, to_notebook
-from autograder.authoring.document import load_document
-from autograder.course import Course, load_course
-from autograder.exports.graded_notebook import part_score
-from autograder.journal import FILE_NAME, read_journal
+from autograder.course.document import load_document
+from autograder.course.config import Course, load_course
+from autograder.lms.nbgrader.graded_notebook import part_score
+from autograder.gradebook.journal import FILE_NAME, read_journal
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]

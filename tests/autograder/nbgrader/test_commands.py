@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
 
 from autograder.authoring.build import build
-from autograder.course import load_course
+from autograder.course.config import load_course
 from tests.autograder.nbgrader.classroom import (
     ROOT,
     TINY,

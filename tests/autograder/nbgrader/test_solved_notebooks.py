@@ -20,7 +20,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.course import load_course
+from autograder.course.config import load_course
 from tests.autograder.nbgrader.classroom import ROOT, Classroom
 
 COURSE = load_course(ROOT)

@@ -1,0 +1,309 @@
+"""What the instructor's and the author's looks at a class show in a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from autograder.grading.run import Outcome
+from autograder.gradebook.comparing import Change, Comparison, TestChange
+from autograder.course.config import Course
+from autograder.gradebook.final_scores import final_of, number
+from autograder.feedback.titles import titles_of
+from autograder.gradebook.lateness import Final, Place
+from autograder.records import Grade
+from autograder.gradebook.times import read_names, with_name
+from autograder.text.wording import listed
+
+if TYPE_CHECKING:  # with it come notebooks and their schemas, a second that a table of grades does not need
+    from autograder.source.similarity import Pair, Similar
+
+OTHER = "other"  # the column of what was refused because it is for no assignment of the course
+TABLE_ROWS = 60  # students shown in a terminal; the report has them all
+NAME_WIDTH, TOTAL_WIDTH = 32, 7  # at most, of a student's name and of "1234.56" beside it
+PADDING, EDGES = 3, 1  # of a table: around each column, and around the whole
+COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
+COUNTED = {
+    "down": "go down",
+    "removed": "are only in the old grades",
+    "up": "go up",
+    "added": "are only in the new grades",
+    "same": "keep their score with other results",
+    "unchanged": "are unchanged",
+}
+
+
+# ---------------------------------------------------------------------- a class
+
+
+def show_class(
+    console: Console,
+    course: Course,
+    grades: list[Grade],
+    count: Mapping[Place, Final],
+    outcome: Outcome,
+    folder: Path,
+    *,
+    as_json: bool,
+) -> None:
+    """The table of a class, refused submissions first, and where everything lies; `count` is what grades count."""
+    if as_json:
+        counts = {"graded": outcome.graded, "refused": outcome.refused, "unchanged": outcome.unchanged}
+        print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
+        return
+    people = read_names(folder)
+    for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
+        whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
+        console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
+    for table in _class_tables(console.width, course, grades, count):
+        console.print(table)
+    _show_late(console, count, people)
+    _show_mistakes(console, course, grades)
+    tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
+    if tiers and tiers != ["namespaces"]:
+        console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
+    for failure in outcome.failures:
+        console.print(f"[red]not graded:[/] {escape(failure)}")
+    done = f"{outcome.graded} graded, {outcome.refused} refused, {outcome.unchanged} unchanged."
+    console.print(
+        f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True
+    )
+
+
+def _refused(grades: list[Grade]) -> list[Grade]:
+    return [grade for grade in grades if grade.status == "refused"]
+
+
+def _class_tables(
+    width: int, course: Course, grades: list[Grade], count: Mapping[Place, Final]
+) -> Iterator[Table]:
+    """One table, or several below each other where `width` does not suffice for all assignments; all have the total."""
+    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
+    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
+    for shown in _fitting(width, columns, grades, count):
+        yield _class_table(course, grades, count, names, shown)
+
+
+def _fitting(
+    width: int, names: list[str], grades: list[Grade], count: Mapping[Place, Final]
+) -> Iterator[list[str]]:
+    """The assignments of each table: as many as there is room for beside a student's name and total."""
+    longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
+    room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
+    wide = {name: len("refused" if name == OTHER else "/ 10") for name in names}
+    for grade in grades:
+        if grade.assignment in wide:
+            cell = _column_width(grade, final_of(grade, count))
+            wide[grade.assignment] = max(wide[grade.assignment], cell)
+    shown: list[str] = []
+    for name in names:
+        if shown and sum(PADDING + wide[each] for each in (*shown, name)) > room:
+            yield shown
+            shown = []
+        shown = [*shown, name]
+    yield shown
+
+
+def _is_for_none(course: Course, grade: Grade) -> bool:
+    return grade.status == "refused" and course.find(grade.assignment) is None
+
+
+def _column_width(grade: Grade, final: Final) -> int:
+    if grade.status == "refused":
+        return len("refused")
+    return len(number(final.score)) + (len("late ") if final.minus else 0)
+
+
+def _class_table(
+    course: Course, grades: list[Grade], count: Mapping[Place, Final], names: list[str], shown: list[str]
+) -> Table:
+    scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
+    students = sorted({grade.student for grade in grades})
+    table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
+    rest = len(students) - TABLE_ROWS
+    footer = f"… {rest} more in the report" if rest > 0 else ""
+    table.add_column("student", footer=footer, no_wrap=True, max_width=NAME_WIDTH)
+    most = sum(course.assignment(name).points for name in names)
+    table.add_column(f"total\n/ {number(most)}", justify="right", no_wrap=True)
+    for name in shown:
+        points = "" if name == OTHER else f"/ {number(course.assignment(name).points)}"
+        table.add_column(f"{name.partition('_')[0]}\n{points}", justify="right", no_wrap=True)
+    for student in students[:TABLE_ROWS]:
+        mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
+        own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
+        total = number(sum(final.score for final in own.values() if final))
+        table.add_row(escape(student), total, *[_cell(mine[n], own[n]) for n in shown])
+    return table
+
+
+def _cell(grade: Grade | None, final: Final | None) -> str:
+    if grade is None or final is None:
+        return "[dim]–[/]"
+    if grade.status == "refused":
+        return "[yellow]refused[/]"
+    style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
+    score = f"[{style}]{number(final.score)}[/]" if style else number(final.score)
+    return f"[yellow]late[/] {score}" if final.minus else score
+
+
+def _show_late(console: Console, count: Mapping[Place, Final], names: Mapping[str, str]) -> None:
+    """That the table holds what counts, where that is not what was reached or may not be."""
+    finals = list(count.values())
+    late = sum(final.minus > 0 for final in finals)
+    if late:
+        whose = "1 grade counts" if late == 1 else f"{late} grades count"
+        console.print(
+            f"[yellow]{whose} less than was reached, for being late.[/] The table holds what counts; "
+            "grades.csv has both.",
+            soft_wrap=True,
+        )
+    untimed = sum(not final.known for final in finals)
+    if untimed:
+        whose = "1 submission" if untimed == 1 else f"{untimed} submissions"
+        console.print(
+            f"[yellow]When {whose} came is not known; the score counts in full.[/] "
+            "`autograder collect` keeps the times that a course site tells; `--times` gives it those of a table.",
+            soft_wrap=True,
+        )
+    marked = [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]
+    if marked:
+        console.print(f"[yellow]The course site calls late:[/] {escape(listed(marked))}.", soft_wrap=True)
+
+
+def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
+    """The most frequent mistakes: what to teach again."""
+    title_of = titles_of(course)
+    found = Counter(
+        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
+    )
+    for (assignment, mistake, hint), count in found.most_common(5):
+        title = escape(title_of(assignment, mistake or ""))
+        console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
+
+
+# ---------------------------------------------------------------------- two gradings
+
+
+def show_comparison(console: Console, comparison: Comparison) -> None:
+    """A block for each submission that changed, the reasons below it, then the counts."""
+    for line in comparison_lines(comparison):
+        console.print(line)
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[Table | str]:
+    """The table of what changed, then sentences."""
+    if comparison.changes:
+        yield _changes(comparison.changes)
+    counts = [f"{count} {COUNTED[kind]}" for kind, count in comparison.counts.items() if count]
+    yield f"{', '.join(counts)}."
+    if comparison.other_seeds:
+        yield (
+            f"[yellow]The runs drew different inputs (seeds {_seeds(comparison.seeds_before)} and "
+            f"{_seeds(comparison.seeds_after)}): a test may end differently without any change of the suite.[/] "
+            f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
+        )
+    others = sum(change.other_submission for change in comparison.changes)
+    if others:
+        yield f"[yellow]{others} of them handed in something else in between.[/]"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))
+
+
+def _changes(changes: Iterable[Change]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("student", no_wrap=True)
+    table.add_column("assignment", no_wrap=True)
+    table.add_column("before", justify="right", no_wrap=True)
+    table.add_column("after", justify="right", no_wrap=True)
+    table.add_column("what changed", ratio=1)
+    for change in changes:
+        colour = COLOURS[change.kind]
+        table.add_row(
+            escape(change.student),
+            escape(change.assignment),
+            _score(change.before),
+            f"[{colour}]{_score(change.after)}[/]",
+            "\n".join(_reasons(change)),
+        )
+    return table
+
+
+def _score(grade: Grade | None) -> str:
+    if grade is None:
+        return "–"
+    return "refused" if grade.status == "refused" else f"{number(grade.score)} / {number(grade.max_score)}"
+
+
+def _reasons(change: Change) -> Iterator[str]:
+    for grade, when in ((change.before, "before"), (change.after, "now")):
+        if grade is not None and grade.problem:
+            yield f"{when}: {escape(grade.problem)}"
+    if change.other_submission:
+        yield "[yellow]another text was graded[/]"
+    yield from map(_reason, change.tests)
+
+
+def _reason(test: TestChange) -> str:
+    before, after = test.before or "not there", test.after or "not there"
+    how = f"{before} → {after}" if before != after else f"{after}, other points"
+    points = f" ({_points(test.score_before)} → {_points(test.score_after)})"
+    message = f"\n  [dim]{escape(test.message)}[/]" if test.message else ""
+    return f"{escape(test.title)}: [bold]{how}[/]{points}{message}"
+
+
+def _points(score: float | None) -> str:
+    return "–" if score is None else number(score)
+
+
+# ---------------------------------------------------------------------- submissions that are alike
+
+
+PASSAGES = 4  # of a pair, the longest; the page has them all
+SHOWN_WORDS = 5
+
+
+def show_similar(console: Console, found: Similar) -> None:
+    """The pairs, the lines that both have, and that this is no verdict."""
+    if found.pairs:
+        console.print(_pairs(found.pairs))
+    else:
+        console.print("No pair stands out.")
+    console.print(
+        f"{len(found.codes)} submissions compared, {len(found.empty)} with nothing of their own. "
+        "For a person to look at; not a verdict: short answers are alike by nature."
+    )
+
+
+def _pairs(pairs: Iterable[Pair]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("likeness", justify="right", no_wrap=True)
+    table.add_column("in common", justify="right", no_wrap=True)
+    table.add_column("students")
+    table.add_column("lines that both have", ratio=1)
+    for pair in pairs:
+        students = f"{escape(pair.one)}, {escape(pair.other)}"
+        table.add_row(f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair)))
+    return table
+
+
+def _shared(pair: Pair) -> Iterator[str]:
+    longest = sorted(pair.passages, key=lambda passage: -passage.length)[:PASSAGES]
+    yield ", ".join(f"{_span(p.one)} = {_span(p.other)}" for p in sorted(longest, key=lambda p: p.one))
+    if len(pair.passages) > PASSAGES:
+        yield f"[dim]and {len(pair.passages) - PASSAGES} shorter ones[/]"
+    if pair.words:
+        yield f"[yellow]only these two write {escape(', '.join(pair.words[:SHOWN_WORDS]))}[/]"
+
+
+def _span(lines: tuple[int, int]) -> str:
+    return f"{lines[0]}–{lines[1]}" if lines[0] != lines[1] else f"{lines[0]}"

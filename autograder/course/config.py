@@ -1,0 +1,365 @@
+"""course.yml as records: a course, its assignments, their parts and limits, and where their files are.
+
+Knows nobody but the YAML reader and the records, and never imports PyTorch. Everything wrong with a course.yml is one
+`CourseError` with a sentence a problem.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
+
+from autograder.records import CourseError as CourseError
+from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
+
+FILE_NAME = "course.yml"
+SCHEMA_NAME = "course.schema.json"
+FILES_OF_OURS = ("pictures", "conftest")  # what else lies in an assignment's folder, or is read by pytest
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Amount = Annotated[int, Field(gt=0)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+def _moment(value: object) -> object:
+    """A date and time as YAML or text has it; a day alone means until its end."""
+    text = value.strip().replace("Z", "+00:00") if isinstance(value, str) else ""
+    try:
+        moment = datetime.fromisoformat(text) if text else value
+    except ValueError:
+        raise ValueError(
+            f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".'
+        ) from None
+    if isinstance(moment, date) and (not isinstance(moment, datetime) or len(text) == len("2026-11-27")):
+        return datetime.combine(moment, time(23, 59, 59))
+    return moment
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        raise ValueError(f'must be a time zone such as `Europe/Berlin`, not the text "{name}".') from None
+    return name
+
+
+def _module_name(name: str) -> str:
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f'must be the name of a module such as `scipy.stats`, not the text "{name}".')
+    return name
+
+
+ModuleName = Annotated[str, AfterValidator(_module_name)]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$"}),
+]
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Limits(_Record):
+    """What one submission may use; an assignment's own limits override the course's."""
+
+    call_seconds: Seconds = Field(default=10, description="For one call of a student's function.")
+    load_seconds: Seconds = Field(default=10, description="For importing a student's file.")
+    cpu_seconds: Seconds = Field(default=30, description="Processor time of one submission's process.")
+    submission_seconds: Seconds = Field(default=120, description="For a whole submission, on the clock.")
+    memory_mb: Amount = Field(default=1024, description="Memory of one submission's process.")
+    file_mb: Amount = Field(default=1, description="Largest file that a student's code may write.")
+    scratch_mb: Amount = Field(default=32, description="All files together that a student's code may write.")
+    processes: Amount = Field(default=16, description="Processes and threads of one submission.")
+    open_files: Amount = Field(default=64, description="Files open at the same time.")
+    output_kb: Amount = Field(default=64, description="How much of what a student's code prints is kept.")
+
+
+class Part(_Record):
+    """A group of tests with points inside an assignment; one graded cell of its notebook."""
+
+    name: str = Field(
+        pattern=r"^[a-z][a-z0-9_]*$",
+        description="small letters, digits and underscores, such as `layer_norm`",
+    )
+    title: Text
+    points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Assignment(_Record):
+    """One assignment of the course. Loaded through a course, its `limits` are complete."""
+
+    name: str = Field(
+        pattern=r"^[0-9]{2,}_[a-z][a-z0-9_]*$",
+        description="a number, an underscore and small letters, such as `03_masked_heads`",
+    )
+    title: Text
+    minutes: Amount
+    limits: Limits = Field(default=Limits(), description="Only what differs from the course's limits.")
+    preload: tuple[ModuleName, ...] = Field(
+        default=(),
+        strict=False,
+        description="Modules that submissions may need beside PyTorch and are slow to import: imported beforehand.",
+    )
+    due: Moment | None = Field(
+        default=None,
+        description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
+    )
+    parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+
+    @property
+    def stem(self) -> str:
+        """The name of the student's module: `masked_heads` for `03_masked_heads`."""
+        return self.name.partition("_")[2]
+
+    @property
+    def points(self) -> float:
+        """What a perfect submission scores."""
+        return sum(part.points for part in self.parts)
+
+    def part(self, name: str) -> Part:
+        """The part of that name; raises CourseError when there is none."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        known = [part.name for part in self.parts]
+        hint = did_you_mean(name, known) or f"; it has {one_of(known)}."
+        raise CourseError(f"{self.name} has no part `{name}`{hint}")
+
+
+class Extension(_Record):
+    """More time for one student: a due date of their own for one assignment, or more days for one or all."""
+
+    student: Text
+    assignment: Text | None = Field(default=None, description="Without it, all assignments.")
+    due: Moment | None = None
+    days: Amount | None = None
+
+    @model_validator(mode="after")
+    def _says_until_when(self) -> Extension:
+        if (self.due is None) == (self.days is None):
+            raise ValueError("must say either `due` or `days`.")
+        if self.due is not None and self.assignment is None:
+            raise ValueError("has a `due`; it must say for which `assignment`.")
+        return self
+
+
+class LatePolicy(_Record):
+    """What late work costs. The score itself stays as it was reached; what counts is worked out beside it."""
+
+    grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=0, description="How long after the due date nothing is late yet."
+    )
+    percent_a_day: Percent = Field(description="Of the score that was reached, for each day that has begun.")
+    most_percent: Percent = Field(default=100, description="More than this is never taken off.")
+    extensions: tuple[Extension, ...] = Field(default=(), strict=False)
+
+
+class CourseFile(_Record):
+    """What course.yml holds, as it is written there."""
+
+    title: Text
+    feedback: Literal["hints", "full"] = Field(
+        default="hints",
+        description="What students see of hidden tests: sentences and hints, or inputs and numbers, too.",
+    )
+    database: Text | None = Field(
+        default=None,
+        description="The gradebook's address for nbgrader, such as `postgresql://host/name`; without it, a file.",
+    )
+    timezone: Annotated[Text, AfterValidator(_zone)] = Field(
+        default="UTC", description="The clock of due dates, such as `Europe/Berlin`."
+    )
+    late: LatePolicy | None = Field(default=None, description="What late work costs; without it, nothing.")
+    attempts: Literal["last", "best"] = Field(
+        default="last", description="Which counts of what a student handed in for an assignment."
+    )
+    limits: Limits = Limits()
+    assignments: tuple[Assignment, ...] = Field(strict=False)
+
+
+class Course(CourseFile):
+    """A course and the folder it lives in; knows where each assignment's files are."""
+
+    root: Path
+
+    def find(self, name: str) -> Assignment | None:
+        """The assignment of that name; None when the course has none, or not any more."""
+        return next((assignment for assignment in self.assignments if assignment.name == name), None)
+
+    def assignment(self, name: str) -> Assignment:
+        """The assignment of that name; raises CourseError when there is none."""
+        found = self.find(name)
+        if found is not None:
+            return found
+        known = [assignment.name for assignment in self.assignments]
+        hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}." if known else ".")
+        raise CourseError(f"The course has no assignment `{name}`{hint}")
+
+    def select(self, names: Iterable[str] | None = None) -> tuple[Assignment, ...]:
+        """The assignments of those names, all of them for None; raises CourseError for an unknown name."""
+        return self.assignments if names is None else tuple(self.assignment(name) for name in names)
+
+    @property
+    def hidden_folders(self) -> list[Path]:
+        """What students, and the processes that run their code, never see."""
+        return [self.root / "solutions", self.root / "tests"]
+
+    def solution_folder(self, assignment: Assignment) -> Path:
+        return self.root / "solutions" / assignment.name
+
+    def solution_file(self, assignment: Assignment) -> Path:
+        return self.solution_folder(assignment) / f"{assignment.stem}.py"
+
+    def release_folder(self, assignment: Assignment) -> Path:
+        """What students receive; built, never written by hand."""
+        return self.root / "assignments" / assignment.name
+
+    def stub_file(self, assignment: Assignment) -> Path:
+        return self.release_folder(assignment) / f"{assignment.stem}.py"
+
+    def notebook_file(self, assignment: Assignment) -> Path:
+        return self.release_folder(assignment) / f"{assignment.stem}.ipynb"
+
+    def released_test_file(self, assignment: Assignment) -> Path:
+        return self.release_folder(assignment) / f"test_{assignment.stem}.py"
+
+    def released_pictures_file(self, assignment: Assignment) -> Path:
+        return self.release_folder(assignment) / "pictures.py"
+
+    def suite_folder(self, assignment: Assignment) -> Path:
+        return self.root / "tests" / "assignments" / assignment.name
+
+    def visible_test_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "test_visible.py"
+
+    def hidden_test_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "test_hidden.py"
+
+    def mistakes_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "mistakes.yml"
+
+    def pictures_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "pictures.py"
+
+    def alternatives(self, assignment: Assignment) -> list[Path]:
+        """The files of other right answers, in the order of their names."""
+        return sorted((self.suite_folder(assignment) / "alternatives").glob("*.py"))
+
+
+def load_course(path: Path | str = ".") -> Course:
+    """The course of a course.yml, or of the folder or file at `path` or the nearest folder above it.
+
+    Raises CourseError with one sentence for each thing that is wrong.
+    """
+    file = _find(Path(path))
+    text = _read_text(file)
+    document = MarkedYaml(file.name, text, "the course")
+    record = document.read(CourseFile)
+    _check_names(document)
+    _check_extensions(document)
+    if record is None or document.problems:
+        raise CourseError(document.problems)
+    fields = {name: getattr(record, name) for name in CourseFile.model_fields}
+    fields["assignments"] = tuple(_with_limits(a, record.limits) for a in record.assignments)
+    return Course(root=file.parent, **fields)
+
+
+def course_schema() -> dict[str, Any]:
+    """The JSON schema of course.yml, from the same records that read it; editors use it."""
+    schema = CourseFile.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": FILE_NAME}
+
+
+def _find(path: Path) -> Path:
+    path = path.absolute()
+    if path.suffix in (".yml", ".yaml"):
+        if path.is_file():
+            return path
+        raise CourseError(f"There is no file {path}.")
+    for folder in (path, *path.parents):
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+    raise CourseError(f"There is no {FILE_NAME} in {path} or in any folder above it.")
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start + 1}"
+        raise CourseError(f"{file.name} is not UTF-8 text ({where}); save it as UTF-8.") from None
+    except OSError as error:
+        raise CourseError(f"{file} cannot be read: {error.strerror}.") from None
+
+
+def _check_names(document: MarkedYaml) -> None:
+    document.check_unique(("assignments",), "name", "assignment")
+    for index, assignment in enumerate(document.items(("assignments",))):
+        document.check_unique(("assignments", index, "parts"), "name", "part")
+        name = assignment.get("name") if isinstance(assignment, dict) else None
+        stem = name.partition("_")[2] if isinstance(name, str) else ""
+        if sentence := unfit_stem(stem):
+            document.add(("assignments", index, "name"), sentence)
+
+
+def unfit_stem(stem: str) -> str | None:
+    """Why no student's module can have this name; None when it can. A student's folder comes first on the way to
+    modules, so that a `random.py` in it would be what PyTorch finds in place of Python's own."""
+    if keyword.iskeyword(stem):
+        return f"`{stem}` is a word of Python and cannot name a module."
+    if stem in sys.stdlib_module_names:
+        whose = "a module of Python's own"
+    elif stem in _modules_of_the_kit():
+        whose = "a module that the kit needs"
+    elif stem in FILES_OF_OURS:
+        whose = f"the name of a file of the kit's, {stem}.py"
+    else:
+        return None
+    return f"`{stem}` is {whose}, which a student's {stem}.py would hide; choose another name."
+
+
+@lru_cache(maxsize=1)
+def _modules_of_the_kit() -> frozenset[str]:
+    """The kit's own module, and those of the packages that its metadata names."""
+    try:
+        lines = metadata.requires("autograder") or ()
+    except metadata.PackageNotFoundError:  # run from its source, without having been installed
+        lines = ()
+    packages = {re.split(r"[^\w.-]", line)[0].lower().replace("-", "_") for line in lines}
+    return frozenset({"autograder", "torch", "numpy", "pytest", "yaml", *packages})
+
+
+def _check_extensions(document: MarkedYaml) -> None:
+    """More time for an assignment that is not there would silently help nobody."""
+    known = [a.get("name") for a in document.items(("assignments",)) if isinstance(a, dict)]
+    for index, extension in enumerate(document.items(("late", "extensions"))):
+        name = extension.get("assignment") if isinstance(extension, dict) else None
+        if isinstance(name, str) and name not in known:
+            sentence = f"the course has no assignment `{name}`" + (did_you_mean(name, map(str, known)) or ".")
+            document.add(("late", "extensions", index, "assignment"), sentence)
+
+
+def _with_limits(assignment: Assignment, limits: Limits) -> Assignment:
+    own = {name: getattr(assignment.limits, name) for name in assignment.limits.model_fields_set}
+    return assignment.model_copy(update={"limits": limits.model_copy(update=own)})

@@ -1,0 +1,36 @@
+"""Fingerprints of what decides a grade: the submission's text and the suite. Equal digests, equal grade."""
+
+from __future__ import annotations
+
+import hashlib
+
+from autograder.course.config import Assignment, Course
+from autograder.records import Submission
+
+
+def submission_digest(submission: Submission) -> str:
+    """The SHA-256 of all that was handed in."""
+    digest = hashlib.sha256()
+    for file in submission.files:
+        digest.update(f"{file.name}\0{len(file.text)}\0".encode("utf-8", "replace"))
+        digest.update(file.text.encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def suite_digest(course: Course, assignment: Assignment) -> str:
+    """The SHA-256 of all that decides a grade: tests, solution, mistakes, stub and the assignment's record.
+
+    When it is due decides what a grade counts, not the grade: a new due date grades nothing again.
+    """
+    record = assignment.model_dump_json(exclude={"due"})
+    digest = hashlib.sha256(f"{record}{course.feedback}".encode())
+    tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
+    others = [
+        course.mistakes_file(assignment),
+        course.solution_file(assignment),
+        course.stub_file(assignment),
+    ]
+    for file in [*sorted(tests), *others]:
+        if file.exists():
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

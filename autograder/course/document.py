@@ -1,0 +1,367 @@
+"""A solution document: one `.py` file with prose, code, gaps, and the places of tests and pictures.
+
+The document is py:percent (`# %%` begins a cell). A *gap* is what stands between `### BEGIN SOLUTION` and
+`### END SOLUTION`; a cell `# %% part="mask"` is where the notebook tests a part, `# %% picture="mask"` where
+it draws one. Reading finds every mistake an author can make; building is done elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.yaml_file import closest, did_you_mean
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+UNWRITTEN = " is not written yet."
+PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
+
+_COMMENTS = {
+    "part": "# Written? `autograder check {name}` tells how this part stands.",
+    "picture": "# The notebook draws a picture of your own code here.",
+}
+_CELL_OPTIONS = ("part", "picture", "tags")
+_JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
+
+
+class DocumentError(CourseError):
+    """A solution document that cannot be built; one sentence a problem, each with file and line."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What a student writes: `function` is `causal_mask` or `Head.forward`; lines count from 1."""
+
+    function: str
+    begin: int
+    end: int
+    indent: str
+    todo: tuple[str, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def stub_line(self) -> str:
+        """The line that stands in the stub in place of the gap."""
+        return f'{self.indent}raise NotImplementedError("{self.function}{UNWRITTEN}")'
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: `kind` is markdown, code, raw, part or picture; `name` is the part it belongs to."""
+
+    kind: str
+    line: int
+    source: str
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Document:
+    """A solution document without mistakes; `label` names its file in sentences."""
+
+    assignment: str
+    label: str
+    text: str
+    cells: tuple[Cell, ...]
+    gaps: tuple[Gap, ...]
+
+    @property
+    def stub(self) -> str:
+        """What the student gets: gaps raise NotImplementedError, cells for the notebook say so in a comment.
+
+        All else stays as the author wrote it, byte for byte.
+        """
+        return "".join(f"{text}\n" for _, text in self.stub_lines())
+
+    def stub_lines(self) -> list[tuple[int, str]]:
+        """The stub's lines, each with the number of the document's line it comes from."""
+        comments = {cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS}
+        gaps = {gap.begin: gap for gap in self.gaps}
+        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        result: list[tuple[int, str]] = []
+        for number, text in enumerate(self.text[:-1].split("\n"), start=1):
+            if number in gaps:
+                result.append((number, gaps[number].stub_line))
+            elif number not in inside:
+                result.append((number, text))
+            if number in comments:
+                result.append((number, comments[number].format(name=self.assignment)))
+        return result
+
+
+def load_document(course: Course, assignment: Assignment) -> Document:
+    """The solution document of an assignment; raises DocumentError with all that is wrong in it."""
+    file = course.solution_file(assignment)
+    label = file.relative_to(course.root).as_posix()
+    return read_document(_read(file, label, assignment), label, assignment)
+
+
+def read_document(text: str, label: str, assignment: Assignment) -> Document:
+    """The document of this text; `label` names the file in the sentences of DocumentError."""
+    text = text.rstrip() + "\n"
+    reader = _Reader(text, label, assignment)
+    reader.read()
+    if reader.problems:
+        raise DocumentError(reader.sentences())
+    document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
+    _check_stub(document)
+    return document
+
+
+def _read(file: Path, label: str, assignment: Assignment) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DocumentError(f"{assignment.name} has no solution yet: {label} is missing.") from None
+    except UnicodeDecodeError as error:
+        raise DocumentError(
+            f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+        ) from None
+
+
+def _check_stub(document: Document) -> None:
+    try:
+        ast.parse(document.stub)
+    except SyntaxError as error:
+        where = document.stub_lines()[(error.lineno or 1) - 1][0]
+        raise DocumentError(
+            f"{document.label}, line {where}: without its gaps the document is not Python ({error.msg}); "
+            "a gap must be whole statements."
+        ) from None
+
+
+class _Reader:
+    """Walks through one document and collects cells, gaps and problems."""
+
+    def __init__(self, text: str, label: str, assignment: Assignment) -> None:
+        self.text = text
+        self.lines = text[:-1].split("\n")
+        self.label = label
+        self.assignment = assignment
+        self.cells: list[Cell] = []
+        self.gaps: list[Gap] = []
+        self.problems: list[tuple[int, str]] = []
+
+    def sentences(self) -> list[str]:
+        ordered = sorted(self.problems, key=lambda problem: problem[0])
+        return [f"{self.label}, line {line}: {sentence}" for line, sentence in ordered]
+
+    def add(self, line: int, sentence: str) -> None:
+        self.problems.append((line, sentence))
+
+    def read(self) -> None:
+        try:
+            tree = ast.parse(self.text)
+            comments = list(_comments(self.text))
+        except (SyntaxError, tokenize.TokenError) as error:
+            line = getattr(error, "lineno", None) or 1
+            self.add(line, f"this is not Python: {getattr(error, 'msg', error)}.")
+            return
+        self._read_cells(comments)
+        self._read_gaps(tree, comments)
+
+    # -- cells ------------------------------------------------------------------------------------
+
+    def _read_cells(self, comments: list[tuple[int, str]]) -> None:
+        headers = [line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)]
+        if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
+            self.add(1, "the document must begin with a cell: `# %% [markdown]` or `# %%`.")
+            return
+        cells = jupytext.reads(self.text, PERCENT).cells
+        if len(cells) != len(headers):
+            self.add(1, f"{len(headers)} lines begin with `# %%`, but jupytext sees {len(cells)} cells.")
+            return
+        for line, cell in zip(headers, cells, strict=True):
+            self._read_cell(line, cell)
+        self._check_parts()
+
+    def _at_margin(self, line: int) -> bool:
+        return self.lines[line - 1].startswith("#")
+
+    def _read_cell(self, line: int, cell: Any) -> None:
+        options = {key: value for key, value in cell.metadata.items() if key not in _JUPYTEXT_KEYS}
+        broken = cell.metadata.get("incorrectly_encoded_metadata")
+        if broken:
+            self.add(line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.')
+        for key in options:
+            if key not in _CELL_OPTIONS:
+                hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part` or `picture`."
+                self.add(line, f"`{key}` is not an option of a cell{hint}")
+        kinds = [kind for kind in ("part", "picture") if kind in options]
+        if not kinds:
+            self._check_alone(line, cell)
+            self.cells.append(Cell(cell.cell_type, line, cell.source))
+        elif len(kinds) == 2:
+            self.add(line, "a cell is for a part or for a picture, not for both; make it two cells.")
+        else:
+            self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
+
+    def _check_alone(self, line: int, cell: Any) -> None:
+        if cell.cell_type == "code":
+            try:
+                ast.parse(cell.source)
+            except SyntaxError as error:
+                where = line + (error.lineno or 1)
+                self.add(where, f"this cell cannot run by itself in a notebook: {error.msg}.")
+
+    def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
+        if source.strip():
+            self.add(line, f'the cell `{kind}="{name}"` must be empty; the build fills it.')
+        known = [part.name for part in self.assignment.parts]
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; course.yml has {', '.join(known)}."
+            self.add(line, f"{self.assignment.name} has no part `{name}`{hint}")
+        self.cells.append(Cell(kind, line, source, name))
+
+    def _check_parts(self) -> None:
+        seen: dict[str | None, int] = {}
+        for cell in self.cells:
+            if cell.kind == "part":
+                if cell.name in seen:
+                    self.add(
+                        cell.line, f"the part `{cell.name}` has its cell already, in line {seen[cell.name]}."
+                    )
+                seen.setdefault(cell.name, cell.line)
+        known = [part.name for part in self.assignment.parts]
+        meant = {closest(name, known) for name in seen}  # a misspelt part has its sentence already
+        for name in known:
+            if name not in meant:
+                sentence = f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.'
+                self.add(len(self.lines), sentence)
+
+    # -- gaps -------------------------------------------------------------------------------------
+
+    def _read_gaps(self, tree: ast.Module, comments: list[tuple[int, str]]) -> None:
+        begin: int | None = None
+        for line, text in comments:
+            marker = self._marker(line, text)
+            if marker == BEGIN and begin is not None:
+                self.add(line, f"a gap begins inside the gap of line {begin}; close that one first.")
+            elif marker == BEGIN:
+                begin = line
+            elif marker == END and begin is None:
+                self.add(line, f"`{END}` without a `{BEGIN}` above it.")
+            elif marker == END and begin is not None:
+                self._read_gap(tree, begin, line)
+                begin = None
+        if begin is not None:
+            self.add(begin, f"this gap is never closed; write `{END}` after its last line.")
+        elif not self.gaps and not self.problems:
+            self.add(1, f"the document has no gap: mark what students write by `{BEGIN}` and `{END}`.")
+        self._check_cells_of_gaps()
+        self._check_todos(comments)
+
+    def _check_cells_of_gaps(self) -> None:
+        """What a student writes is known by its name in the gradebook, so a name has one cell."""
+        first: dict[str, int] = {}
+        for gap in self.gaps:
+            name = gap.function.partition(".")[0]
+            cell = max((cell.line for cell in self.cells if cell.line < gap.begin), default=0)
+            if first.setdefault(name, cell) != cell:
+                self.add(gap.begin, f"`{name}` has a gap in another cell already (line {first[name]}).")
+
+    def _marker(self, line: int, text: str) -> str | None:
+        if text in (BEGIN, END):
+            if self.lines[line - 1].strip() == text:
+                return text
+            self.add(line, f"`{text}` must stand alone in its line.")
+            return None
+        words = text.strip("#: ").upper()
+        for marker in (BEGIN, END):
+            meant = marker.strip("# ")
+            start = words[: len(meant)]
+            if difflib.SequenceMatcher(None, start, meant).ratio() > 0.85:
+                self.add(line, f"`{text}` looks like a marker; the marker is exactly `{marker}`.")
+        return None
+
+    def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
+        inside = self.lines[begin : end - 1]
+        code = [
+            begin + 1 + i
+            for i, text in enumerate(inside)
+            if text.strip() and not text.strip().startswith("#")
+        ]
+        indents = [_indent(self.lines[line - 1]) for line in (begin, end)]
+        if not code:
+            self.add(begin, "this gap is empty; the solution stands between its markers.")
+            return
+        if indents[0] != indents[1]:
+            self.add(end, f"`{END}` must be indented like its `{BEGIN}` in line {begin}.")
+        function = _function_around(tree, begin, code[0])
+        if function is None or function[1] < code[-1]:
+            what = (
+                "must be inside a function"
+                if function is None
+                else f"goes on after the end of `{function[0]}`"
+            )
+            self.add(begin, f"this gap {what}.")
+            return
+        todo = self._todo_above(begin)
+        if not any(line.startswith("# TODO:") for line in todo):
+            self.add(begin, f"the gap of `{function[0]}` has no `# TODO:` line directly above it.")
+        self.gaps.append(Gap(function[0], begin, end, indents[0], todo, tuple(inside)))
+
+    def _todo_above(self, begin: int) -> tuple[str, ...]:
+        """The comment lines that stand directly above a gap, stripped."""
+        block: list[str] = []
+        for line in reversed(self.lines[: begin - 1]):
+            if not line.strip().startswith("#"):
+                break
+            block.insert(0, line.strip())
+        return tuple(block)
+
+    def _check_todos(self, comments: list[tuple[int, str]]) -> None:
+        """A TODO without a gap is a gap whose markers were forgotten: its answer would be released."""
+        if self.problems:
+            return
+        used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
+        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        for line, text in comments:
+            if not text.startswith("# TODO") or self._at_margin(line):
+                continue
+            if line in inside:
+                self.add(
+                    line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student."
+                )
+            elif line not in used:
+                self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
+
+
+def _comments(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.rstrip()
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
+    """Qualified name and last line of the innermost function that spans from `begin` to `code`."""
+    found: tuple[str, int] | None = None
+
+    def visit(node: ast.AST, around: tuple[str, ...]) -> None:
+        nonlocal found
+        for child in ast.iter_child_nodes(node):
+            names = around
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names = (*around, child.name)
+                end = child.end_lineno or child.lineno
+                if not isinstance(child, ast.ClassDef) and child.lineno < begin and end >= code:
+                    found = (".".join(names), end)
+            visit(child, names)
+
+    visit(tree, ())
+    return found

@@ -1,0 +1,270 @@
+"""Known wrong answers, as edits of the solution, and other right answers.
+
+`mistakes.yml` beside a suite is a list of mistakes; each edit must fit the solution exactly once, so a
+mistake cannot drift away from it. An edit of several lines may be written with or without the indentation
+of the place where it stands: the first of the two ways that gives Python is taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from autograder.course.config import Assignment, Course, CourseError, Text
+from autograder.course.yaml_file import MarkedYaml, did_you_mean
+
+
+class MistakesError(CourseError):
+    """A mistakes.yml or an alternative that cannot be used; one sentence a problem, with file and line."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A known wrong answer: `source` is the whole solution with the mistake in it."""
+
+    id: str
+    title: str
+    hint: str
+    source: str
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Edit(_Record):
+    place: Text = Field(alias="in")
+    old: Text = Field(alias="replace")
+    new: str = Field(alias="with")
+
+
+class _Entry(_Record):
+    id: str = Field(
+        pattern=r"^[a-z][a-z0-9_]*$",
+        description="small letters, digits and underscores, such as `forgets_the_last_one`",
+    )
+    title: Text | None = None
+    hint: Text
+    place: Text | None = Field(default=None, alias="in")
+    old: Text | None = Field(default=None, alias="replace")
+    new: str | None = Field(default=None, alias="with")
+    edits: Annotated[tuple[_Edit, ...], Field(min_length=1, strict=False)] | None = None
+
+
+class _Entries(RootModel[tuple[_Entry, ...]]):
+    root: tuple[_Entry, ...] = Field(strict=False)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Where a text stands in the solution, and what comes there instead."""
+
+    start: int
+    end: int
+    new: str
+
+
+def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
+    """The known mistakes of an assignment, in the file's order; none when it has no mistakes.yml.
+
+    Raises MistakesError with everything that is wrong in the file.
+    """
+    file = course.mistakes_file(assignment)
+    if not file.exists():
+        return ()
+    document = MarkedYaml(_label(course, file), _read(course, file), "the list of mistakes", item="mistake")
+    entries = document.read(_Entries)
+    document.check_unique((), "id", "mistake")
+    solution = _read_solution(course, assignment)
+    mistakes = []
+    for index, entry in enumerate(entries.root if entries else ()):
+        source = _apply(solution, entry, index, document)
+        title = entry.title or entry.id.replace("_", " ")
+        mistakes.append(Mistake(entry.id, title, entry.hint, source or ""))
+    if document.problems:
+        raise MistakesError(document.problems)
+    return tuple(mistakes)
+
+
+def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:
+    """Other right answers as (name, text), by name; raises MistakesError for one that is not Python."""
+    alternatives, problems = [], []
+    for file in course.alternatives(assignment):
+        text = _read(course, file)
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            problems.append(f"{_label(course, file)}, line {error.lineno}: this is not Python: {error.msg}.")
+        alternatives.append((file.stem, text))
+    if problems:
+        raise MistakesError(problems)
+    return tuple(alternatives)
+
+
+def _label(course: Course, file: Path) -> str:
+    return file.relative_to(course.root).as_posix()
+
+
+def _read(course: Course, file: Path) -> str:
+    label = _label(course, file)
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise MistakesError(f"{label} is missing; mistakes are edits of it.") from None
+    except UnicodeDecodeError as error:
+        raise MistakesError(
+            f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+        ) from None
+
+
+def _read_solution(course: Course, assignment: Assignment) -> _Solution:
+    file = course.solution_file(assignment)
+    try:
+        return _Solution(_read(course, file))
+    except SyntaxError as error:
+        where = f"{_label(course, file)}, line {error.lineno}"
+        raise MistakesError(f"{where}: this is not Python: {error.msg}.") from None
+
+
+def _apply(solution: _Solution, entry: _Entry, index: int, document: MarkedYaml) -> str | None:
+    """The solution with the mistake in it; None when a problem was added to the document."""
+    name = f"the mistake `{entry.id}`"
+    edits = _edits(entry)
+    if edits is None:
+        document.add((index,), f"{name} needs `in`, `replace` and `with`, or else a list of `edits`.")
+        return None
+    choices = []
+    for number, edit in enumerate(edits):
+        place = (index, "edits", number, "in") if entry.edits else (index, "in")
+        try:
+            choices.append(list(solution.spans(edit)))
+        except ValueError as error:
+            document.add(place, f"{name}: {error}")
+    if len(choices) < len(edits):
+        return None
+    try:
+        return solution.with_edits(choices)
+    except ValueError as error:
+        document.add((index, "id"), f"{name} {error}")
+        return None
+
+
+def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
+    own = (entry.place, entry.old, entry.new)
+    if entry.edits is not None:
+        return entry.edits if own == (None, None, None) else None
+    if entry.place is None or entry.old is None or entry.new is None:
+        return None
+    return (_Edit.model_validate({"in": entry.place, "replace": entry.old, "with": entry.new}),)
+
+
+class _Solution:
+    """The solution's text, and where its functions, classes and methods begin and end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = ast.parse(text)
+        self.regions: dict[str, tuple[int, int]] = {}
+        self._line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+        self._find_regions(self.tree, ())
+
+    def _find_regions(self, node: ast.AST, around: tuple[str, ...]) -> None:
+        for child in ast.iter_child_nodes(node):
+            names = around
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names = (*around, child.name)
+                first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+                last = child.end_lineno or child.lineno
+                region = (self._line_starts[first - 1], self._line_starts[last] - 1)
+                self.regions[".".join(names)] = region
+            self._find_regions(child, names)
+
+    def spans(self, edit: _Edit) -> Iterator[_Span]:
+        """The ways to read an edit; raises ValueError when it does not fit exactly once."""
+        if edit.place not in self.regions:
+            hint = did_you_mean(edit.place, self.regions) or "."
+            raise ValueError(f"the solution has no `{edit.place}`{hint}")
+        if edit.old == edit.new:
+            raise ValueError("the edit changes nothing, `replace` and `with` are the same.")
+        begin, end = self.regions[edit.place]
+        old, new = edit.old.rstrip("\n"), edit.new.rstrip("\n")
+        found = self._occurrences(old, begin, end)
+        indented = not found and "\n" in old
+        if indented:
+            found = self._indented_occurrences(old, begin, end)
+        if len(found) != 1:
+            times = "is not found" if not found else f"is found {len(found)} times"
+            raise ValueError(
+                f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once."
+            )
+        start, stop = found[0]
+        indent = self._indent_at(start)
+        if not indented and all(line.startswith(indent) for line in new.split("\n")[1:] if line.strip()):
+            yield _Span(start, stop, new)
+        if indented or "\n" in new:
+            yield _Span(start, stop, _shifted(new, indent))
+
+    def _occurrences(self, old: str, begin: int, end: int) -> list[tuple[int, int]]:
+        found, at = [], self.text.find(old, begin, end)
+        while at >= 0:
+            found.append((at, at + len(old)))
+            at = self.text.find(old, at + 1, end)
+        return found
+
+    def _indented_occurrences(self, old: str, begin: int, end: int) -> list[tuple[int, int]]:
+        found = []
+        for start in self._line_starts:
+            if begin <= start < end:
+                code = start + len(self._indent_at(start))
+                shifted = _shifted(old, self._indent_at(start))
+                if self.text.startswith(shifted, code) and code + len(shifted) <= end:
+                    found.append((code, code + len(shifted)))
+        return found
+
+    def _indent_at(self, position: int) -> str:
+        start = self.text.rfind("\n", 0, position) + 1
+        line = self.text[start:].partition("\n")[0]
+        return line[: len(line) - len(line.lstrip())]
+
+    def with_edits(self, choices: list[list[_Span]]) -> str:
+        """The text with one span of each edit; raises ValueError when that is no mistake at all."""
+        problem: SyntaxError | None = None
+        for spans in itertools.product(*choices):
+            source = self._replaced(spans)
+            try:
+                tree = compile(source, "solution", "exec", ast.PyCF_ONLY_AST)
+                compile(source, "solution", "exec", dont_inherit=True)
+            except SyntaxError as error:
+                problem = problem or error
+                continue
+            if ast.dump(tree) == ast.dump(self.tree):
+                raise ValueError("changes nothing: Python reads it like the solution.")
+            return source
+        raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
+
+    def _replaced(self, spans: tuple[_Span, ...]) -> str:
+        ordered = sorted(spans, key=lambda span: span.start)
+        pieces, at = [], 0
+        for span in ordered:
+            if span.start < at:
+                raise ValueError("has two edits of the same place; make them one.")
+            pieces += [self.text[at : span.start], span.new]
+            at = span.end
+        return "".join([*pieces, self.text[at:]])
+
+
+def _shifted(block: str, indent: str) -> str:
+    """The block as it stands at a place of that indentation; the first line begins at the place itself."""
+    return textwrap.indent(block, indent).removeprefix(indent)
+
+
+def _first_line(text: str) -> str:
+    first, newline, _ = text.strip().partition("\n")
+    return f"{first} …" if newline else first

@@ -1,0 +1,59 @@
+"""The page about submissions that are alike: each pair side by side, what both have marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.source.tokens import Code
+from autograder.feedback.pages import render
+from autograder.source.similarity import MOST_WORDS, Pair, Similar
+from autograder.text.files import check_file, marked, write_whole
+
+MARK = "<title>Alike · ".encode()  # by which a page is known again
+
+
+@dataclass(frozen=True)
+class Side:
+    """One student's code; each line with its number and whether the other has it, too."""
+
+    student: str
+    lines: list[tuple[int, str, bool]]
+
+
+@dataclass(frozen=True)
+class View:
+    """A pair as the page shows it."""
+
+    pair: Pair
+    sides: tuple[Side, Side]
+
+
+def check_room(path: Path) -> None:
+    """Raises Refused where something lies that is no page of this kind, which stays, or nothing can be written."""
+    check_file(path, "`similar`", marked(MARK))
+
+
+def write_alike(path: Path, title: str, found: Similar) -> Path:
+    """Write the page to `path`; raises Refused as `check_room`, InfrastructureError when jinja2 is missing."""
+    check_room(path)
+    views = [View(pair, _sides(pair, found)) for pair in found.pairs]
+    page = render(
+        "similar.html.j2", title=title, views=views, submissions=len(found.codes), most_words=MOST_WORDS
+    )
+    write_whole(path, page)
+    return path
+
+
+def _sides(pair: Pair, found: Similar) -> tuple[Side, Side]:
+    return (
+        _side(pair.one, found.codes[pair.one], (passage.one for passage in pair.passages)),
+        _side(pair.other, found.codes[pair.other], (passage.other for passage in pair.passages)),
+    )
+
+
+def _side(student: str, code: Code, passages: Iterable[tuple[int, int]]) -> Side:
+    both = {line for first, last in passages for line in range(first, last + 1)} & set(code.lines)
+    rows = code.text.splitlines()
+    return Side(student, [(number, row, number in both) for number, row in enumerate(rows, start=1)])

@@ -1,0 +1,75 @@
+"""The gradebook, `grades.csv`: one row a student and assignment, for spreadsheets and other programs."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from autograder.course.config import Course
+from autograder.gradebook.lateness import Final, Place, counting, finals
+from autograder.records import Grade
+from autograder.gradebook.times import read_late, read_times
+
+FILE_NAME = "grades.csv"
+COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
+# where a comma is the decimal point, spreadsheets begin a new cell behind a semicolon
+_FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
+
+
+def write_gradebook(
+    folder: Path, grades: Iterable[Grade], finals: Mapping[Place, Final] | None = None
+) -> Path:
+    """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
+
+    `score` is what was reached, `final_score` what counts; `days_late` is empty where that is not known.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE_NAME
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(COLUMNS)
+        rows.writerows(_row(grade, final_of(grade, finals)) for grade in latest_grades(grades))
+    return path
+
+
+def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
+    """The last grade of each student and assignment, sorted by both."""
+    latest = {(grade.student, grade.assignment): grade for grade in grades}
+    return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
+
+
+def what_counts(
+    folder: Path, course: Course, grades: Iterable[Grade]
+) -> tuple[list[Grade], dict[Place, Final]]:
+    """Of all lines of the journal in `folder`: the grades that count, sorted, and what each of them counts.
+
+    Raises InfrastructureError when the times of submission are there and cannot be read.
+    """
+    times = read_times(folder)
+    counted = latest_grades(counting(course, grades, times))
+    return counted, finals(course, counted, times, read_late(folder))
+
+
+def final_of(grade: Grade, finals: Mapping[Place, Final] | None) -> Final:
+    """What a grade counts: all of it where nothing is said of it."""
+    return (finals or {}).get((grade.student, grade.assignment)) or Final(grade.score)
+
+
+def number(value: float) -> str:
+    """A score as people write it: 12, 7.5 or 3.33."""
+    return f"{round(value, 2):.10g}"
+
+
+def _row(grade: Grade, final: Final) -> tuple[str, ...]:
+    scores = (number(grade.score), number(grade.max_score))
+    problem = harmless(grade.problem or "")
+    late = f"{final.days}" if final.due and final.known else ""
+    names = harmless(grade.student), harmless(grade.assignment)
+    return (*names, grade.status, *scores, problem, number(final.score), late)
+
+
+def harmless(text: str) -> str:
+    """Text that no spreadsheet takes for a formula: an apostrophe stands in front of what looks like one."""
+    return _FORMULA.sub(r"\1'", text)

@@ -1,0 +1,143 @@
+"""When each submission came and what its student is called, kept beside the journal as `times.json`, `names.json`.
+
+Grading notes what `collected.json` or nbgrader's `timestamp.txt` says of the texts it was given. So pages can be made
+again without the submissions, and an earlier attempt keeps its own time when a later one has taken its place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from autograder.submissions.collected import FILE_NAME as COLLECTED
+from autograder.submissions.collected import read_collected
+from autograder.gradebook.texts import Kept
+from autograder.records import InfrastructureError, Submission
+from autograder.submissions.names import shown
+from autograder.text.files import write_whole
+
+FILE_NAME = "times.json"
+NAMES = "names.json"
+STAMP = "timestamp.txt"  # nbgrader's
+SCHEMA = 1
+
+Attempt = tuple[str, str, str]  # student, assignment and digest
+Times = dict[Attempt, datetime]
+
+
+def keep_times(folder: Path, path: Path, submissions: Iterable[Kept]) -> None:
+    """Note in `folder` when the submissions at `path` came and what their students are called, as far as it is known.
+
+    What was noted before stays; so does that a site called something late, where it did not tell the time.
+
+    Raises Refused when `collected.json` cannot be read.
+    """
+    collected = read_collected(_collected_folder(path))
+    times, late = read_times(folder), read_late(folder)
+    for one in submissions:
+        submission = one.submission
+        known = collected.get((submission.student, submission.assignment))
+        moment = known.moment if known else None
+        moment = moment or _stamped(submission)
+        if moment is not None:
+            times[submission.student, submission.assignment, one.digest] = moment
+        if known and known.late:
+            late.add((submission.student, submission.assignment, one.digest))
+    if times or late:
+        _write(folder, times, late)
+    names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
+    if names:
+        _write_record(folder / NAMES, {"names": dict(sorted(names.items()))})
+
+
+def read_times(folder: Path) -> Times:
+    """By student, assignment and digest, when it was handed in; nothing when no time was ever known.
+
+    Raises InfrastructureError when the file is there and cannot be read: without it, scores would be too high.
+    """
+    with _reading(folder / FILE_NAME) as record:
+        return {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
+
+
+def read_late(folder: Path) -> set[Attempt]:
+    """What a course site called late, whether or not it told the time; raises as `read_times`."""
+    with _reading(folder / FILE_NAME) as record:
+        return {_attempt(entry) for entry in record.get("late", [])}
+
+
+def read_names(folder: Path) -> dict[str, str]:
+    """The names for people, by what grades call a student, as far as they were known; raises as `read_times`."""
+    with _reading(folder / NAMES) as record:
+        return {str(student): str(name) for student, name in record["names"].items()}
+
+
+def with_name(student: str, names: Mapping[str, str]) -> str:
+    """`1001 Ada Lovelace`, or what grades call the student alone."""
+    name = names.get(student, "")
+    return f"{student} {shown(name)}" if name and name != student else student
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[dict[str, Any]]:
+    """What a file of ours holds, nothing when it is not there; what is wrong with it is a sentence."""
+    try:
+        yield json.loads(path.read_text("utf-8")) if path.is_file() else {"times": [], "names": {}}
+        return
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        problem = str(error)
+    raise InfrastructureError(
+        f"{path} cannot be read ({problem}). Move it away and grade again: `autograder grade` writes it."
+    )
+
+
+def _attempt(entry: Mapping[str, str]) -> Attempt:
+    return entry["student"], entry["assignment"], entry["submission_sha256"]
+
+
+def _entry(attempt: Attempt) -> dict[str, str]:
+    return dict(zip(("student", "assignment", "submission_sha256"), attempt))
+
+
+def _write(folder: Path, times: Times, late: set[Attempt]) -> None:
+    entries = [{**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)]
+    _write_record(folder / FILE_NAME, {"times": entries, "late": [_entry(one) for one in sorted(late)]})
+
+
+def _write_record(path: Path, record: dict[str, Any]) -> None:
+    text = json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1)
+    write_whole(path, text + "\n")
+
+
+def _collected_folder(path: Path) -> Path:
+    """The folder that was collected: `path` itself, or the one around it when it is one student's."""
+    here = path.absolute()
+    return next((place for place in (here, *here.parents[:2]) if (place / COLLECTED).is_file()), here)
+
+
+def _stamped(submission: Submission) -> datetime | None:
+    """What nbgrader wrote beside a submission; it means UTC where it does not say."""
+    if submission.path is None:
+        return None
+    folder = submission.path if submission.path.is_dir() else submission.path.parent
+    try:
+        return _read_stamp((folder / STAMP).read_text("utf-8").split())
+    except (OSError, ValueError):
+        return None
+
+
+def _read_stamp(words: list[str]) -> datetime:
+    """`2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither; raises ValueError when it is none of these."""
+    moment = datetime.fromisoformat(" ".join(words[:2]))
+    if moment.tzinfo or len(words) < 3:
+        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    if words[2][0] in "+-":
+        return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo)
+    try:
+        return moment.replace(tzinfo=ZoneInfo(words[2]))
+    except KeyError:  # what zoneinfo raises for a zone that it does not know
+        raise ValueError(f"there is no time zone {words[2]}") from None

@@ -1,0 +1,89 @@
+"""Graders as processes: each with its own pytest session and its own sandbox, ready for one submission after another."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any
+
+from autograder.course.config import Course
+
+if TYPE_CHECKING:
+    from autograder.grading.grader import Grader
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What graders are made for: a course (or some of its assignments), the run's seed, the sandbox's tier."""
+
+    course: Course
+    run_seed: int
+    tier: str = "best"
+    jobs: int = 1
+    names: tuple[str, ...] | None = None
+
+
+_plan: Plan | None = None
+_sandbox: Any = None
+_grader: Grader | None = None
+
+
+def graders(plan: Plan) -> ProcessPoolExecutor:
+    """`plan.jobs` processes, in each of which `this_grader()` gives a grader."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(plan.jobs, context, initializer=_prepare, initargs=(plan,))
+
+
+def this_grader() -> Grader:
+    """The grader of this process; made at its first use. Raises CourseError or InfrastructureError."""
+    global _grader
+    if _grader is None:
+        import torch
+
+        from autograder.grading.grader import Grader
+
+        torch.set_num_threads(1)
+        assert _plan is not None, "this process was not made by `graders`"
+        _grader = Grader(_plan.course, _start_sandbox(), _plan.run_seed, _plan.names)
+    return _grader
+
+
+def _prepare(plan: Plan) -> None:
+    """Start the sandbox at once; PyTorch is then imported on both sides of the wall at the same time."""
+    global _plan
+    os.environ["OMP_NUM_THREADS"] = "1"
+    warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
+    _plan = plan
+    _end_with_parent()
+    try:
+        _start_sandbox()
+    except Exception:
+        return  # a process that fails here would break the pool without a word; `this_grader` fails with one
+
+
+def _start_sandbox() -> Any:
+    global _sandbox
+    if _sandbox is None:
+        from autograder.sandbox.launcher import Sandbox
+
+        assert _plan is not None
+        _sandbox = Sandbox(_plan.tier, hidden=_plan.course.hidden_folders)
+    return _sandbox
+
+
+def _end_with_parent() -> None:
+    """A grader whose class is gone ends, and its sandbox with it, however the class was ended."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

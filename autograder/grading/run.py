@@ -1,0 +1,136 @@
+"""A whole class: many submissions, several graders at once, one journal.
+
+Each grader is a process of its own with a sandbox of its own. Submissions are read a few at a time, so memory
+does not grow with the class; each grade is in the journal before the next is waited for, so a run that is killed
+goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+
+from autograder.course.digests import submission_digest, suite_digest
+from autograder.gradebook.journal import Journal
+from autograder.grading.pool import Plan, graders, this_grader
+from autograder.records import Grade, InfrastructureError, Submission
+
+AHEAD = 2  # submissions waiting for each grader
+
+
+@dataclass
+class Outcome:
+    """What became of a class: counts, and the submissions that could not be graded because the machine failed."""
+
+    graded: int = 0
+    refused: int = 0
+    unchanged: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+def grade_class(
+    plan: Plan,
+    submissions: Iterable[Submission],
+    journal: Journal,
+    tell: Callable[[Grade | None], None],
+    regrade: bool = False,
+) -> Outcome:
+    """Grade all submissions that the journal does not hold yet, or all with `regrade`.
+
+    `tell` is called with each new grade, and with None for a submission that was graded before. Failures of the
+    machine are collected in the outcome; a course that cannot be graded raises CourseError.
+    """
+    outcome = Outcome()
+    if not regrade:
+        submissions = _new(plan, submissions, journal, outcome, tell)
+    for grade in _graded(plan, iter(submissions), outcome):
+        journal.append(grade)
+        outcome.graded += grade.status == "graded"
+        outcome.refused += grade.status == "refused"
+        tell(grade)
+    return outcome
+
+
+def _new(
+    plan: Plan,
+    submissions: Iterable[Submission],
+    journal: Journal,
+    outcome: Outcome,
+    tell: Callable[[Grade | None], None],
+) -> Iterator[Submission]:
+    """The submissions that have to be graded; the others are counted and told of."""
+    suites = {a.name: suite_digest(plan.course, a) for a in plan.course.select(plan.names)}
+    for submission in submissions:
+        suite = suites.get(submission.assignment, "")
+        if journal.holds(submission.student, submission.assignment, submission_digest(submission), suite):
+            outcome.unchanged += 1
+            tell(None)
+        else:
+            yield submission
+
+
+def _graded(plan: Plan, submissions: Iterator[Submission], outcome: Outcome) -> Iterator[Grade]:
+    """Grades as they come. A grader that dies is replaced, and what it was grading is graded once more."""
+    retried: set[tuple[str, str]] = set()
+    pending = list[Submission]()
+    while True:
+        pool = graders(plan)
+        try:
+            yield from _drain(pool, plan, pending, submissions, retried, outcome)
+            return
+        except BrokenProcessPool:
+            pending = _unlucky(pending, retried, outcome)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _drain(
+    pool: ProcessPoolExecutor,
+    plan: Plan,
+    pending: list[Submission],
+    submissions: Iterator[Submission],
+    retried: set[tuple[str, str]],
+    outcome: Outcome,
+) -> Iterator[Grade]:
+    running: dict[Future[Grade], Submission] = {pool.submit(grade_one, s): s for s in pending}
+    while True:
+        for submission in submissions:
+            pending.append(submission)
+            running[pool.submit(grade_one, submission)] = submission
+            if len(running) >= AHEAD * plan.jobs:
+                break
+        if not running:
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            submission = running.pop(future)
+            try:
+                yield future.result()
+            except InfrastructureError as error:
+                if _name(submission) not in retried:
+                    retried.add(_name(submission))
+                    running[pool.submit(grade_one, submission)] = submission
+                    continue
+                outcome.failures.append(f"{submission.student}, {submission.assignment}: {error}")
+            pending.remove(submission)
+
+
+def grade_one(submission: Submission) -> Grade:
+    """Runs in a grader's process."""
+    return this_grader().grade(submission)
+
+
+def _unlucky(pending: list[Submission], retried: set[tuple[str, str]], outcome: Outcome) -> list[Submission]:
+    """What is graded once more after a grader died, except what was being graded at such a moment before."""
+    again = [submission for submission in pending if _name(submission) not in retried]
+    for submission in pending:
+        if _name(submission) in retried:
+            outcome.failures.append(f"{submission.student}, {submission.assignment}: the grader died twice.")
+    retried.update(_name(submission) for submission in again)
+    return again
+
+
+def _name(submission: Submission) -> tuple[str, str]:
+    return submission.student, submission.assignment

@@ -1,0 +1,220 @@
+"""From what a course site lets an instructor download to `submitted/`, the folder that `autograder grade` reads.
+
+Each source is a module that turns an archive or a folder into `Handed` records; the rest is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.lms.collecting import canvas, folders, gradescope, moodle
+from autograder.lms.collecting.choose import choose, named_in, the_only_one
+from autograder.lms.collecting.raw_submission import Found, Handed, opened, visible
+from autograder.lms.roster import Person, Roster, folder_name, graded_name
+from autograder.submissions.collected import Collected, CollectError
+from autograder.lms.collecting.submission_folder import Fate, Shelf
+from autograder.lms.collecting.times import SubmissionTimes, read_times
+from autograder.course.config import Assignment, Course
+from autograder.records import Refused
+from autograder.submissions.files import SOURCES as FILES
+from autograder.submissions.files import Entry, File, Folder, Odd, suffix
+from autograder.submissions.names import shown
+from autograder.text.wording import counted, listed
+
+SOURCES = ("canvas", "moodle", "gradescope", "folders")
+
+_RECOGNISED = {"gradescope": gradescope.fits, "moodle": moodle.fits, "canvas": canvas.fits}
+_FATES: dict[Fate, str] = {
+    "older": "{0}: the one that is there was handed in later; it stays.",
+    "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
+    "changed by hand": "{0}: the files in {1} were changed after they were collected, or never were; they stay. "
+    "`--replace` takes these and keeps the others in .earlier/.",
+}
+
+
+@dataclass
+class Report:
+    """What became of all archives: counts, what an instructor may want to know, and what was not understood."""
+
+    folder: Path
+    fates: Counter[Fate] = field(default_factory=Counter)
+    students: set[str] = field(default_factory=set)
+    late: list[str] = field(default_factory=list)
+    untimed: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    odd: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """`31 submissions of 30 students: 29 new, 2 replaced; 2 late: Ada Lovelace, Alan Turing.`"""
+        parts = ", ".join(f"{self.fates[fate]} {fate}" for fate in self.fates) or "nothing"
+        late = f"; {len(self.late)} late: {listed(self.late)}" if self.late else ""
+        total = sum(self.fates.values())
+        return f"{counted(total, 'submission')} of {counted(len(self.students), 'student')}: {parts}{late}."
+
+    def as_record(self) -> dict[str, Any]:
+        facts = {"output": str(self.folder), "students": len(self.students), "late": len(self.late)}
+        facts |= {"late_students": self.late}
+        return {**facts, "submissions": dict(self.fates), "notes": self.notes, "not_understood": self.odd}
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How to collect: into which folder, for which assignment, as which source; None is found out."""
+
+    output: Path
+    assignment: Assignment | None = None
+    roster: Roster = field(default_factory=Roster)
+    source: str | None = None
+    replace: bool = False
+    times: Path | None = None
+
+
+def collect(paths: Sequence[Path], course: Course, wish: Wish) -> Report:
+    """Bring the submissions in these archives and folders into `wish.output`, one archive after another.
+
+    What cannot be understood is told in the report and stops nothing else. Raises CollectError, before anything is
+    written, for a path or a source that there is not, for a table of times that cannot be read, and when the output
+    cannot be used.
+    """
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise CollectError(f"There is no file or folder {missing[0]}.")
+    if wish.source not in (None, *SOURCES):
+        raise CollectError(f"There is no source `{wish.source}`; there are {', '.join(SOURCES)}.")
+    for path in paths:
+        _check_kind(path)
+    times = read_times(wish.times, course, paths, wish.assignment) if wish.times else None
+    shelf = Shelf(wish.output, wish.replace)
+    report = Report(wish.output)
+    try:
+        for path in paths:
+            try:
+                _Collection(path, course, wish, times, shelf, report).run()
+            except Refused as refusal:
+                report.odd.append(f"{path}: {refusal}")
+    finally:
+        shelf.save()
+    if times and report.untimed:
+        whose = listed(report.untimed)
+        report.odd.append(f"{times.name} does not tell, or not just once, when these came: {whose}.")
+    return report
+
+
+def _check_kind(path: Path) -> None:
+    """Raises CollectError for a file that is no submission and no archive: a table or a document was named."""
+    if path.is_file() and not suffix(path.name):
+        raise CollectError(
+            f"{path} is no download of submissions. `collect` takes the archive that a course site packs, or a "
+            "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
+        )
+
+
+@dataclass(frozen=True)
+class _Collection:
+    """One archive or folder on its way into the shelf."""
+
+    path: Path
+    course: Course
+    wish: Wish
+    times: SubmissionTimes | None
+    shelf: Shelf
+    report: Report
+
+    def run(self) -> None:
+        if self.wish.source == "folders" or suffix(self.path.name) in FILES:
+            self._take_folders()
+            return
+        with opened(self.path) as folder:
+            source, entries = _recognised(folder, self.wish.source)
+            if source != "folders":
+                self._take_all(_read(source, entries, self.path))
+        if source == "folders":
+            self._take_folders()
+
+    def _take_folders(self) -> None:
+        named = self.wish.assignment.name if self.wish.assignment else None
+        self._take_all(folders.read(self.path, self.course, named))
+
+    def _take_all(self, found: Found) -> None:
+        """Take what a source gave, each student under the id that the roster has."""
+        assignment = self.wish.assignment or named_in(self.path.name, self.course)
+        meant = assignment or the_only_one(found.handed, self.course)
+        self._tell(found.odd, found.notes)
+        for handed in found.handed:
+            person = self.wish.roster.find(handed.keys)
+            if person is None and self.wish.roster.people:
+                reason = self.wish.roster.why_not(handed.keys)
+                self._tell([f"{shown(handed.where)} was left out: {reason}"])
+                continue
+            self._take(handed, person or Person(handed.keys[0], handed.name), assignment, meant)
+
+    def _take(
+        self, handed: Handed, person: Person, assignment: Assignment | None, meant: Assignment | None
+    ) -> None:
+        told = self.course.assignment(handed.assignment) if handed.assignment else assignment
+        choice = choose(handed, self.course, told, meant)
+        self._tell(choice.odd, choice.notes)
+        folder = folder_name(person.id)
+        for name, files in choice.files.items():
+            if name in choice.unusable and self.shelf.holds(folder, name, files):
+                continue
+            facts = Collected(
+                student=graded_name(person.id),
+                assignment=name,
+                name=person.name or handed.name,
+                submitted_at=self._time(handed, person, name),
+                late=handed.late,
+                attempt=handed.attempt,
+                source=self.path.name,
+                key="" if handed.keys[0] == person.id else handed.keys[0],
+            )
+            self._count(facts, self.shelf.put(folder, facts, files), person)
+
+    def _time(self, handed: Handed, person: Person, assignment: str) -> str | None:
+        """When it came: what the instructor's table says, else the source."""
+        texts = (*handed.keys, handed.name, person.id, *person.aliases, person.name)
+        told = self.times.find(texts, assignment) if self.times else None
+        return told or handed.submitted_at
+
+    def _count(self, facts: Collected, fate: Fate, person: Person) -> None:
+        self.report.fates[fate] += 1
+        self.report.students.add(facts.student)
+        if facts.late:
+            self.report.late.append(shown(facts.name or facts.student))
+        if facts.submitted_at is None:
+            self.report.untimed.append(shown(facts.name or facts.student))
+        if fate in _FATES:
+            place = self.shelf.folder / folder_name(person.id) / facts.assignment
+            whose = f"{shown(facts.name or facts.student)}, {facts.assignment}"
+            sentence = _FATES[fate].format(whose, place)
+            self._tell(*(([sentence], []) if fate == "changed by hand" else ([], [sentence])))
+
+    def _tell(self, odd: Sequence[str], notes: Sequence[str] = ()) -> None:
+        self.report.odd += [f"{self.path.name}: {sentence}" for sentence in odd]
+        self.report.notes += [f"{self.path.name}: {sentence}" for sentence in notes]
+
+
+def _read(source: str, entries: Sequence[Entry], path: Path) -> Found:
+    if source == "gradescope":
+        return gradescope.read(entries, path)
+    return canvas.read(entries) if source == "canvas" else moodle.read(entries)
+
+
+def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
+    """What this is a download of, told by the names in it or in its only folder; `wanted` is not doubted."""
+    entries = visible(folder)
+    levels = [entries]
+    if len(entries) == 1 and not isinstance(entries[0], File | Odd):
+        levels.append(visible(entries[0]))
+    for level in levels:
+        for source, fits in _RECOGNISED.items():
+            if wanted in (None, source) and level and fits(level):
+                return source, level
+    if wanted is not None:
+        raise CollectError(f"This does not look like a download of {wanted.capitalize()}.")
+    return "folders", entries

@@ -1,0 +1,47 @@
+"""Canvas, "Download Submissions": files called `lovelaceada_LATE_1234_5678_masked_heads.py`.
+
+The numbers are Canvas's own for the student and for the file. Anonymous grading puts LATE first, and a made-up id in
+place of the student's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograder.lms.collecting.raw_submission import Found, Handed
+from autograder.submissions.files import Entry, File, Odd
+from autograder.submissions.names import shown
+
+NAME = re.compile(
+    r"(?:(?P<name>(?:[^\W_]|_(?!LATE_|\d))*?)_)??(?P<late>LATE_)?(?P<student>\d+|anon_[^\W_]+)_(?P<number>\d+)_(?P<file>.+)",
+    re.DOTALL,
+)
+
+
+def fits(entries: Sequence[Entry]) -> bool:
+    """Whether these look like a download of Canvas."""
+    files = [entry for entry in entries if isinstance(entry, File | Odd)]
+    return 2 * sum(NAME.fullmatch(file.name) is not None for file in files) >= len(entries) > 0
+
+
+def read(entries: Sequence[Entry]) -> Found:
+    """Who handed in what; whatever has another name is odd."""
+    found = Found()
+    students: dict[str, list[tuple[int, re.Match[str], File]]] = {}
+    for entry in entries:
+        match = NAME.fullmatch(entry.name)
+        if match is None or not isinstance(entry, File):
+            found.odd.append(f"{shown(entry.name)} has no name as Canvas gives them.")
+        else:
+            students.setdefault(match["student"], []).append((int(match["number"][:18]), match, entry))
+    for student, items in students.items():
+        items.sort(key=lambda item: item[0])
+        newest = items[-1][1]
+        files = tuple(replace(file, name=match["file"]) for _, match, file in items)
+        name = newest["name"] or ""
+        found.handed.append(
+            Handed((student, name), files, name=name, late=newest["late"] is not None, where=name or student)
+        )
+    return found

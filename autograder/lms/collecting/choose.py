@@ -1,0 +1,162 @@
+"""Which of the files that a student handed in go to which assignment, and under what name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from autograder.lms.collecting.raw_submission import Handed
+from autograder.course.config import Assignment, Course
+from autograder.records import Refused
+from autograder.submissions.files import FILE_BYTES, SOURCES, File, plain_stem, stem, suffix, too_large
+from autograder.submissions.names import safe_name, shown
+from autograder.submissions.take import is_given, is_work, names
+
+MOST_KEPT = 20  # files of one student that cannot be used
+NOTE = "NOT_COLLECTED.txt"
+_NOT_TOLD = " Say which assignment it is with --assignment, and it is kept, so that `grade` can refuse it."
+
+
+@dataclass
+class Choice:
+    """For each assignment the files, by name; and sentences: what is odd, what is only to be known.
+
+    In `unusable` are the assignments whose files `grade` will refuse: kept all the same, so that nobody who handed
+    something in is missing in the grades.
+    """
+
+    files: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    unusable: set[str] = field(default_factory=set)
+    odd: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def named_in(text: str, course: Course) -> Assignment | None:
+    """The assignment that the name of an archive or a folder speaks of, if it is one alone."""
+    words = f"_{_words(text)}_"
+    spellings = {a.name: (a.name, a.stem, _words(a.title)) for a in course.assignments}
+    found = {
+        name: max((len(s) for s in some if f"_{s}_" in words), default=0) for name, some in spellings.items()
+    }
+    best = max(found.values(), default=0)
+    longest = [name for name, length in found.items() if length == best]
+    return course.assignment(longest[0]) if best and len(longest) == 1 else None
+
+
+def the_only_one(handed: Iterable[Handed], course: Course) -> Assignment | None:
+    """The assignment that all files are called like, as far as they are called like any."""
+    stems = _stems(course)
+    names = (stem(_plainly_named(file, stems).name) for one in handed for file in one.files if is_work(file))
+    found = {stems[name] for name in names if name in stems}
+    return course.assignment(found.pop()) if len(found) == 1 else None
+
+
+def choose(
+    handed: Handed, course: Course, assignment: Assignment | None, meant: Assignment | None = None
+) -> Choice:
+    """Sort a student's files; `assignment` is the one that they are for, None when their names have to tell.
+
+    `meant` is what is `unusable` counted for: what the rest of the class handed in.
+    """
+    meant = assignment or meant
+    choice = Choice()
+    where = shown(handed.where)
+    work = [file for file in handed.files if is_work(file) and not is_given(file)]
+    if handed.problem and assignment is not None:
+        choice.odd.append(f"{where}, {assignment.name}: {handed.problem}")
+        _keep_unusable((), assignment.name, choice)
+    elif not work:
+        there = f"there is only {names(handed.files)}" if handed.files else "nothing is there"
+        kept = " It is kept, and `grade` refuses it." if meant else _NOT_TOLD
+        choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.{kept}")
+        if meant is not None:
+            _keep_unusable(handed.files, meant.name, choice)
+    for target, files in _by_assignment(work, course, assignment, where, choice).items():
+        taken = _read(files, where, choice)
+        if taken:
+            choice.files[target] = taken
+        else:
+            _keep_unusable(files, target, choice)
+    return choice
+
+
+def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> None:
+    """Take what was handed in as it is, a few files that are not too large; when nothing can be, a note says why."""
+    choice.unusable.add(assignment)
+    kept: dict[str, bytes] = {}
+    for file in files[:MOST_KEPT]:
+        try:
+            data = file.load()
+        except Refused:
+            continue
+        if len(data) <= FILE_BYTES:
+            kept[_plain_file(file.name)] = data
+    reason = choice.odd[-1] if choice.odd else "Nothing was handed in."
+    choice.files[assignment] = kept or {NOTE: f"{reason}\n".encode("utf-8", "replace")}
+
+
+def _by_assignment(
+    work: Sequence[File], course: Course, assignment: Assignment | None, where: str, choice: Choice
+) -> dict[str, list[File]]:
+    stems = _stems(course)
+    shelves: dict[str, list[File]] = {}
+    for file in work:
+        file = _plainly_named(file, stems)
+        if assignment is not None:
+            shelves.setdefault(assignment.name, []).append(file)
+        elif stem(file.name) in stems:
+            shelves.setdefault(stems[stem(file.name)], []).append(file)
+        else:
+            choice.odd.append(
+                f"{where}: {shown(file.name)} is called like no assignment; say which it is with --assignment."
+            )
+    if assignment is not None and shelves:
+        files = shelves[assignment.name]
+        expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
+        shelves[assignment.name] = expected or files
+    return shelves
+
+
+def _stems(course: Course) -> dict[str, str]:
+    """The assignments by what their files are called."""
+    return {name: a.name for a in course.assignments for name in (a.stem, a.name)}
+
+
+def _plainly_named(file: File, stems: dict[str, str]) -> File:
+    """The file without a number behind its name, when it is then called like an assignment."""
+    whole = stem(file.name)
+    plain = plain_stem(file.name)
+    if whole in stems or plain not in stems:
+        return file
+    return File(f"{plain}{suffix(file.name)}", file.load, file.path)
+
+
+def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:
+    """The bytes by name; of two versions of the same name the later one counts."""
+    taken: dict[str, bytes] = {}
+    for file in files:
+        try:
+            data = file.load()
+            if len(data) > FILE_BYTES:
+                raise Refused(too_large(file.name, FILE_BYTES))
+            if not data and suffix(file.name) not in SOURCES:
+                raise Refused(f"{shown(file.name)} cannot be taken out of this archive; unpack it first.")
+        except Refused as refusal:
+            choice.odd.append(f"{where}: {refusal}")
+            continue
+        name = _plain_file(file.name)
+        if taken.get(name, data) != data:
+            choice.notes.append(f"{where}: {name} is there more than once; the last one counts.")
+        taken[name] = data
+    return taken
+
+
+def _plain_file(name: str) -> str:
+    """A file's name as every file system takes it."""
+    ending = suffix(name)
+    return safe_name(stem(name)) + ending
+
+
+def _words(text: str) -> str:
+    return "_".join(re.findall(r"[a-z]+|\d+", text.lower()))

@@ -1,0 +1,35 @@
+"""Plain folders and archives, `<student>/<assignment>/<file>` and all that `autograder grade` understands as well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.lms.collecting.raw_submission import Found, Handed
+from autograder.course.config import Course
+from autograder.records import Submission
+from autograder.submissions import find_submissions
+from autograder.submissions.files import File
+from autograder.submissions.names import shown
+
+
+def read(path: Path, course: Course, assignment: str | None) -> Found:
+    """Who handed in what; raises Refused when the path does not say it."""
+    found = Found()
+    for submission in find_submissions(path, course, assignment):
+        if submission.problem and course.find(submission.assignment) is None:
+            found.odd.append(f"{shown(submission.student)}, {submission.assignment}: {submission.problem}")
+        else:
+            found.handed.append(_handed(submission))
+    return found
+
+
+def _handed(submission: Submission) -> Handed:
+    texts = ((source.name, source.text.encode("utf-8")) for source in submission.files)
+    files = tuple(File(name, lambda data=data: data) for name, data in texts)  # type: ignore[misc]
+    return Handed(
+        (submission.student,),
+        files,
+        assignment=submission.assignment,
+        where=shown(submission.student),
+        problem=submission.problem or "",
+    )

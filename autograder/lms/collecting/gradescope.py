@@ -1,0 +1,129 @@
+"""Gradescope, "Export Submissions": folders `submission_123/`, and whose they are in `submission_metadata.yml`.
+
+A group's work is handed in for each of its members. What the file says of scores and results is not read.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autograder.lms.collecting.raw_submission import Found, Handed, files_below
+from autograder.submissions.collected import CollectError
+from autograder.submissions.archives import CLASS_BYTES
+from autograder.submissions.files import FILE_BYTES, MEGABYTE, Entry, File, Odd, open_regular
+from autograder.submissions.names import shown
+
+FILE_NAME = "submission_metadata.yml"
+FOLDER = "submission_"
+METADATA_BYTES = 64 * MEGABYTE
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def fits(entries: Sequence[Entry]) -> bool:
+    """Whether these look like an export of Gradescope."""
+    return any(entry.name == FILE_NAME for entry in entries)
+
+
+def read(entries: Sequence[Entry], source: Path) -> Found:
+    """Who handed in what. Raises CollectError when the file that says so is unreadable."""
+    metadata = _metadata(entries, source)
+    folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
+    found = Found()
+    for key, facts in metadata.items():
+        folder = folders.pop(str(key), None)
+        if folder is None or isinstance(folder, File | Odd) or not isinstance(facts, Mapping):
+            found.odd.append(f"{FILE_NAME} speaks of {shown(str(key))}, and there is no such folder.")
+            continue
+        files = tuple(files_below(folder, found.odd))
+        found.handed += [_handed(person, str(key), facts, files) for person in _people(facts)]
+    for name, entry in folders.items():
+        if isinstance(entry, File | Odd) or not name.startswith(FOLDER):
+            found.odd.append(f"{shown(name)} is no submission.")
+        else:
+            files = tuple(files_below(entry, found.odd))
+            found.handed.append(Handed((name,), files, where=name))
+            found.notes.append(f"{FILE_NAME} does not say whose {shown(name)} is; it keeps that name.")
+    return found
+
+
+def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]) -> Handed:
+    name = _text(person.get(":name"))
+    keys = tuple(filter(None, (_text(person.get(":sid")), _text(person.get(":email")))))
+    history = facts.get(":history")
+    return Handed(
+        keys=(*keys, name) if keys else (key, name),
+        files=files,
+        name=name,
+        submitted_at=_moment(facts.get(":created_at")),
+        attempt=len(history) + 1 if isinstance(history, list) else None,
+        where=name or key,
+    )
+
+
+def _people(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    people = facts.get(":submitters")
+    told = [person for person in people if isinstance(person, Mapping)] if isinstance(people, list) else []
+    nobody: Mapping[str, Any] = {}
+    return told or [nobody]
+
+
+def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
+    entry = next(entry for entry in entries if entry.name == FILE_NAME)
+    if not isinstance(entry, File):
+        raise CollectError(f"{FILE_NAME} is not a file.")
+    data = entry.load() if entry.path is None else b""
+    if entry.path is not None or len(data) > FILE_BYTES:
+        data = _large(entry.path, source)
+    try:
+        metadata = yaml.load(data.decode("utf-8-sig"), _LOADER)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise CollectError(f"{FILE_NAME} in {source} cannot be read: {_line(error)}.") from None
+    if not isinstance(metadata, dict):
+        raise CollectError(f"{FILE_NAME} in {source} holds no submissions.")
+    return metadata
+
+
+def _large(path: Path | None, source: Path) -> bytes:
+    """The whole file, which with every result of a large class in it is larger than what students may hand in."""
+    with open_regular(path or source, CLASS_BYTES if path is None else METADATA_BYTES) as stream:
+        if path is not None:
+            return stream.read()
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                (name,) = (
+                    n for n in archive.namelist() if n.rpartition("/")[2] == FILE_NAME and "__MACOSX" not in n
+                )
+                data = archive.open(name).read(METADATA_BYTES + 1)
+        except Exception as error:
+            raise CollectError(
+                f"{FILE_NAME} in {source} cannot be read; unpack the archive first."
+            ) from error
+    if len(data) > METADATA_BYTES:
+        raise CollectError(f"{FILE_NAME} in {source} is larger than {METADATA_BYTES // MEGABYTE} MB.")
+    return data
+
+
+def _moment(value: object) -> str | None:
+    """The time as ISO-8601; YAML reads it as a moment, as one without an offset (then in UTC), or as a text."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip().replace(" UTC", "+00:00").replace("Z", "+00:00"))
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        return None
+    return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat(timespec="seconds")
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]

@@ -1,0 +1,108 @@
+"""`submitted/`: where collected work is kept, a folder for each student, in it one for each assignment.
+
+The latest submission counts. Nothing is lost: what gives way goes to `.earlier/`, which grading does not look into,
+and what somebody changed by hand stays unless it is told to go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
+from autograder.text.files import write_whole
+
+EARLIER = ".earlier"
+
+Fate = Literal["new", "unchanged", "replaced", "older", "changed by hand"]
+
+
+@dataclass
+class Shelf:
+    """The folder while it is being filled; `save` writes down what is known of each submission."""
+
+    folder: Path
+    replace: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CollectError(f"{self.folder} cannot be made: {error.strerror}.") from None
+        self.known = read_collected(self.folder)
+
+    def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> Fate:
+        """Take in one submission: `files` by name, `facts` without their digests. Says what became of it."""
+        place = self.folder / student_folder / facts.assignment
+        digests = _hashed(files)
+        key = facts.student, facts.assignment
+        before = self.known.get(key)
+        there = _digests(place)
+        fate = self._fate(before, facts, there, digests)
+        if fate in ("older", "changed by hand"):
+            return fate
+        if fate == "replaced":
+            self._set_aside(place, there)
+        self._write(place, files)
+        told = _with_what_was_known(facts, before) if before and fate == "unchanged" else facts
+        self.known[key] = replace(told, files=digests)
+        return fate
+
+    def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
+        """Whether something else of this student's is there already."""
+        return _digests(self.folder / student_folder / assignment) not in ({}, _hashed(files))
+
+    def save(self) -> None:
+        write_collected(self.folder, self.known.values())
+
+    def _fate(
+        self, before: Collected | None, facts: Collected, there: dict[str, str], digests: dict[str, str]
+    ) -> Fate:
+        if not there:
+            return "new"
+        if there == digests:
+            return "unchanged"
+        if before is None or before.files != there:
+            return "replaced" if self.replace else "changed by hand"
+        return "older" if _is_older(facts, before) else "replaced"
+
+    def _set_aside(self, place: Path, there: dict[str, str]) -> None:
+        for name, digest in there.items():
+            aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
+            aside.mkdir(parents=True, exist_ok=True)
+            (place / name).replace(aside / name)
+
+    def _write(self, place: Path, files: dict[str, bytes]) -> None:
+        try:
+            for name, data in files.items():
+                write_whole(place / name, data)
+        except OSError as error:
+            raise CollectError(f"{place} cannot be written: {error.strerror}.") from None
+
+
+def _with_what_was_known(facts: Collected, before: Collected) -> Collected:
+    """The same work is collected again: what is not told this time, a time or a name, stays as it was told before."""
+    untold = {name: value for name, value in vars(before).items() if getattr(facts, name) in (None, "")}
+    return replace(facts, **untold)
+
+
+def _hashed(files: dict[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+
+
+def _digests(place: Path) -> dict[str, str]:
+    """What lies there already, by name."""
+    if not place.is_dir():
+        return {}
+    files = [path for path in sorted(place.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _is_older(one: Collected, other: Collected) -> bool:
+    """Whether one was surely handed in before the other."""
+    mine, theirs = one.moment, other.moment
+    if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
+        return mine < theirs
+    return one.attempt is not None and other.attempt is not None and one.attempt < other.attempt

@@ -1,0 +1,155 @@
+"""When work came, from a table that the instructor has: what the downloads of Canvas and Moodle do not say.
+
+A row has whatever tells a student, the time, and perhaps the assignment. Moodle's grading worksheet and Gradescope's
+table of grades are such tables as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from autograder.lms.collecting.choose import named_in
+from autograder.lms.roster import Directory, row_texts
+from autograder.submissions.collected import CollectError
+from autograder.lms.sheet import Sheet, read_sheet
+from autograder.course.config import Assignment, Course
+from autograder.submissions.names import shown
+
+TIME_COLUMNS = (
+    "submitted_at",
+    "submitted at",
+    "Last modified (submission)",
+    "Zuletzt geändert (Abgabe)",
+    "Submission Time",
+)
+MONTHS = (
+    ("january", "januar"),
+    ("february", "februar"),
+    ("march", "märz"),
+    ("april",),
+    ("may", "mai"),
+    ("june", "juni"),
+    ("july", "juli"),
+    ("august",),
+    ("september",),
+    ("october", "oktober"),
+    ("november",),
+    ("december", "dezember"),
+)
+_MONTH = {name: number for number, names in enumerate(MONTHS, 1) for name in names}
+_CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$")
+_OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
+_FRACTION = re.compile(r"(:\d\d)\.\d+")
+
+
+class SubmissionTimes:
+    """The times of a class; `find` tells that of one student's work for an assignment."""
+
+    def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
+        """`told` is the assignment of rows that name none; raises CollectError where a row cannot be understood."""
+        self.name = sheet.name
+        self._moments: list[str] = []
+        self._rows: dict[str, Directory] = {}
+        column = sheet.column(*TIME_COLUMNS)
+        if column is None:
+            raise CollectError(
+                f"{sheet.name} has no column `submitted_at` with the times, and it is no worksheet of Moodle. "
+                f"Its columns are {_listed(sheet.header)}."
+            )
+        assignment = sheet.column("assignment")
+        if assignment is None and told is None:
+            raise CollectError(
+                f"{sheet.name} does not say for which assignment its times are. "
+                "Say it with --assignment, or add a column `assignment`."
+            )
+        for row in range(len(sheet.rows)):
+            moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
+            if moment is not None:
+                name = _assignment(sheet, row, assignment, course, told)
+                self._rows.setdefault(name, Directory()).add(len(self._moments), row_texts(sheet, row))
+                self._moments.append(moment.isoformat())
+
+    def find(self, texts: Iterable[str], assignment: str) -> str | None:
+        """The time in ISO-8601; None when no row, or more than one, is about this student's work."""
+        rows = self._rows.get(assignment)
+        place = rows.find(texts) if rows else None
+        return None if place is None else self._moments[place]
+
+
+def read_times(
+    path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None
+) -> SubmissionTimes:
+    """The times in a CSV file; raises CollectError when they cannot be told.
+
+    Without a column `assignment` they are all of one: `assignment`, or what the name of the file or of all archives
+    tells.
+    """
+    named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
+    common = next(iter(named.values())) if len(named) == 1 else None
+    return SubmissionTimes(read_sheet(path), course, assignment or named_in(path.name, course) or common)
+
+
+def read_moment(text: str) -> datetime:
+    """A time as ISO-8601 or as Moodle writes it in English and German; raises ValueError for any other.
+
+    It has an offset where the text has one. `03/04/2026` is refused: it is not the same day everywhere.
+    """
+    plain = " ".join(text.split())
+    try:
+        iso = _FRACTION.sub(r"\1", re.sub(r" ?(Z|UTC)$", "+00:00", plain))
+        return datetime.fromisoformat(_OFFSET.sub(r"\1:\2", iso) if ":" in iso else iso)
+    except ValueError:
+        return _in_words(plain)
+
+
+def _in_words(text: str) -> datetime:
+    """`Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27. November 2026, 23:58`."""
+    clock = _CLOCK.search(text.casefold())
+    if clock is None:
+        raise ValueError(f"no time of day in {text}")
+    words = re.findall(r"\w+", text[: clock.start()].casefold())
+    months = [_MONTH[word] for word in words if word in _MONTH]
+    numbers = sorted((int(word) for word in words if word.isdecimal()), reverse=True)
+    if len(months) != 1 or len(numbers) != 2:
+        raise ValueError(f"no date in {text}")
+    hour = int(clock["hour"])
+    if clock["half"]:
+        if not 1 <= hour <= 12:
+            raise ValueError(f"no hour in {text}")
+        hour = hour % 12 + (12 if clock["half"] == "p" else 0)
+    return datetime(numbers[0], months[0], numbers[1], hour, int(clock["minute"]), int(clock["second"] or 0))
+
+
+def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
+    """The time in a cell, on the course's clock where it has no offset; None where there is none."""
+    text = sheet.cell(row, column)
+    if text in ("", "-", "–"):
+        return None
+    try:
+        moment = read_moment(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    except ValueError:
+        whose = next((cell.strip() for cell in sheet.rows[row] if cell.strip()), "")
+        raise CollectError(
+            f"{sheet.name}, in the row of {shown(whose)}: {shown(text)!r} is no time that can be read; "
+            "write it like 2026-11-27 23:58, with +01:00 behind it where the offset matters."
+        ) from None
+
+
+def _assignment(sheet: Sheet, row: int, column: int | None, course: Course, told: Assignment | None) -> str:
+    text = sheet.cell(row, column)
+    if not text and told is not None:
+        return told.name
+    found = course.find(text) or named_in(text, course)
+    if found is None:
+        names = _listed([assignment.name for assignment in course.assignments])
+        raise CollectError(f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}.")
+    return found.name
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{shown(name)}`" for name in names)

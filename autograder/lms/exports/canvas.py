@@ -1,0 +1,82 @@
+"""Canvas: the gradebook that "Export Entire Gradebook" gave, with the scores filled in, to be imported again.
+
+An assignment's column is called `Title (1234)`. Rows without an id, the one of the maxima among them, are nobody's;
+`EX` and `N/A` stay.
+"""
+
+from __future__ import annotations
+
+import re
+
+from autograder.lms.sheet import Sheet
+from autograder.course.config import Assignment
+from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports.filling import Filling, is_number, open_sheet
+from autograder.submissions.names import shown
+from autograder.text.wording import listed
+
+ID_COLUMNS = ("ID", "SIS Login ID", "SIS User ID", "Integration ID")
+NAME_COLUMNS = ("Student", "LastName,FirstName")
+KEPT = ("EX", "N/A")
+_NUMBERED = re.compile(r"\s*\((\d+)\)$")
+
+
+def export(request: Request) -> Exported:
+    """Fill each assignment's column; raises ExportError when this is no gradebook of Canvas."""
+    sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
+    ids = [column for column in (sheet.column(name) for name in ID_COLUMNS) if column is not None]
+    who = sheet.column(*NAME_COLUMNS)
+    if who is None or not ids:
+        raise ExportError(f"{sheet.name} is no gradebook of Canvas: it has no columns `Student` and `ID`.")
+    students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
+    filling = Filling(request, sheet, students, [*ids, who], KEPT)
+    for assignment in _wanted(request):
+        column = _column(request, sheet, assignment, filling.problems)
+        if column is not None:
+            above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
+            most = next((cell for cell in above if is_number(cell)), "")
+            filling.fill(request.grades_of(assignment), column, most)
+    return filling.finish(who)
+
+
+def _wanted(request: Request) -> tuple[Assignment, ...]:
+    assignments = request.assignments
+    if request.column is not None and len(assignments) != 1:
+        raise ExportError("One column is for one assignment; say which one with --assignment.")
+    return assignments
+
+
+def _column(request: Request, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
+    """The number of the assignment's column; a sentence in `problems` when there is not exactly one."""
+    if request.column is not None:
+        column = next((n for n, title in enumerate(sheet.header) if _is_called(title, request.column)), None)
+        if column is None:
+            raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
+        return column
+    names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
+    numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
+    found = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
+    if len(found) == 1:
+        return found[0]
+    what = "more than one column" if found else "no column"
+    problems.append(
+        f"{assignment.name}: {sheet.name} has {what} of that name or “{assignment.title}”. "
+        f"Say which with --assignment and --column; {_columns(sheet)}."
+    )
+    return None
+
+
+def _columns(sheet: Sheet) -> str:
+    """The assignments that the gradebook has, for a sentence."""
+    titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
+
+
+def _is_called(title: str, wanted: str) -> bool:
+    return wanted.strip() in (title, _NUMBERED.sub("", title))
+
+
+def _plain(title: str) -> str:
+    """Letters and digits alone, without zeros before a number."""
+    words = re.findall(r"[^\W\d_]+|\d+", title.casefold())
+    return "".join(word.lstrip("0") if word.isdigit() else word for word in words)

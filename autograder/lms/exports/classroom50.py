@@ -1,0 +1,110 @@
+"""Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's checkout.
+
+The runner says in its environment whose work it is. Its points are whole numbers, so ours are multiplied until they
+are; and it has its own marks for late work, so the scores are those that were reached. Outside a runner, each
+submission gets a file of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports.filling import write
+from autograder.records import Grade
+from autograder.submissions import safe_name
+from autograder.text.wording import counted_are
+
+SCHEMA = "classroom50/result/v1"
+FILE_NAME = "result.json"
+FOLDER = "classroom50"
+FINEST = 1000  # a point is divided into no more parts than this
+
+
+def export(request: Request) -> Exported:
+    """Write `result.json`; with several grades, a folder of them. Raises ExportError without any grade."""
+    wanted = {assignment.name for assignment in request.assignments}
+    grades = [grade for grade in request.grades if grade.assignment in wanted]
+    if not grades:
+        raise ExportError("There are no grades to export.")
+    alone = len(grades) == 1
+    for grade in grades:
+        record = result(request, grade, os.environ if alone else {})
+        data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
+        write(_path(request, grade, alone), data, mark=SCHEMA.encode())
+    if alone and os.environ.get("SUBMISSION_TAG"):
+        return Exported(f"The result is in {_path(request, grades[0], alone)}.")
+    place = _path(request, grades[0], alone) if alone else request.output or Path(FOLDER)
+    sentence = "Without a runner of Classroom 50 around, commit and release are not known."
+    return Exported(f"{counted_are(len(grades), 'result')} in {place}. {sentence}")
+
+
+def result(request: Request, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:
+    """The record of one grade; `runner` are the variables that the runner sets."""
+    now = datetime.now(timezone.utc)
+    times = scale(test.max_score for test in grade.tests)
+    tests = _tests(grade, times)
+    known = request.collected.get((grade.student, grade.assignment))
+    commit = runner.get("COMMIT_URL", "")
+    return {
+        "schema": SCHEMA,
+        "classroom": runner.get("CLASSROOM", ""),
+        "assignment": runner.get("ASSIGNMENT") or grade.assignment,
+        "assignment_type": runner.get("ASSIGNMENT_TYPE") or "individual",
+        "owner": runner.get("OWNER") or runner.get("USERNAME") or grade.student,
+        "submission": runner.get("SUBMISSION_TAG", ""),
+        "commit": commit,
+        "release": runner.get("RELEASE_URL", ""),
+        "review": runner.get("REVIEW_URL") or commit,
+        "datetime": _utc(known.moment if known and known.moment else now),
+        "graded_at": _utc(now),
+        "score": sum(test["score"] for test in tests),
+        "max-score": sum(test["max-score"] for test in tests),
+        "tests": tests,
+    }
+
+
+def scale(points: Iterable[float]) -> int:
+    """The smallest number by which all these points become whole."""
+    return math.lcm(1, *(Fraction(p).limit_denominator(FINEST).denominator for p in points))
+
+
+def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
+    if grade.status == "refused":
+        most = math.ceil(grade.max_score)
+        return [_test("The submission can be graded.", False, 0, most, message=grade.problem)]
+    return [
+        _test(
+            test.title,
+            test.outcome == "passed",
+            round(test.score * times),
+            round(test.max_score * times),
+            part=test.part,
+            message=test.message,
+            hint=test.hint,
+        )
+        for test in grade.tests
+    ]
+
+
+def _test(name: str, passed: bool, score: int, most: int, **further: str | None) -> dict[str, Any]:
+    told = {key: value for key, value in further.items() if value}
+    return {"test-name": name, "passed": passed, "score": score, "max-score": most, **told}
+
+
+def _path(request: Request, grade: Grade, alone: bool) -> Path:
+    if alone:
+        return request.output or Path(FILE_NAME)
+    folder = request.output or Path(FOLDER)
+    return folder / safe_name(grade.student) / grade.assignment / FILE_NAME
+
+
+def _utc(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

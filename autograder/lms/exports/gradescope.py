@@ -1,0 +1,126 @@
+"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine, walls and all.
+
+It holds what only the instructor may have, solution and suite, and Gradescope keeps it that way: students receive
+`results.json` alone. Nothing of it is downloaded later but Python's packages, by `setup.sh`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import autograder
+from autograder.course.config import Assignment, Course
+from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports.filling import write
+from autograder.records import InfrastructureError
+from autograder.text.files import zipped
+
+VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
+SETTINGS = "settings.json"
+CONSTRAINTS = "constraints.txt"
+PROGRAMS = ("setup.sh", "run_autograder")
+NOT_NEEDED = ("__pycache__", "alternatives")
+_EXTRA = re.compile(r";.*\bextra\b")
+
+SETUP = """\
+#!/usr/bin/env bash
+# Runs once, when Gradescope builds the image: a Python of our own with what the grader needs.
+set -euo pipefail
+cd "${AUTOGRADER_ROOT:-/autograder}/source"
+apt-get -qq update
+DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 python3-venv bubblewrap
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
+    echo "Python 3.10 or later is needed: choose Ubuntu 22.04 or later as the base image." >&2
+    exit 1
+}
+python3 -m venv .venv
+.venv/bin/python -m pip install --quiet --constraint constraints.txt --requirement requirements.txt
+"""
+
+RUN = """\
+#!/usr/bin/env bash
+# Runs for each submission. The root is a variable, so that it can be tried anywhere.
+root="${AUTOGRADER_ROOT:-/autograder}"
+python="${AUTOGRADER_PYTHON:-$root/source/.venv/bin/python}"
+export PYTHONPATH="$root/source/kit" OMP_NUM_THREADS=1
+cd "$root/source/kit"
+exec "$python" -m autograder.lms.exports.gradescope_run "$root"
+"""
+
+
+def export(request: Request) -> Exported:
+    """Write the zip for one assignment; raises ExportError when it is not clear for which."""
+    if request.assignment is None:
+        raise ExportError(
+            "Gradescope has an autograder for each assignment; say which one with --assignment."
+        )
+    if request.hidden not in VISIBILITIES:
+        raise ExportError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
+    assignment = request.course.assignment(request.assignment)
+    path = request.output or Path(f"gradescope-{assignment.name}.zip")
+    write(
+        path, zipped(files(request.course, assignment, request.hidden), PROGRAMS), mark=PROGRAMS[0].encode()
+    )
+    return Exported(
+        f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
+        "the hidden tests: upload it to Gradescope and give it to nobody else."
+    )
+
+
+def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, bytes]:
+    """What the zip holds, by name; raises ExportError when a part of the course is missing."""
+    settings = {"assignment": assignment.name, "hidden": hidden}
+    found = {
+        "setup.sh": SETUP.encode(),
+        "run_autograder": RUN.encode(),
+        SETTINGS: (json.dumps(settings, indent=1) + "\n").encode(),
+        "requirements.txt": _requirements(assignment).encode(),
+    }
+    constraints = course.root / CONSTRAINTS
+    found[CONSTRAINTS] = constraints.read_bytes() if constraints.is_file() else b""
+    package = Path(autograder.__file__).parent
+    for path in _below(package):
+        found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
+    for path in _of_the_course(course, assignment):
+        found[f"course/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
+    return found
+
+
+def _of_the_course(course: Course, assignment: Assignment) -> Iterator[Path]:
+    needed = [course.root / "course.yml", course.solution_file(assignment), course.stub_file(assignment)]
+    missing = [path for path in needed if not path.is_file()]
+    if missing:
+        raise ExportError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
+    yield from needed
+    yield from _below(course.suite_folder(assignment))
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not {*NOT_NEEDED} & {*path.relative_to(folder).parts}:
+            yield path
+
+
+def _requirements(assignment: Assignment) -> str:
+    """What the engine needs to grade, as its own metadata says, and of its extras what the assignment imports."""
+    try:
+        needed = metadata.requires("autograder") or []
+    except metadata.PackageNotFoundError:
+        raise InfrastructureError(
+            "autograder is not installed as a package; run `make grade` once."
+        ) from None
+    lines = [line for line in needed if not _EXTRA.search(line)]
+    for name in sorted({module.partition(".")[0] for module in assignment.preload}):
+        if not any(_name(line) == name for line in lines):
+            known = [line.partition(";")[0].strip() for line in needed if _name(line) == name]
+            lines.append(known[0] if known else name)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _name(requirement: str) -> str:
+    """What is imported of a requirement, for packages that are called like their module."""
+    return re.split(r"[^\w-]", requirement)[0].replace("-", "_")

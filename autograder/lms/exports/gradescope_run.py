@@ -1,0 +1,146 @@
+"""What `run_autograder` starts on Gradescope: one submission in, `results/results.json` out.
+
+When the machine fails there are no results: Gradescope then says that the autograder failed, and nobody has a score
+that was not earned. What is printed here is for the instructor alone.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from autograder import __version__
+from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.lms.exports.gradescope import SETTINGS
+from autograder.records import Grade, InfrastructureError, Refused, Submission, TestResult
+from autograder.submissions.files import DiskFolder
+from autograder.submissions.take import take
+
+RESULTS = Path("results", "results.json")
+SUBMITTED = "submission"
+
+
+def run(root: Path) -> Grade:
+    """Grade what lies in `submission/` and write the results. Raises InfrastructureError or CourseError."""
+    import torch
+
+    from autograder.grading.grader import Grader
+    from autograder.sandbox.launcher import Sandbox
+
+    torch.set_num_threads(1)
+    settings = _settings(root / "source" / SETTINGS)
+    course = load_course(root / "source" / "course")
+    assignment = course.assignment(settings["assignment"])
+    sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
+    grader = Grader(course, sandbox, secrets.randbits(31), [assignment.name])
+    try:
+        grade = grader.grade(_submission(root / SUBMITTED, assignment))
+        hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
+    finally:
+        grader.close()
+    record = results(course, assignment, grade, hidden, settings["hidden"])
+    path = root / RESULTS
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", "utf-8", "replace")
+    return grade
+
+
+def results(
+    course: Course, assignment: Assignment, grade: Grade, hidden: Collection[str], visibility: str
+) -> dict[str, Any]:
+    """`results.json`: every test with its points; those named in `hidden` are shown when `visibility` says."""
+    refused = grade.status == "refused"
+    seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
+    said = f"This submission could not be graded. {grade.problem}" if refused else _greeting(grade, seen)
+    return {
+        "score": grade.score,
+        "execution_time": round(grade.seconds, 3),
+        "output": said,
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": {
+            "assignment": assignment.name,
+            "max_score": grade.max_score,
+            "seed": grade.seed,
+            "isolation": grade.isolation,
+            "autograder": __version__,
+        },
+        "tests": [
+            {
+                **_test(assignment, grade.tests, test),
+                "visibility": visibility if test.name in hidden else "visible",
+            }
+            for test in grade.tests
+        ],
+    }
+
+
+def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
+    """What stands above the tests; it says nothing of those that are not shown yet."""
+    if all(test.outcome == "passed" for test in seen):
+        said = "Every test below passes."
+    else:
+        said = "Each test below says what it expects, and what it met instead."
+    return (
+        said if len(seen) == len(grade.tests) else f"{said} There are further tests, which are shown later."
+    )
+
+
+def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult) -> dict[str, Any]:
+    parts = [part.name for part in assignment.parts]
+    mates = [other.name for other in tests if other.part == test.part]
+    said = "\n\n".join(filter(None, (test.message, test.hint)))
+    return {
+        "name": test.title,
+        "number": f"{parts.index(test.part) + 1}.{mates.index(test.name) + 1}",
+        "status": "passed" if test.outcome == "passed" else "failed",
+        "score": test.score,
+        "max_score": test.max_score,
+        "output": said,
+        "tags": [test.part],
+    }
+
+
+def _settings(path: Path) -> dict[str, str]:
+    try:
+        settings = json.loads(path.read_text("utf-8"))
+        return {name: str(settings[name]) for name in ("assignment", "hidden")}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise CourseError(f"{path} cannot be read ({error}). Export the autograder again.") from None
+
+
+def _submission(folder: Path, assignment: Assignment) -> Submission:
+    """Whatever the student uploaded, also a repository with a folder for each assignment.
+
+    What cannot be used becomes a refusal, which is a result as well.
+    """
+    inner = folder / assignment.name
+    place = inner if inner.is_dir() and not inner.is_symlink() else folder
+    try:
+        return Submission("student", assignment.name, take([DiskFolder(place)], assignment), path=folder)
+    except Refused as refusal:
+        return Submission("student", assignment.name, problem=str(refusal), path=folder)
+
+
+def main(arguments: list[str]) -> int:
+    """Returns an exit code: 0 when there are results."""
+    try:
+        grade = run(Path(arguments[0]).resolve())
+    except (CourseError, InfrastructureError) as error:
+        print(error)
+        return 3
+    print(
+        f"{grade.status}, {grade.score:g} of {grade.max_score:g}, isolation {grade.isolation}, seed {grade.seed}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

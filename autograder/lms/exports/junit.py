@@ -1,0 +1,93 @@
+"""JUnit XML, which CI systems, Artemis and dashboards read: a `testsuite` for each submission, a `testcase` a test.
+
+Points have no place in the format; they are among each suite's properties. A refused submission is one error.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from autograder.lms.exports import Exported, Request
+from autograder.lms.exports.filling import write
+from autograder.gradebook.final_scores import number
+from autograder.records import Grade, TestResult
+from autograder.text.wording import counted_are
+
+FILE_NAME = "junit.xml"
+_KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashed": "error"}
+_IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def export(request: Request) -> Exported:
+    """Write all grades, or those of one assignment, into one file."""
+    names = {assignment.name for assignment in request.assignments}
+    grades = [grade for grade in request.grades if request.assignment is None or grade.assignment in names]
+    root = Element("testsuites", _counts(grades), name=_text(request.course.title))
+    for grade in grades:
+        root.append(_suite(grade, request.score(grade)))
+    ElementTree.indent(root, " ")
+    path = request.output or Path(FILE_NAME)
+    write(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n", mark=b"<testsuites")
+    return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
+
+
+def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
+    kinds = [_KINDS.get(test.outcome, "") for grade in grades for test in grade.tests]
+    refused = sum(grade.status == "refused" for grade in grades)
+    counts = {
+        "tests": len(kinds) + refused,
+        "failures": kinds.count("failure"),
+        "errors": kinds.count("error") + refused,
+    }
+    if with_skipped:
+        counts["skipped"] = kinds.count("skipped")
+    seconds = sum(grade.seconds for grade in grades)
+    return {**{name: str(count) for name, count in counts.items()}, "time": f"{seconds:.3f}"}
+
+
+def _suite(grade: Grade, score: float) -> Element:
+    suite = Element(
+        "testsuite", _counts([grade], with_skipped=True), name=_text(f"{grade.student}/{grade.assignment}")
+    )
+    properties = SubElement(suite, "properties")
+    facts = {
+        "student": grade.student,
+        "assignment": grade.assignment,
+        "status": grade.status,
+        "score": number(score),
+        "max_score": number(grade.max_score),
+        "seed": str(grade.seed),
+        "isolation": grade.isolation,
+    }
+    for name, value in facts.items():
+        SubElement(properties, "property", name=name, value=_text(value))
+    if grade.status == "refused":
+        case = SubElement(suite, "testcase", classname=_text(grade.assignment), name="submission", time="0")
+        _tell(case, "error", "refused", grade.problem or "")
+    for test in grade.tests:
+        _add_case(suite, grade, test)
+    return suite
+
+
+def _add_case(suite: Element, grade: Grade, test: TestResult) -> None:
+    where = _text(f"{grade.assignment}.{test.part}")
+    case = SubElement(suite, "testcase", classname=where, name=_text(test.name), time="0")
+    kind = _KINDS.get(test.outcome)
+    if kind:
+        said = "\n".join(filter(None, (test.title, test.message, test.hint)))
+        _tell(case, kind, test.outcome, test.message or test.title, said)
+
+
+def _tell(case: Element, kind: str, outcome: str, message: str, said: str = "") -> None:
+    if kind == "skipped":
+        SubElement(case, kind).text = _text(message)
+    else:
+        SubElement(case, kind, type=outcome, message=_text(message)).text = _text(said or message)
+
+
+def _text(text: str) -> str:
+    """Without the characters that no XML may hold; a student's code prints whatever it likes."""
+    return _IMPOSSIBLE.sub("\N{REPLACEMENT CHARACTER}", text)

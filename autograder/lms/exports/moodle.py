@@ -1,0 +1,88 @@
+"""Moodle: the grading worksheet of one assignment, with the grades filled in, to be uploaded again.
+
+Moodle knows its columns by their titles in the teacher's language, and refuses rows that changed in between: that is
+why the sheet that was downloaded is filled, and why its dates stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograder.lms.roster import participant
+from autograder.lms.sheet import Sheet
+from autograder.course.config import Assignment
+from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports.filling import Filling, open_sheet
+from autograder.records import Grade
+from autograder.submissions.names import shown
+
+ID_COLUMNS = ("Identifier", "ID")
+NAME_COLUMNS = ("Full name", "Vollständiger Name")
+OTHER_KEYS = ("ID number", "ID-Nummer", "Email address", "E-Mail-Adresse", "Username")
+GRADE_COLUMNS = ("Grade", "Bewertung")
+MOST_COLUMNS = ("Maximum grade", "Bestwertung")
+LOCKED_COLUMNS = ("Grade can be changed", "Bewertung kann geändert werden")
+NO = ("no", "nein")
+
+
+def export(request: Request) -> Exported:
+    """Fill the column of grades; raises ExportError when this is no worksheet, or the assignment is not clear."""
+    rows = worksheet(request)
+    assignment = the_assignment(request)
+    most = next((rows.sheet.cell(r, rows.sheet.column(*MOST_COLUMNS)) for r in rows.filling.rows), "")
+    grades = _changeable(request.grades_of(assignment), rows.filling, rows.sheet)
+    rows.filling.fill(grades, rows.column, most)
+    return rows.filling.finish(rows.identifier if rows.who is None else rows.who)
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """A worksheet that is open: the columns that tell whose a row is, and the one of grades."""
+
+    sheet: Sheet
+    filling: Filling
+    identifier: int
+    who: int | None
+    column: int
+
+
+def the_assignment(request: Request) -> Assignment:
+    """The one that a worksheet is of; raises ExportError when it is not clear."""
+    assignments = request.assignments
+    if len(assignments) != 1:
+        raise ExportError("A grading worksheet is of one assignment; say which one with --assignment.")
+    return assignments[0]
+
+
+def worksheet(request: Request) -> Worksheet:
+    """The worksheet that was downloaded; raises ExportError when it is none."""
+    sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
+    identifier = sheet.column(*ID_COLUMNS)
+    column = sheet.column(request.column) if request.column else sheet.column(*GRADE_COLUMNS)
+    if identifier is None or column is None:
+        raise ExportError(
+            f"{sheet.name} is no grading worksheet of Moodle: it has no columns `Identifier` and "
+            f"`{shown(request.column or 'Grade')}`. In another language, name the column of grades with --column."
+        )
+    who = sheet.column(*NAME_COLUMNS)
+    others = [sheet.column(name) for name in OTHER_KEYS]
+    keys = [n for n in (identifier, *others, who) if n is not None]
+    filling = Filling(request, sheet, range(len(sheet.rows)), keys)
+    for row in filling.rows:
+        filling.also(row, participant(sheet.cell(row, identifier)))
+    return Worksheet(sheet, filling, identifier, who, column)
+
+
+def _changeable(grades: list[Grade], filling: Filling, sheet: Sheet) -> list[Grade]:
+    """Without the grades that Moodle would not take; each of them is a problem."""
+    locked = sheet.column(*LOCKED_COLUMNS)
+    if locked is None:
+        return grades
+    taken = []
+    for grade in grades:
+        row = filling.row(grade)
+        if row is not None and sheet.cell(row, locked).casefold() in NO:
+            filling.problems.append(f"{shown(grade.student)}: Moodle says that this grade cannot be changed.")
+        else:
+            taken.append(grade)
+    return taken

@@ -1,0 +1,52 @@
+"""Moodle: the zip for "Upload multiple feedback files in a zip", a page of feedback for each participant.
+
+Moodle reads whose a file is from its name, `Ada Lovelace_657831_assignsubmission_file_` and then what the student shall
+see. The number is the one of `Participant 657831` in the assignment's grading worksheet.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from autograder.lms.roster import participant
+from autograder.lms.exports import Exported, Request
+from autograder.lms.exports.filling import write
+from autograder.lms.exports.moodle import the_assignment, worksheet
+from autograder.feedback.pages import feedback_path
+from autograder.submissions.names import shown
+from autograder.text.wording import counted_are
+from autograder.text.files import zipped
+
+FILE_NAME = "moodle-feedback-{}.zip"
+KIND = "_assignsubmission_file_"
+
+
+def export(request: Request) -> Exported:
+    """Write the zip; raises ExportError when there is no worksheet of Moodle, or the assignment is not clear."""
+    assignment = the_assignment(request)
+    rows = worksheet(request)
+    folder = request.folder or Path()
+    pages: dict[str, bytes] = {}
+    problems = []
+    for grade in request.grades_of(assignment):
+        row = rows.filling.row(grade)
+        page = folder / feedback_path(grade)
+        number = "" if row is None else participant(rows.sheet.cell(row, rows.identifier))
+        if not number:
+            problems.append(f"{shown(grade.student)}, {grade.assignment}: not found in {rows.sheet.name}.")
+        elif not page.is_file():
+            problems.append(f"{page} is not there; `autograder report` makes it.")
+        else:
+            pages[_name(request.name(grade.student), number, assignment.name)] = page.read_bytes()
+    if not pages:
+        return Exported("No file was written.", problems or ["There is no grade of this assignment."])
+    path = request.output or Path(FILE_NAME.format(assignment.name))
+    write(path, zipped(pages), mark=KIND.encode())
+    return Exported(f"{counted_are(len(pages), 'page')} in {path}, for Moodle's feedback files.", problems)
+
+
+def _name(student: str, number: str, assignment: str) -> str:
+    """A file's name in the zip; an underscore in a student's name would end it."""
+    plain = " ".join(re.sub(r"[\W_]+", " ", student).split())
+    return f"{plain or 'Participant'}_{number}{KIND}{assignment}.html"

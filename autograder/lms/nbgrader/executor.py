@@ -1,0 +1,214 @@
+"""`nbgrader autograde` for this course: the students' code runs in our sandbox, graded as `autograder grade` does.
+
+`GradedExporter` has all submissions graded that nbgrader is about to process, several at once, and keeps the results
+in the journal; what the journal holds already is not graded again. nbgrader's own preprocessors read the scores from
+the notebooks that are made here, and write its gradebook.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatch
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from nbconvert.exporters import NotebookExporter
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import BaseConverter
+from nbgrader.preprocessors import NbGraderPreprocessor
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+from traitlets import Integer, Unicode
+
+from autograder.authoring.build import to_notebook
+from autograder.course.document import load_document
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
+from autograder.lms.nbgrader.grading import ClassUnderWay
+from autograder.lms.nbgrader.release import open_course, refusal
+from autograder.gradebook.texts import keep
+from autograder.gradebook.journal import Journal
+from autograder.grading.pool import Plan
+from autograder.records import Grade, InfrastructureError, Refused, Submission
+from autograder.gradebook.times import keep_times
+from autograder.submissions import SubmissionsError, find_submissions
+
+
+class GradedExporter(NotebookExporter):
+    """Stands where nbgrader reads a submitted notebook: gives it as text, with the course's own test cells."""
+
+    journal = Unicode("grades", help="The folder with grades.jsonl, in the course's folder.").tag(config=True)
+    jobs = Integer(os.cpu_count() or 1, help="How many graders work at once.").tag(config=True)
+
+    def __init__(self, config: Any = None, **kwargs: Any) -> None:
+        super().__init__(config=config, **kwargs)
+        converter: Any = kwargs.get("parent")
+        self.converter, self.folder = converter, converter.coursedir
+        self.course, self.assignment = open_course(self.converter)
+        self.release = _release(self.converter, self.course, self.assignment)
+        self._check_gradebook()
+        self.begin()
+
+    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
+        """First the submitted notebook, restored; then, from nbgrader's own folder, the restored one again."""
+        student = resources["nbgrader"]["student"]
+        if Path(filename).parent != self._submitted(student):
+            return super().from_filename(filename, resources, **kwargs)
+        submission = self.submissions[student]
+        notebook = submitted_notebook(self.assignment, self.release, submission.files, submission.problem)
+        return self.from_notebook_node(notebook, resources, **kwargs)
+
+    def begin(self) -> None:
+        """Read the submissions that nbgrader is about to process, and have them graded in the background.
+
+        Raises NbGraderException when the course cannot be graded at all.
+        """
+        self.submissions = {
+            student: read_submission(self._submitted(student), self.course, self.assignment, student)
+            for student in self._due()
+        }
+        folder = Path(self.folder.root) / self.journal
+        try:
+            keep_times(folder, self._submitted(".").parent, keep(folder, self.submissions.values()))
+            journal = Journal(folder)
+            plan = Plan(self.course, journal.run_seed(), "best", self.jobs, (self.assignment.name,))
+            self.under_way = ClassUnderWay(plan, self.submissions, journal, self.converter.log)
+        except (CourseError, InfrastructureError, Refused) as error:
+            raise refusal(self.converter, str(error)) from None
+
+    def grade(self, student: str) -> Grade | None:
+        """The student's grade, as soon as it is there; None when the machine could not give one."""
+        return self.under_way.grade(student)
+
+    def _check_gradebook(self) -> None:
+        if not gradebook_agrees(self.converter, self.assignment):
+            name = self.assignment.name
+            raise refusal(
+                self.converter,
+                f"The gradebook does not have {name} with the parts and points of course.yml. "
+                f"First: nbgrader generate_assignment {name}",
+            )
+
+    def _due(self) -> Iterator[str]:
+        """The students whose submissions nbgrader will not skip as done already."""
+        excluded = self.folder.student_id_exclude.split(",")
+        for folder in sorted(self.converter.assignments):
+            student = Path(folder).parent.name
+            if student not in excluded and self._is_due(student):
+                yield student
+
+    def _is_due(self, student: str) -> bool:
+        place = self.folder.format_path(self.folder.autograded_directory, student, self.assignment.name)
+        if self.converter.force or not os.path.exists(os.path.join(place, f"{self.assignment.stem}.ipynb")):
+            return True
+        new = self.folder.get_existing_timestamp(str(self._submitted(student)))
+        old = self.folder.get_existing_timestamp(place)
+        return new is not None and old is not None and new > old
+
+    def _submitted(self, student: str) -> Path:
+        return Path(self.folder.format_path(self.folder.submitted_directory, student, self.assignment.name))
+
+
+def take_every_folder(converter: Any) -> None:
+    """What nbgrader is about to process: each student's folder once, whatever the files in it are called.
+
+    nbgrader itself looks for notebooks, and who handed in the `.py` has none.
+    """
+    folder = converter.coursedir
+    converter.assignments, converter.notebooks = {}, []
+    if issubclass(converter.exporter_class, GradedExporter):
+        _, assignment = open_course(converter)
+        if fnmatch(assignment.stem, folder.notebook_id):
+            pattern = folder.format_path(folder.submitted_directory, folder.student_id, assignment.name)
+            places = filter(os.path.isdir, glob(pattern))
+            converter.assignments = {place: [f"{place}/{assignment.stem}.ipynb"] for place in places}
+    if not converter.assignments:
+        BaseConverter.init_notebooks(converter)  # says what it looked for
+
+
+Autograde.init_notebooks = take_every_folder
+
+
+class FromJournal(Autograde):
+    """nbgrader's Autograde for grades that are known already, and for nobody else."""
+
+    def __init__(self, work: dict[str, tuple[Submission, Grade]], **kwargs: Any) -> None:
+        super().__init__(force=True, exporter_class=KnownGrades, **kwargs)
+        self.work = work
+
+    def init_notebooks(self) -> None:
+        """One notebook for each student of the work."""
+        course, assignment = open_course(self)
+        folders = (self._format_source(assignment.name, student) for student in self.work)
+        self.assignments = {folder: [os.path.join(folder, f"{assignment.stem}.ipynb")] for folder in folders}
+
+
+class KnownGrades(GradedExporter):
+    """Shows grades that are known already."""
+
+    def begin(self) -> None:
+        self.submissions = {student: submission for student, (submission, _) in self.converter.work.items()}
+
+    def grade(self, student: str) -> Grade | None:
+        _, grade = self.converter.work[student]
+        return grade
+
+
+class ShowGrade(NbGraderPreprocessor):
+    """In place of nbgrader's Execute: writes what the grader found into the test cells."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """The notebook with feedback and scores; raises InfrastructureError when the machine could not grade it."""
+        exporter, student = self.parent, resources["nbgrader"]["student"]
+        grade = exporter.grade(student)
+        if grade is None:
+            raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
+        show_grade(nb, exporter.assignment, grade)
+        return nb, resources
+
+
+def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
+    """The submission in a student's folder; one that cannot be used has a problem, as in `find_submissions`."""
+    try:
+        found = next(iter(find_submissions(folder, course, assignment.name)))
+    except SubmissionsError as error:
+        return Submission(student, assignment.name, problem=str(error), path=folder)
+    return replace(found, student=student, assignment=assignment.name)
+
+
+def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
+    """Whether the gradebook has the assignment with the parts and points of course.yml.
+
+    `owner` is a command or converter of nbgrader; raises NbGraderException when there is no way to the gradebook.
+    """
+    url = owner.coursedir.db_url
+    try:
+        with Gradebook(url, owner.coursedir.course_id) as gradebook:
+            notebook = gradebook.find_notebook(assignment.stem, assignment.name)
+            known = {cell.name: cell.max_score for cell in notebook.grade_cells}
+    except MissingEntry:
+        return False
+    except (SQLAlchemyError, ModuleNotFoundError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise refusal(owner, f"The gradebook {_address(url)} cannot be used: {reason}") from None
+    return known == {part.name: part.points for part in assignment.parts}
+
+
+def _address(url: str) -> str:
+    """A database's address without its password."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except SQLAlchemyError:
+        return "of that address"
+
+
+def _release(converter: Any, course: Course, assignment: Assignment) -> NotebookNode:
+    try:
+        return to_notebook(assignment, load_document(course, assignment).stub)
+    except CourseError as error:
+        raise refusal(converter, str(error)) from None

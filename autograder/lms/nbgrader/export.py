@@ -1,0 +1,122 @@
+"""A class that `autograder grade` has graded, in nbgrader's gradebook and folders, by nbgrader's own converters.
+
+Afterwards everything of nbgrader goes on from there: formgrader, manual grading, `generate_feedback`, `export`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.course.config import Assignment, Course
+from autograder.course.digests import submission_digest
+from autograder.lms.exports import Exported, ExportError, Request
+from autograder.records import Grade, InfrastructureError, Submission
+from autograder.submissions import SubmissionsError, find_submissions, safe_name
+from autograder.submissions.files import SOURCES
+
+if TYPE_CHECKING:
+    from nbgrader.apps.baseapp import NbGrader
+
+CONFIG = "nbgrader_config.py"
+Work = dict[str, tuple[Submission, Grade]]  # by nbgrader's name of the student
+
+
+def export(request: Request) -> Exported:
+    """Bring each grade whose submission is found, unchanged, into the gradebook; the others are problems."""
+    course = request.course
+    app = _application(course)
+    submissions = request.submissions or Path(
+        app.coursedir.format_path(app.coursedir.submitted_directory, ".", ".")
+    )
+    problems: list[str] = []
+    texts = _texts(course, submissions)
+    done = 0
+    for assignment in request.assignments:
+        work: Work = {}
+        for grade in request.grades_of(assignment):
+            _add(work, grade, texts.get((grade.student, grade.assignment)), problems)
+        if work:
+            _hand_in(app, assignment, work)
+            done += _bring(app, assignment, work, problems)
+    known = {assignment.name for assignment in course.assignments}
+    wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
+    strangers = sum(grade.assignment not in known for grade in wanted)
+    if strangers:
+        problems.append(f"{strangers} grades are for no assignment of this course.")
+    summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
+    after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
+    return Exported(f"{summary} {after}", problems)
+
+
+def _application(course: Course) -> NbGrader:
+    """nbgrader with the settings of the course."""
+    try:
+        from nbgrader.apps.baseapp import NbGrader
+    except ModuleNotFoundError:
+        raise InfrastructureError(
+            "nbgrader is not installed. Install it with: pip install 'autograder[nbgrader]'"
+        ) from None
+    if not (course.root / CONFIG).is_file():
+        raise InfrastructureError(
+            f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds."
+        )
+    app = NbGrader(log_level=logging.ERROR)
+    app.initialize([], root=str(course.root))
+    return app
+
+
+def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
+    """What was handed in, by student and assignment; raises ExportError when there is nothing at that place."""
+    try:
+        found = list(find_submissions(path, course))
+    except SubmissionsError as error:
+        raise ExportError(f"{error} Say where the submissions are with --submissions.") from None
+    return {(submission.student, submission.assignment): submission for submission in found}
+
+
+def _add(work: Work, grade: Grade, submission: Submission | None, problems: list[str]) -> None:
+    """Take one grade into the work when the text that was graded is at hand."""
+    whose = f"{grade.student}, {grade.assignment}"
+    if submission is None:
+        problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
+    elif submission_digest(submission) != grade.submission_sha256:
+        problems.append(f"{whose}: the submission is not the one that was graded. Grade it again.")
+    else:
+        work[safe_name(grade.student)] = submission, grade
+
+
+def _hand_in(app: NbGrader, assignment: Assignment, work: Work) -> None:
+    """Put the submissions where nbgrader keeps them, in place of older ones."""
+    for student, (submission, _) in work.items():
+        folder = Path(app.coursedir.format_path(app.coursedir.submitted_directory, student, assignment.name))
+        if submission.path is not None and submission.path.resolve() in (folder, *folder.glob("*")):
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.iterdir():
+            if file.suffix in SOURCES:
+                file.unlink()
+        for source in submission.files:
+            kind = ".ipynb" if source.is_notebook else ".py"
+            (folder / f"{assignment.stem}{kind}").write_text(source.text, encoding="utf-8", newline="")
+
+
+def _bring(app: NbGrader, assignment: Assignment, work: Work, problems: list[str]) -> int:
+    """Let nbgrader's converters write notebooks and gradebook; returns how many grades got there."""
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.converters.base import NbGraderException
+    from nbgrader.utils import temp_attrs
+
+    from autograder.lms.nbgrader.executor import FromJournal, gradebook_agrees
+
+    with temp_attrs(app.coursedir, assignment_id=assignment.name, student_id="*"):
+        try:
+            if not gradebook_agrees(app, assignment):
+                GenerateAssignment(coursedir=app.coursedir, parent=app, force=True).start()
+            converter = FromJournal(work, coursedir=app.coursedir, parent=app)
+            converter.start()
+        except NbGraderException as error:
+            problems.append(f"{assignment.name}: {error}")
+            return 0
+    return len(work)

@@ -1,0 +1,341 @@
+"""A submission as a notebook for people to look at: the student's cells, and the course's own test cells.
+
+What is graded, and for how many points, comes from the course's record alone. What a student's notebook says about
+itself (metadata, points, tags, outputs, kernel, ids) is left behind; each thing that had to be put right is a note.
+Nothing here runs or parses a student's code, and whatever they handed in gives a valid notebook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.selfcheck import render as verdict
+from autograder.course.config import Assignment, Part
+from autograder.records import Grade, SourceFile
+
+MOST_CELLS = 1000  # more of a student's cells are not shown
+MOST_LETTERS = 200_000  # nor more text of one cell
+KEY = "autograder"  # where a cell's notes are in its metadata
+
+_KINDS = ("code", "markdown", "raw")
+# where a tag, a link that is no attached picture, or a formula that acts would begin
+_ACTIVE = re.compile(
+    r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=:|\((?!attachment:))|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
+)
+_PYTHON = ("python3", "python", "python2")
+_NOT_SHOWN = "The rest is not shown here; all of it was graded."
+
+
+@dataclass
+class _Cell:
+    """One cell as the student handed it in; `grade_id` and `points` are what it claims."""
+
+    kind: str
+    source: str
+    grade_id: str | None = None
+    points: Any = None
+    tagged: bool = False
+    attachments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def test_of(self) -> str | None:
+        """The part whose untouched test this is, told by its code."""
+        match = re.fullmatch(r"check\([\"'](\w+)[\"']\)", self.source.strip())
+        return match[1] if match else None
+
+
+def submitted_notebook(
+    assignment: Assignment, release: NotebookNode, files: Iterable[SourceFile], problem: str | None = None
+) -> NotebookNode:
+    """What was handed in, with the test cells of `release` (the notebook that students received) in their places.
+
+    `problem` is told at the top when the files could not be read at all.
+    """
+    files = list(files)
+    notes = [problem] if problem else []
+    cells: list[_Cell] = []
+    for file in files:
+        if file.is_notebook:
+            cells, said = _of_notebook(file.text)
+            notes += said
+    has_tests = bool(cells)
+    for file in files:
+        if not file.is_notebook:
+            cells += [cell for cell in _of_script(file.text) if not (has_tests and cell.test_of)]
+    if len(cells) > MOST_CELLS:
+        notes.append(f"There are {len(cells)} cells. {_NOT_SHOWN}")
+    return _Restorer(assignment, release, notes, has_tests).restore(cells[:MOST_CELLS])
+
+
+def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade) -> None:
+    """Write into each test cell what nbgrader reads: our feedback, then the part's score as a plain float."""
+    for cell in notebook.cells:
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        part = next((part for part in assignment.parts if part.name == name), None)
+        if cell.cell_type == "code" and part is not None:
+            cell.execution_count = None
+            cell.outputs = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
+
+
+def part_score(grade: Grade, part: Part) -> float:
+    """The points that a grade gives for one part: never below nothing, never above the part's points."""
+    score = round(sum(test.score for test in grade.tests if test.part == part.name), 6)
+    return float(min(max(score, 0.0), part.points))
+
+
+def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
+    results = [test for test in grade.tests if test.part == part.name]
+    score = part_score(grade, part)
+    if grade.status == "refused":
+        notes = [*notes, f"Not graded: {grade.problem}"]
+    heading = f"{part.title}: {score:g} of {part.points:g} points"
+    shown = {
+        "text/html": verdict.as_html(heading, results, notes),
+        "text/plain": verdict.as_text(heading, results, notes),
+    }
+    number = nbformat.v4.new_output("execute_result", {"text/plain": repr(score)}, execution_count=None)
+    return [nbformat.v4.new_output("display_data", shown), number]
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
+    """The cells of a notebook's text, and what is odd about it as a whole."""
+    try:
+        notebook = json.loads(text)
+        cells = notebook["cells"]
+        if not isinstance(cells, list):
+            raise TypeError
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return [_Cell("markdown", _indented(text))], ["The file is not a notebook that can be read."]
+    return [_read(cell) for cell in cells if isinstance(cell, dict)], _about_kernel(notebook)
+
+
+def _read(cell: dict[str, Any]) -> _Cell:
+    kind = cell.get("cell_type")
+    source = cell.get("source", "")
+    source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    metadata = _dict(cell.get("metadata"))
+    claimed = _dict(metadata.get("nbgrader"))
+    grade_id = claimed.get("grade_id")
+    return _Cell(
+        kind if kind in _KINDS else "raw",
+        source,
+        grade_id if isinstance(grade_id, str) else None,
+        claimed.get("points"),
+        bool(metadata.get("tags")),
+        _pictures(cell.get("attachments")),
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _pictures(attachments: Any) -> dict[str, Any]:
+    """The attached pictures that any notebook may show."""
+    kept: dict[str, Any] = {}
+    for name, bundle in _dict(attachments).items():
+        data = _dict(bundle)
+        kinds = {kind: data[kind] for kind in ("image/png", "image/jpeg") if _is_base64(data.get(kind))}
+        if kinds:
+            kept[_readable(name)] = kinds
+    return kept
+
+
+def _is_base64(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9+/=\s]*", value) is not None
+
+
+def _about_kernel(notebook: dict[str, Any]) -> list[str]:
+    name = _dict(_dict(notebook.get("metadata")).get("kernelspec")).get("name")
+    if name is None or name in _PYTHON:
+        return []
+    return [f"The notebook asks for the kernel `{_short(name)}`; it was graded as Python."]
+
+
+def _short(value: Any) -> str:
+    """A short name from a student's file, for a sentence."""
+    return "".join(c for c in str(value)[:40] if c.isprintable() and c != "`")
+
+
+def _of_script(text: str) -> list[_Cell]:
+    """The cells of a `.py`: split where lines begin with `# %%`, prose as prose."""
+    cells = []
+    for block in re.split(r"(?m)^(?=# ?%%)", text):
+        header, _, body = block.partition("\n") if re.match(r"# ?%%", block) else ("", "", block)
+        if "[markdown]" in header:
+            prose = "\n".join(re.sub(r"^# ?", "", line) for line in body.split("\n"))
+            cells.append(_Cell("markdown", prose.strip("\n")))
+        elif body.strip():
+            part = re.search(r'part="(\w+)"', header)
+            only_comments = all(line.startswith("#") for line in body.strip().split("\n"))
+            is_test = part is not None and only_comments
+            source = f'check("{part[1]}")' if part and is_test else body.strip("\n")
+            cells.append(_Cell("code", source, part[1] if part and is_test else None))
+    return cells
+
+
+# -- restoring ----------------------------------------------------------------------------------------
+
+
+class _Restorer:
+    """Puts the test cells of the course into a student's notebook, and takes everything else as text."""
+
+    def __init__(
+        self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool
+    ) -> None:
+        self.has_tests = has_tests  # a .py has none of its own, so none can be missing
+        self.parts = {part.name: part for part in assignment.parts}
+        self.official = {
+            cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata
+        }
+        self.prose = {cell.source for cell in release.cells if cell.cell_type == "markdown"}
+        self.release = release
+        self.notes: dict[str, list[str]] = {name: [] for name in self.parts}
+        self.notes[next(iter(self.parts))] += notes
+        self.cells: list[NotebookNode] = []
+        self.placed: list[str] = []
+
+    def restore(self, handed_in: list[_Cell]) -> NotebookNode:
+        homes = self._homes(handed_in)
+        for index, cell in enumerate(handed_in):
+            self._place(cell, homes.get(index))
+        for name in self.official:
+            if name in self.parts and name not in self.placed:
+                self._bring_back(name)
+        self._note_moved()
+        for index, shown in enumerate(self.cells):
+            shown["id"] = hashlib.sha256(f"{index}".encode()).hexdigest()[:12]
+            notes = self.notes.get(shown.metadata.get("nbgrader", {}).get("grade_id", ""))
+            if notes:
+                shown.metadata[KEY] = {"notes": notes}
+        restored = nbformat.v4.new_notebook(cells=self.cells, metadata=self.release.metadata)
+        restored.nbformat_minor = 5
+        return restored
+
+    def _homes(self, handed_in: list[_Cell]) -> dict[int, str]:
+        """Which cell stands where an official one belongs: the first that claims it, else the first that looks it."""
+        homes: dict[int, str] = {}
+        for name in self.official:
+            claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
+            looks = [i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)]
+            usable = (
+                [i for i in claims if i not in homes]
+                if name in self.parts
+                else [i for i in claims if handed_in[i].kind == "code" and i not in homes]
+            )
+            if usable or looks:
+                homes[(usable or looks)[0]] = name
+            if name in self.parts and len({*claims, *looks}) > 1:
+                self.notes[name].append(
+                    f"This test cell was there {len({*claims, *looks})} times. It counts once."
+                )
+        return homes
+
+    def _looks(self, cell: _Cell, name: str) -> bool:
+        if cell.kind != "code" or (cell.grade_id in self.official and cell.grade_id != name):
+            return False
+        if name in self.parts:
+            return cell.test_of == name
+        written = re.escape(name.removeprefix("write-"))
+        return re.search(rf"(?m)^(class|def|async def) {written}\b", cell.source) is not None
+
+    def _place(self, cell: _Cell, home: str | None) -> None:
+        if home in self.parts:
+            self._compare(cell, home)
+            self._add_official(home)
+        elif cell.test_of in self.parts and cell.kind == "code":
+            return  # a copy of a test cell says nothing more
+        else:
+            shown = _plain(cell, self.prose)
+            if home is not None:
+                shown.metadata["nbgrader"] = NotebookNode(self.official[home].metadata.nbgrader)
+                shown.metadata["deletable"] = False
+                self.placed.append(home)
+            self.cells.append(shown)
+
+    def _compare(self, cell: _Cell, name: str) -> None:
+        """Note what the student's test cell has of its own; code in it was graded and stays visible."""
+        notes, official = self.notes[name], self.official[name]
+        if cell.kind != "code":
+            notes.append(f"This test cell had become a {cell.kind} cell. It is code again.")
+        elif cell.source.strip() != official.source.strip():
+            notes.append("This test cell had been changed. What was written in it stands above it.")
+        if cell.source.strip() != official.source.strip():
+            self.cells.append(_plain(cell, self.prose))
+        if cell.grade_id != name:
+            notes.append("This test cell had lost its metadata.")
+        points = self.parts[name].points
+        if cell.points is not None and cell.points != points:
+            claimed = _short(cell.points)
+            notes.append(
+                f"The notebook says that this part is worth {claimed} points. It is worth {points:g}."
+            )
+        if cell.tagged:
+            notes.append("This test cell had tags. They change nothing.")
+
+    def _add_official(self, name: str) -> None:
+        cell = nbformat.from_dict(json.loads(json.dumps(self.official[name])))
+        self.cells.append(cell)
+        self.placed.append(name)
+
+    def _bring_back(self, name: str) -> None:
+        """Put a missing test cell after the last official cell that comes before it in the course's notebook."""
+        if self.has_tests:
+            self.notes[name].append("This test cell was missing. It counts all the same.")
+        before = list(self.official)[: list(self.official).index(name)]
+        places = {
+            cell.metadata.nbgrader.grade_id: index
+            for index, cell in enumerate(self.cells)
+            if "nbgrader" in cell.metadata
+        }
+        known = [places[other] for other in before if other in places]
+        self._add_official(name)
+        if known:
+            self.cells.insert(max(known) + 1, self.cells.pop())
+
+    def _note_moved(self) -> None:
+        order = [name for name in self.official if name in self.parts]
+        found = [cell.metadata.nbgrader.grade_id for cell in self.cells if "nbgrader" in cell.metadata]
+        furthest = -1
+        for name in found:
+            if name in self.parts:
+                if order.index(name) < furthest:
+                    self.notes[name].append("This test cell had been moved. It counts all the same.")
+                furthest = max(furthest, order.index(name))
+
+
+def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
+    """A cell with nothing but its text; a student's prose brings no HTML and no links into the page of a reader."""
+    source = _readable(cell.source[:MOST_LETTERS])
+    if len(cell.source) > MOST_LETTERS:
+        source += f"\n# {_NOT_SHOWN}"
+    if cell.kind == "code":
+        return nbformat.v4.new_code_cell(source)
+    if cell.kind == "raw":
+        return nbformat.v4.new_markdown_cell(_indented(source))
+    if source not in prose:
+        source = _ACTIVE.sub("\N{ZERO WIDTH SPACE}", source)
+    shown = nbformat.v4.new_markdown_cell(source)
+    if cell.attachments:
+        shown["attachments"] = cell.attachments
+    return shown
+
+
+def _indented(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).split("\n"))
+
+
+def _readable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,95 @@
+"""A class that is graded in the background while nbgrader writes the first notebooks already."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from types import ModuleType
+
+from autograder.grading.run import grade_class
+from autograder.course.digests import submission_digest, suite_digest
+from autograder.gradebook.journal import Journal
+from autograder.grading.pool import Plan
+from autograder.records import Grade, Submission
+
+WORTH_ANOTHER = 8  # a grader takes about as long to start as that many submissions to be graded
+
+
+class ClassUnderWay:
+    """The grades of a class for one assignment: those of the journal at once, each other one as soon as it is there.
+
+    `plan` is for that assignment alone; `submissions` are by student, in the order in which their grades will be
+    asked for. Raises CourseError or InfrastructureError when nobody can be graded.
+    """
+
+    def __init__(
+        self, plan: Plan, submissions: dict[str, Submission], journal: Journal, log: logging.Logger
+    ) -> None:
+        self._journal, self._log = journal, log
+        self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}
+        suite = suite_digest(plan.course, *plan.course.select(plan.names))
+        self._due = [s for s in submissions.values() if not self._is_known(s, suite)]
+        self._plan = replace(plan, jobs=min(plan.jobs, 1 + len(self._due) // WORTH_ANOTHER))
+        news = [grade for grade in self._grades.values() if not grade.done()]
+        threading.Thread(target=self._grade_all, name="grading").start()
+        for first in wait(news, return_when=FIRST_COMPLETED).done:
+            first.result()
+
+    def grade(self, student: str) -> Grade | None:
+        """Waits for the student's grade; None when the machine could not give one, and the log says why."""
+        return self._grades[student].result()
+
+    def _is_known(self, submission: Submission, suite: str) -> bool:
+        whose = submission.student, submission.assignment
+        if not self._journal.holds(*whose, submission_digest(submission), suite):
+            return False
+        self._grades[submission.student].set_result(self._journal.latest[whose])
+        return True
+
+    def _grade_all(self) -> None:
+        problem: BaseException | None = None
+        try:
+            with nothing_to_import(), self._journal:
+                outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
+            for failure in outcome.failures:
+                self._log.error("Not graded: %s", failure)
+        except BaseException as error:  # whoever waits for a grade gets it, be it a KeyboardInterrupt
+            problem = error
+        for grade in self._grades.values():
+            if grade.done():
+                continue
+            if problem is None:
+                grade.set_result(None)
+            else:
+                grade.set_exception(problem)
+
+    def _while_wanted(self) -> Iterator[Submission]:
+        """The submissions that have to be graded, until the command that waits for them is interrupted."""
+        for submission in self._due:
+            if not threading.main_thread().is_alive():
+                return
+            yield submission
+
+    def _tell(self, grade: Grade | None) -> None:
+        if grade is not None:
+            self._log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
+            self._grades[grade.student].set_result(grade)
+
+
+@contextmanager
+def nothing_to_import() -> Iterator[None]:
+    """Processes that start meanwhile do not import the command that started them.
+
+    All of nbgrader, or of a Jupyter server, takes each grader longer to import than ten submissions to grade.
+    """
+    command = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = command

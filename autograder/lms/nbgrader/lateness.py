@@ -1,0 +1,48 @@
+"""nbgrader's late penalties by the policy of course.yml, the same that `autograder grade` follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook
+from nbgrader.preprocessors import AssignLatePenalties
+
+from autograder.submissions.collected import read_collected
+from autograder.gradebook.lateness import final
+from autograder.records import Grade
+
+
+class LatePenalties(AssignLatePenalties):
+    """In place of nbgrader's AssignLatePenalties, which still decides where course.yml has no policy or no due date."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """The notebook as it is; what being late costs goes into the gradebook."""
+        exporter, about = self.parent, resources["nbgrader"]
+        if exporter.course.late is None or exporter.assignment.due is None:
+            return super().preprocess(nb, resources)
+        name, student = about["assignment"], about["student"]
+        with Gradebook(about["db_url"]) as gradebook:
+            stamp = gradebook.find_submission(name, student).timestamp
+            notebook = gradebook.find_submission_notebook(about["notebook"], name, student)
+            grade = replace(exporter.grade(student), score=notebook.score)
+            count = final(exporter.course, grade, self._time(stamp, grade))
+            notebook.late_submission_penalty = count.minus or None
+            gradebook.db.commit()
+        if not count.known:
+            self.log.warning("%s: nobody knows when it came, so nothing is taken off.", student)
+        elif count.days:
+            self.log.warning("%s: %s.", student, count.sentence)
+        return nb, resources
+
+    def _time(self, stamp: datetime | None, grade: Grade) -> datetime | None:
+        """When it came: nbgrader's own note, in UTC, or that of `autograder collect`."""
+        if stamp is not None:
+            return stamp.replace(tzinfo=timezone.utc)
+        folder = self.parent.folder
+        submitted = Path(folder.format_path(folder.submitted_directory, ".", "."))
+        known = read_collected(submitted).get((grade.student, grade.assignment))
+        return known.moment if known else None

@@ -1,0 +1,80 @@
+"""The student's module in this process: for a student's own checks, and for the reference.
+
+It isolates nothing. Whoever grades other people's code uses the sandbox and `remote` instead.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from autograder.source import text as source
+from autograder.protocol.errors import Frame, MissingName, RemoteException
+
+
+class LocalStudent:
+    """A student's module whose missing names are sentences; otherwise the plain module."""
+
+    def __init__(self, module: types.ModuleType, load_error: BaseException | None = None) -> None:
+        self._module = module
+        self.load_error = load_error
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(self._module, name)
+        except AttributeError:
+            raise MissingName(self._missing(name)) from self.load_error
+
+    def _missing(self, name: str) -> str:
+        if self.load_error is None:
+            return f"There is no `{name}` in the submission."
+        told = describe_error(self.load_error, from_file(self._module.__file__ or ""))
+        where = f" in line {told.frames[-1].line}" if told.frames else ""
+        return f"There is no `{name}`: the file stopped{where} with {told.type}."
+
+
+def load_text(text: str, filename: str, name: str) -> LocalStudent:
+    """Run a module's text here. What it defined before an error stays; the error is kept in `load_error`."""
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    sys.modules[name] = module
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    for cell_name, code in source.cells(text, filename):
+        try:
+            exec(compile(code, cell_name, "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            return LocalStudent(module, error)
+    return LocalStudent(module)
+
+
+def load_file(path: Path, name: str | None = None) -> LocalStudent:
+    """As `load_text`, for a file; raises OSError or UnicodeDecodeError when it cannot be read."""
+    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
+
+
+def from_file(filename: str) -> Callable[[types.FrameType], bool]:
+    """Tells whether a step of a traceback is in that file."""
+    return lambda step: step.f_code.co_filename.startswith(filename)
+
+
+def describe_error(error: BaseException, own: Callable[[types.FrameType], bool]) -> RemoteException:
+    """The error in the same words in which a worker would describe it; `own` tells the student's steps."""
+    frames = [
+        Frame(Path(code.co_filename).name, line, source.qualified_name(code), source.line_of(code, line))
+        for code, line in (
+            (step.f_code, line) for step, line in traceback.walk_tb(error.__traceback__) if own(step)
+        )
+    ]
+    if isinstance(error, SyntaxError) and not frames:
+        frames.append(
+            Frame(Path(error.filename or "").name, error.lineno or 0, "", (error.text or "").strip())
+        )
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+    return RemoteException(type(error).__name__, bases, str(error)[:2000], tuple(frames[-6:]))

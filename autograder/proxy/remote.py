@@ -1,0 +1,515 @@
+"""The student's module as a test sees it across the sandbox's wall.
+
+`RemoteStudent` answers to the names that the student defined. Functions are called over the connection; classes
+build objects that stay there. A module is mirrored here as a real `nn.Module` with real parameters, so that
+`load_state_dict`, optimisers, `.backward()`, `.eval()` and `.to(...)` behave as with the plain module. What was
+changed on one side is brought to the other at the next call.
+
+What it does not do: second derivatives, hooks, `isinstance` against the student's classes, new submodules.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from autograder.proxy.connection import Connection, malformed
+from autograder.protocol.errors import MissingName, RemoteException, StudentError, StudentRaised
+from autograder.proxy.input_mutation import changes_come_home
+from autograder.protocol.module_state import Inventory
+from autograder.protocol.containers import containers, leaves, mapped
+from autograder.protocol.wire import CallableHandle, Handle, Opaque
+
+Entry = TypeVar("Entry")
+MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
+
+
+class RemoteStudent:
+    """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`, `student.CONSTANT`."""
+
+    def __init__(self, connection: Connection, load_errors: list[RemoteException] = ()) -> None:  # type: ignore[assignment]
+        connection.adopt = adopt
+        self._connection = connection
+        self._load_errors = load_errors
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self._connection.found
+        if name not in found:
+            found[name] = self._find(name)
+        return found[name]
+
+    def _find(self, name: str) -> Any:
+        found = self._connection.request("find", name=name)
+        with malformed("a name's description"):
+            kind = _one_of(("missing", "value", "class", "function"), found["kind"])
+            if kind == "value":
+                return adopt(self._connection, found["value"])
+        if kind == "missing":
+            raise MissingName(self._missing(name))
+        if kind == "class":
+            return RemoteClass(self._connection, None, [name])
+        return RemoteFunction(self._connection, None, [name])
+
+    def _missing(self, name: str) -> str:
+        if not self._load_errors:
+            return f"There is no `{name}` in the submission."
+        error = StudentRaised(self._load_errors[0])
+        where = f" in line {error.remote.frames[-1].line}" if error.remote.frames else ""
+        return f"There is no `{name}`: the file stopped{where} with {error.remote.type}."
+
+
+class RemoteFunction:
+    """Something callable on the other side; `handle` is None for names of the module itself."""
+
+    def __init__(self, connection: Connection, handle: Handle | None, path: list[str]) -> None:
+        self._connection, self._handle, self._path = connection, handle, path
+        self.__name__ = path[-1] if path else "object"
+        self.__qualname__ = self.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self._connection, [self._handle, self._path], args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<the student's {self.__name__}>"
+
+
+class RemoteClass(RemoteFunction):
+    """A class of the student's: calling it builds an object over there; class attributes can be read."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return attribute(self._connection, None, [*self._path, name])
+
+
+class RemoteObject:
+    """An object of a class of the student's own: its attributes and methods answer over the connection."""
+
+    def __init__(self, connection: Connection, number: int, kind: str) -> None:
+        self.__dict__.update(_connection=connection, _handle=Handle(number), _kind=kind)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return attribute(self._connection, self._handle, [name])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._connection.request("set", target=[self._handle, [name]], value=value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self._connection, [self._handle, []], args, kwargs)
+
+    def as_handle(self) -> Handle:
+        """What travels in its place."""
+        return self._handle
+
+    def __eq__(self, other: Any) -> Any:
+        answer = call(self._connection, [self._handle, ["__eq__"]], (other,), {})
+        return NotImplemented if isinstance(answer, Opaque) else answer
+
+    __hash__ = object.__hash__
+
+    def __len__(self) -> int:
+        found = call(self._connection, [self._handle, ["__len__"]], (), {})
+        with malformed("a length"):
+            if type(found) is not int or found < 0:
+                raise ValueError("a length is a number of things")
+            return found
+
+    def __getitem__(self, key: Any) -> Any:
+        return call(self._connection, [self._handle, ["__getitem__"]], (key,), {})
+
+    def __repr__(self) -> str:
+        return f"<the student's {self._kind} object>"
+
+
+class Mirror(nn.Module):
+    """A submodule of the student's, seen from here: real parameters and buffers, calls go over the connection."""
+
+    def __init__(self, root: weakref.ref | None, path: list[str], kind: str, base: str) -> None:
+        super().__init__()
+        self.__dict__.update(_root=root, _path=path, kind=kind, base=base)
+
+    def _module(self) -> RemoteModule:
+        root = self if self._root is None else self._root()
+        if not isinstance(root, RemoteModule):
+            raise ReferenceError("keep the student's module itself while you use a part of it")
+        return root
+
+    def as_handle(self) -> Handle:
+        """What travels in its place: the whole module's number, and the way to this part."""
+        return Handle(self._module()._handle.number, self._path)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module = self._module()
+        return call(module._connection, [module._handle, self._path], args, kwargs, (module,))
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("__"):
+                raise
+        module = self._module()
+        module.push()
+        return attribute(module._connection, module._handle, [*self._path, name], (module,))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        local = name == "training" or isinstance(value, (nn.Parameter, nn.Module))
+        if local or name in self._buffers or name in self._parameters or name in self.__dict__:
+            super().__setattr__(name, value)
+            return
+        module = self._module()
+        module._connection.request("set", target=[module._handle, [*self._path, name]], value=value)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        return iter(self._modules.values())  # type: ignore[arg-type]
+
+    def __getitem__(self, key: int | str | slice) -> Any:
+        if isinstance(key, str):
+            return self._modules[key]
+        return list(self._modules.values())[key]
+
+    def __bool__(self) -> bool:
+        return True  # a module without parts is a module, too
+
+    def _get_name(self) -> str:
+        return self.kind
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        options: dict[str, Any] = {}
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        if dtype is not None:
+            options["dtype"] = dtype
+        if device is not None:
+            options["device"] = str(device)
+        module = self._module()
+        sync = module.changes()
+        target = [module._handle, self._path]
+        converted = module._connection.request("convert", target=target, sync=sync, options=options)
+        module.describe(converted)
+        return self
+
+    def double(self) -> Any:
+        return self.to(torch.float64)
+
+    def float(self) -> Any:
+        return self.to(torch.float32)
+
+    def half(self) -> Any:
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> Any:
+        return self.to(torch.bfloat16)
+
+
+class RemoteModule(Mirror):
+    """A module of the student's with all its submodules; keeps both sides' state the same."""
+
+    def __init__(self, connection: Connection, handle: Handle) -> None:
+        super().__init__(None, [], "", "")
+        self.__dict__.update(
+            _connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={}
+        )
+        self.describe(handle)
+        connection.mirrors[handle.number] = self
+
+    def describe(self, handle: Handle) -> None:
+        """Take over a description: modules, parameters and buffers come, change or go."""
+        with malformed("a description of a module"):
+            description = handle.description
+            known = dict(self.named_parameters(remove_duplicate=False))
+            places = self._place_modules(description["modules"])
+            self._place_parameters(description["parameters"], places, known)
+            self._place_buffers(description["buffers"], places)
+            _count_entries(self, {})
+        self._sent.clear()
+        inventory = Inventory(self)
+        self._sent.update({name: tensor.detach().clone() for name, tensor in inventory.tensors.items()})
+        self.__dict__.update(_sent_flags=inventory.flags(), _modes=inventory.modes())
+
+    def _place_modules(self, modules: list) -> dict[str, Mirror]:
+        places: dict[str, Mirror] = {"": self}
+        old = dict(self.named_modules())
+        for part in old.values():  # what is not described again is gone
+            for book in (part._modules, part._parameters, part._buffers, part._non_persistent_buffers_set):
+                book.clear()
+        root = weakref.ref(self)
+        for name, kind, base, training, first in modules:
+            if not name:
+                self.__dict__.update(kind=str(kind), base=str(base))
+            elif first != name:  # one module under two names
+                place, leaf = _slot(name, places)
+                place._modules[leaf] = places[name] = places[first]
+            else:
+                place, leaf = _slot(name, places)
+                known = old.get(name)
+                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), "", "")
+                part.__dict__.update(kind=str(kind), base=str(base))
+                place._modules[leaf] = places[name] = part
+            places[name].training = bool(training)
+        return places
+
+    def _place_parameters(
+        self, parameters: list, places: dict[str, Mirror], known: dict[str, nn.Parameter]
+    ) -> None:
+        placed: dict[str, nn.Parameter] = {}
+        for name, value, requires_grad in parameters:
+            place, leaf = _slot(name, places)
+            parameter = known.get(name)
+            if isinstance(value, str):
+                parameter = placed[value]  # tied to an earlier one
+            elif parameter is None or parameter.device != _tensor(value).device or _among(parameter, placed):
+                parameter = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
+            else:
+                _renew(parameter, value)
+                parameter.requires_grad_(bool(requires_grad))
+            place._parameters[leaf] = placed[name] = parameter
+
+    def _place_buffers(self, buffers: list, places: dict[str, Mirror]) -> None:
+        placed: dict[str, Tensor] = {}
+        for name, value, persistent in buffers:
+            place, leaf = _slot(name, places)
+            buffer = placed[value] if isinstance(value, str) else _tensor(value)
+            place._buffers[leaf] = placed[name] = buffer
+            if not persistent:
+                place._non_persistent_buffers_set.add(leaf)
+
+    def changes(self) -> list:
+        """What this side changed since both were the same, in the form that the worker applies."""
+        inventory = Inventory(self)
+        values = {n: t.detach() for n, t in inventory.tensors.items() if not _same(t, self._sent[n])}
+        flags = {n: flag for n, flag in inventory.flags().items() if flag != self._sent_flags[n]}
+        modes = inventory.modes()
+        changed_modes = modes if modes != self._modes else {}
+        if not (values or flags or changed_modes):
+            return []
+        self._sent.update({name: value.clone() for name, value in values.items()})
+        self._sent_flags.update(flags)
+        self.__dict__["_modes"] = modes
+        return [[self._handle, values, flags, changed_modes]]
+
+    def push(self) -> None:
+        """Bring this side's changes over now, before something is read there."""
+        sync = self.changes()
+        if sync:
+            self._connection.request("apply_sync", sync=sync)
+
+    def take_over(self, change: dict) -> None:
+        """What a call changed on the student's side."""
+        if "description" in change:
+            self.describe(Handle(self._handle.number, change["description"]))
+            return
+        inventory = Inventory(self)
+        tensors = inventory.tensors
+        for name, value in change["values"].items():
+            _renew(tensors[name], _tensor(value))
+            self._sent[name] = value.clone()
+        for name, flag in change["flags"].items():
+            self._sent_flags[name] = bool(flag)
+            tensors[name].requires_grad_(bool(flag))
+        parts = dict(inventory.own)
+        for name, mode in change["modes"].items():
+            parts[name].training = self._modes[name] = bool(mode)
+
+
+class _Boundary(torch.autograd.Function):
+    """Results that came over the wall, tied to the inputs here; the backward pass happens over there."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, connection: Connection, number: int, flags: list, results: list, *inputs: Tensor
+    ) -> Any:
+        ctx.connection, ctx.number, ctx.flags = connection, number, flags
+        ctx.kinds = [_kind(tensor) for tensor in inputs]
+        ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(results, flags) if not flag])
+        ctx.set_materialize_grads(False)
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor | None) -> Any:
+        wanted = [gradient if flag else None for gradient, flag in zip(gradients, ctx.flags)]
+        found = ctx.connection.request("backward", call=ctx.number, gradients=wanted)
+        with malformed("a list of gradients"):
+            if type(found) is not list or len(found) != len(ctx.kinds):
+                raise ValueError("wrong number of gradients")
+            for gradient, kind in zip(found, ctx.kinds):
+                if gradient is not None and _kind(_tensor(gradient)) != kind:
+                    raise ValueError("wrong shape or type of a gradient")
+        return (None, None, None, None, *found)
+
+
+def call(connection: Connection, target: list, args: tuple, kwargs: dict, modules: tuple = ()) -> Any:
+    """Call what `target` ([handle or None, path]) leads to, as if it were here: state, gradients, changed inputs."""
+    found = leaves((args, kwargs))
+    involved = (*modules, *(leaf._module() for leaf in found if isinstance(leaf, Mirror)))
+    participants = {module._handle.number: module for module in involved}
+    inputs = [leaf for leaf in found if isinstance(leaf, Tensor)]
+    generators = [leaf for leaf in found if isinstance(leaf, torch.Generator)]
+    grad = torch.is_grad_enabled()
+    wanted = [i for i, tensor in enumerate(inputs) if grad and tensor.requires_grad]
+    reply = connection.request(
+        "call",
+        target=target,
+        args=args,
+        kwargs=kwargs,
+        sync=[change for module in participants.values() for change in module.changes()],
+        grad=grad,
+        wanted=wanted,
+        modules=list(participants),
+    )
+    with malformed("the result of a call"):
+        _bring_home(reply, inputs, generators, participants)
+        _refill(connection, reply["refilled"], containers((args, kwargs)))
+        parameters = [p for m in participants.values() for p in Inventory(m).parameters.values()]
+        result = _differentiable(connection, reply, [inputs[i] for i in wanted] + parameters)
+    return adopt(connection, result)
+
+
+def attribute(connection: Connection, handle: Handle | None, path: list[str], modules: tuple = ()) -> Any:
+    """The attribute at the end of `path`; raises AttributeError where there is none, so that hasattr works."""
+    try:
+        found = connection.request("get", target=[handle, path])
+    except StudentError as error:
+        if isinstance(error, AttributeError):
+            raise AttributeError(path[-1]) from None
+        raise
+    with malformed("an attribute"):
+        if _one_of(("value", "callable"), found["kind"]) == "value":
+            return adopt(connection, found["value"])
+    if modules:
+        return lambda *args, **kwargs: call(connection, [handle, path], args, kwargs, modules)
+    return RemoteFunction(connection, handle, path)
+
+
+def adopt(connection: Connection, value: Any) -> Any:
+    """The value with handles replaced by what stands for their objects here."""
+
+    def stand_in(leaf: Any) -> Any:
+        if isinstance(leaf, Handle):
+            return _object_of(connection, leaf)
+        if isinstance(leaf, CallableHandle):
+            with malformed("a callable"):
+                return connection.own_callable(leaf.number)
+        return leaf
+
+    return mapped(stand_in, value)
+
+
+def _object_of(connection: Connection, handle: Handle) -> Any:
+    with malformed("an object"):
+        if _one_of(("module", "object"), handle.description["kind"]) == "module":
+            known = connection.mirrors.get(handle.number)
+            return known if known is not None else RemoteModule(connection, handle)
+        return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
+
+
+def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
+    """Make here what the call changed there: its modules, the state of generators, and, if asked for, its inputs."""
+    changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
+    if changes_come_home():
+        _change(changed)
+    for number, change in reply["modules"]:
+        participants[number].take_over(change)
+    for generator, advanced in zip(generators, reply["generators"]):
+        generator.set_state(advanced.get_state())
+
+
+def _refill(connection: Connection, refilled: list, held: list[list | dict]) -> None:
+    """Lists and dicts among the inputs whose contents the call changed; changed here, too, if that is asked for."""
+    changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
+    for container, new in changed:
+        if not isinstance(new, list if isinstance(container, list) else dict):
+            raise TypeError("a list stays a list, and a dict a dict")
+        if changes_come_home():
+            container.clear()
+            container.extend(new) if isinstance(container, list) else container.update(new)
+
+
+def _entry(inputs: list[Entry], index: Any) -> Entry:
+    if type(index) is not int or not 0 <= index < len(inputs):
+        raise IndexError("there is no such input")
+    return inputs[index]
+
+
+def _change(changed: list[tuple[Tensor, Tensor]]) -> None:
+    with torch.no_grad():
+        for tensor, value in changed:
+            if tensor.shape == value.shape:
+                tensor.copy_(value)
+            else:
+                tensor.data = value
+
+
+def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:
+    tensors = [leaf for leaf in leaves(reply["result"]) if isinstance(leaf, Tensor)]
+    flags = [bool(flag) for flag in reply["differentiable"]]
+    if len(flags) != len(tensors):
+        raise ValueError("one flag for each tensor was expected")
+    if not any(flags):
+        return reply["result"]
+    results = iter(_Boundary.apply(connection, int(reply["call"]), flags, tensors, *inputs))
+    return mapped(lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf, reply["result"])
+
+
+def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
+    """Where a dotted name belongs. Names come from the student: they are only data, and parents must exist."""
+    parent, _, leaf = name.rpartition(".")
+    if len(name) > 500 or not leaf or not leaf.isprintable() or leaf.startswith("__"):
+        raise ValueError(f"a strange name: {name[:80]!r}")
+    return places[parent], leaf
+
+
+def _one_of(kinds: tuple[str, ...], claim: Any) -> str:
+    if type(claim) is not str or claim not in kinds:
+        raise ValueError("a kind that there is not")
+    return claim
+
+
+def _tensor(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise TypeError("a tensor was expected")
+    return value
+
+
+def _renew(tensor: Tensor, value: Tensor) -> None:
+    """New data in place of the old, and a gradient that fits them."""
+    gradient, tensor.grad = tensor.grad, None
+    tensor.data = value
+    if gradient is not None and gradient.shape == value.shape:
+        tensor.grad = gradient.to(value)
+
+
+def _among(tensor: Tensor, placed: dict[str, nn.Parameter]) -> bool:
+    return any(tensor is other for other in placed.values())
+
+
+def _kind(tensor: Tensor) -> tuple:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+def _count_entries(part: nn.Module, counted: dict[nn.Module, int]) -> int:
+    """How many names a state_dict would have. Raises ValueError for too many, or for a module inside itself."""
+    if part not in counted:
+        counted[part] = MAX_ENTRIES  # while it is being counted
+        inside = sum([_count_entries(sub, counted) for sub in part._modules.values() if sub is not None])
+        counted[part] = 1 + len(part._parameters) + len(part._buffers) + inside
+    if counted[part] >= MAX_ENTRIES:
+        raise ValueError("it has too many names, or holds itself")
+    return counted[part]
+
+
+def _same(tensor: Tensor, sent: Tensor) -> bool:
+    if tensor.dtype != sent.dtype or tensor.shape != sent.shape or tensor.device != sent.device:
+        return False
+    return tensor.is_meta or torch.equal(tensor, sent)

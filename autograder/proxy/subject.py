@@ -1,0 +1,92 @@
+"""Who stands on the stage when a test runs: the student's module, the reference, and their random numbers.
+
+A test asks for `student` and `reference` and does not know whether they live in this process or behind a wall.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import torch
+
+from autograder.source import text as source
+from autograder.proxy.connection import Connection
+from autograder.proxy.local import LocalStudent
+from autograder.proxy.remote import RemoteStudent
+
+AnyConnection = TypeVar("AnyConnection", bound=Connection)
+
+
+@dataclass
+class Use:
+    """A name that a student's text uses, and where. `dynamic`: one that looks up others while it runs."""
+
+    name: str
+    line: int
+    dynamic: bool = False
+
+
+class Scene:
+    """A student in this process."""
+
+    def __init__(
+        self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()
+    ) -> None:
+        self.student = student
+        self.reference = reference
+        self.uses = list(uses)
+        self._forbidden: dict[tuple[str, ...], Use | None] = {}
+
+    def begin(self, seed: int) -> None:
+        """Called before each test: the same random numbers for everybody who meets this test in this run."""
+        torch.default_generator.manual_seed(seed)  # its shorthand formats a stack for each accelerator
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+
+    def forbidden(self, names: Iterable[str]) -> Use | None:
+        """The first use of one of the names, or None."""
+        wanted = tuple(names)
+        if wanted not in self._forbidden:  # most tests of a suite forbid the same
+            uses = (use for use in self.uses if not use.dynamic)
+            found = (use for use in uses if any(_matches(use.name, name) for name in wanted))
+            self._forbidden[wanted] = next(found, None)
+        return self._forbidden[wanted]
+
+
+class RemoteScene(Scene, Generic[AnyConnection]):
+    """A student behind a connection."""
+
+    def __init__(
+        self, connection: AnyConnection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
+    ) -> None:
+        super().__init__(student, reference, uses)
+        self.connection = connection
+
+    def begin(self, seed: int) -> None:
+        self.connection.start_test(seed)
+        super().begin(seed)
+
+
+def uses_in(text: str, filename: str) -> list[Use]:
+    """The names that a text of our own or of this process's own student uses; parsing only."""
+    return [Use(name, line) for name, line in source.names_used(text, filename)["uses"]]
+
+
+def seed_of(run_seed: int, test: str) -> int:
+    """The seed of one test in one run: different for each test, the same for all students."""
+    digest = hashlib.sha256(f"{run_seed}/{test}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def _matches(used: str, forbidden: str) -> bool:
+    """`torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`; `torch.fft` uses `torch`."""
+    if "." not in forbidden:
+        return used == forbidden or used.startswith(f"{forbidden}.")
+    root, last = forbidden.split(".")[0], forbidden.rsplit(".", 1)[1]
+    parts = used.split(".")
+    return parts[0] == root and last in parts[1:]

@@ -1,0 +1,162 @@
+"""What a student's code answered during one test, kept so that it can be compared with known mistakes.
+
+Two transcripts are the same when every answer is: values, gradients, exceptions by type and by what Python or
+PyTorch said, and parameters of new modules by name and shape (their random values are nobody's mistake).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from autograder.protocol.errors import StudentError, StudentRaised
+from autograder.protocol.wire import Handle
+
+_INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
+MOST_NUMBERS = 1 << 14  # of a larger tensor or array, every so-and-so-many-th number is kept
+MOST_TEXT = 1 << 10  # of a longer text only a digest
+RELATIVE, ABSOLUTE = 1e-5, 1e-7
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer: `operation` and `target` say to what, `value` what came back."""
+
+    operation: str
+    target: str
+    value: Any
+
+
+class Transcript:
+    """The answers of one test, in order."""
+
+    def __init__(self) -> None:
+        self.answers: list[Answer] = []
+
+    def record(self, operation: str, arguments: dict, value: Any) -> None:
+        if operation == "call":  # the numbers of its objects differ from time to time
+            value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
+        self.answers.append(Answer(operation, _target(arguments), _outside(value)))
+
+    def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
+        kind = next(iter(_mirrored_type(error)), type(error).__name__)
+        self.answers.append(Answer(operation, _target(arguments), ("raised", kind, _words_of_library(error))))
+
+    def same_as(self, other: Transcript) -> bool:
+        return len(self.answers) == len(other.answers) and self.begins_like(other)
+
+    def begins_like(self, other: Transcript, known: int = 0) -> bool:
+        """Whether the first answers here are those of `other`; the first `known` are known to be."""
+        if len(self.answers) < len(other.answers):
+            return False
+        return all(_same_answer(a, b) for a, b in zip(self.answers[known:], other.answers[known:]))
+
+
+def _target(arguments: dict) -> str:
+    target = arguments.get("target")
+    return ".".join(target[1]) if target else ""
+
+
+def _mirrored_type(error: StudentError) -> list[str]:
+    if not isinstance(error, StudentRaised):
+        return []
+    return [base for base in error.remote.bases if base in type(error).__name__]
+
+
+def _words_of_library(error: StudentError) -> str:
+    """What Python or PyTorch said of it; the words of a `raise` or an `assert` are the student's own."""
+    if not isinstance(error, StudentRaised) or not error.remote.frames:
+        return ""
+    raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
+    return "" if raised_by_hand else error.remote.text[:300]
+
+
+def _outside(value: Any) -> Any:
+    """The value as a stranger sees it: objects by the names and shapes of their parameters."""
+    if isinstance(value, Handle):
+        return _outside_of_object(value.description)
+    if isinstance(value, torch.Tensor) and value.numel() > MOST_NUMBERS:
+        return tuple(value.shape), value.flatten()[:: value.numel() // MOST_NUMBERS + 1].clone()
+    if isinstance(value, np.ndarray) and value.size > MOST_NUMBERS:
+        return value.shape, value.ravel()[:: value.size // MOST_NUMBERS + 1].copy()
+    if isinstance(value, (str, bytes)) and len(value) > MOST_TEXT:
+        raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
+        return type(value).__name__, len(value), hashlib.sha256(raw).hexdigest()
+    if isinstance(value, dict):
+        return {key: _outside(item) for key, item in value.items() if key not in _INSIDE}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_outside(item) for item in value)
+    return value
+
+
+def _by_name(change: dict) -> dict:
+    """What a call changed in a module, in whatever order the module's parts were made."""
+    if "description" in change:
+        return {"description": _outside_of_object(change["description"])}
+    return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}
+
+
+def _outside_of_object(description: Any) -> Any:
+    if not isinstance(description, dict) or description.get("kind") != "module":
+        return "an object"
+    parameters = sorted(
+        (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, bool(requires_grad))
+        for name, value, requires_grad in description["parameters"]
+    )
+    return {"parameters": parameters, "has buffers": bool(description["buffers"])}
+
+
+def _same_answer(a: Answer, b: Answer) -> bool:
+    if (a.operation, a.target) != (b.operation, b.target):
+        return False
+    if a.operation == "backward":
+        return _same_in_any_order(a.value, b.value)
+    return _same(a.value, b.value)
+
+
+def _same_in_any_order(gradients: Any, others: Any) -> bool:
+    """Gradients of parameters come in the order in which somebody made them, which is nobody's mistake."""
+    if type(gradients) is not list or type(others) is not list or len(gradients) != len(others):
+        return _same(gradients, others)
+    left = list(others)
+    for gradient in gradients:
+        place = next((i for i, other in enumerate(left) if _same(gradient, other)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return _same_tensor(a, b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float):
+        return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (a != a and b != b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)
+
+
+def _same_tensor(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    if a.is_meta:
+        return True
+    if not (a.is_floating_point() or a.is_complex()):
+        return torch.equal(a, b)
+    return torch.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)

@@ -1,0 +1,347 @@
+"""A student checks their own work: the visible tests, in their own process, with their own file.
+
+Nothing is isolated here: it is their code on their machine. Points count what the visible tests are worth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from autograder.grading.explain import clean, explain
+from autograder.records import TestResult
+from autograder.protocol.server import Server
+from autograder.proxy.subject import RemoteScene, Scene, Use, uses_in
+from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm
+from autograder.proxy.connection import LoopbackConnection
+from autograder.protocol.errors import MissingName, RemoteException
+from autograder.proxy.local import LocalStudent, describe_error, from_file
+from autograder.proxy.remote import RemoteStudent
+from autograder.selfcheck.workspace import UNWRITTEN, Place, Text, Work, find_work, label_of, read, run_text
+
+if TYPE_CHECKING:
+    from autograder.selfcheck.locked_hints import Clue, Testimony
+
+SEED = 0
+SECONDS = 20.0
+PRINTED = 2000  # letters of what a student's code printed that are kept for each test
+
+Own = Callable[[FrameType], bool]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One test's result, and what helps when it is red."""
+
+    result: TestResult
+    details: str = ""
+    place: Place | None = None
+    mistake: str = ""
+    printed: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.result.outcome == "passed"
+
+    @property
+    def waits(self) -> bool:
+        return self.result.outcome == "skipped"
+
+    @property
+    def unwritten(self) -> bool:
+        return UNWRITTEN in (self.result.message or "")
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a student's file stands. `problem` says what stopped the file itself, `stopped_at` where."""
+
+    file: str
+    assignment: str
+    findings: tuple[Finding, ...]
+    parts: Mapping[str, str]
+    problem: str = ""
+    stopped_at: str = ""
+    note: str = ""
+    printed: str = ""
+
+    @property
+    def results(self) -> tuple[TestResult, ...]:
+        return tuple(finding.result for finding in self.findings)
+
+    @property
+    def all_passed(self) -> bool:
+        return not self.problem and all(finding.passed for finding in self.findings)
+
+    @property
+    def score(self) -> float:
+        return sum(result.score for result in self.results)
+
+    @property
+    def max_score(self) -> float:
+        return sum(result.max_score for result in self.results)
+
+    @property
+    def next(self) -> Finding | None:
+        """The first failure: what to work on."""
+        return next((finding for finding in self.findings if not finding.passed and not finding.waits), None)
+
+    def by_part(self) -> dict[str, tuple[Finding, ...]]:
+        """The findings of each part, in the order of the tests."""
+        names = dict.fromkeys(finding.result.part for finding in self.findings)
+        return {name: tuple(f for f in self.findings if f.result.part == name) for name in names}
+
+    def title(self, part: str) -> str:
+        return self.parts.get(part) or part.replace("_", " ").capitalize()
+
+    def as_record(self) -> dict[str, Any]:
+        return {**asdict(self), "parts": dict(self.parts), "score": self.score, "max_score": self.max_score}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Report:
+        """The report that `as_record` described."""
+        findings = []
+        for found in record["findings"]:
+            place = Place(**found["place"]) if found["place"] else None
+            findings.append(Finding(**{**found, "result": TestResult(**found["result"]), "place": place}))
+        kept = {
+            name: record[name]
+            for name in ("file", "assignment", "parts", "problem", "stopped_at", "note", "printed")
+        }
+        return cls(findings=tuple(findings), **kept)
+
+
+def check_target(target: str | Path) -> Report:
+    """Check a file, or an assignment by its folder or name. Raises Refused with a sentence when there is none."""
+    return check_work(find_work(target))
+
+
+def check_work(work: Work) -> Report:
+    """Run the visible tests of one assignment on the student's file."""
+    text, label = read(work.file), label_of(work.file)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), alarm(SECONDS):
+        loaded = run_text(text, label)
+    problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
+    student = LocalStudent(loaded.module)
+    scene = Scene(student, None, uses_in(text, label))
+    parsed = Text(text, label)
+    examined = _Examination(work.test_file, scene, loaded.module, from_file(label), parsed).findings()
+    if problem:
+        examined = [_blamed_on(finding, problem, place) for finding in examined]
+    return Report(
+        file=work.file.name,
+        assignment=work.name,
+        findings=tuple(examined),
+        parts=parsed.part_titles(),
+        problem=problem,
+        stopped_at=str(place or ""),
+        note=_note(work),
+        printed=clean(printed.getvalue(), PRINTED),
+    )
+
+
+def check_student(scene: Scene, test_file: Path, own: Own, part: str | None = None) -> tuple[TestResult, ...]:
+    """What each visible test (of one part, or of all) says about a student in this process.
+
+    `own` tells which steps of a traceback are in the student's code.
+    """
+    module = vars(scene.student)["_module"]
+    examination = _Examination(test_file, scene, module, own, Text("", "notebook.py"))
+    return tuple(finding.result for finding in examination.findings(part))
+
+
+class _OwnServer(Server):
+    """A student's module in their own process; they can interrupt it, and so can the alarm."""
+
+    def __init__(self, module: ModuleType) -> None:
+        super().__init__(module.__name__)
+        self.module = module
+
+    def describe_error(self, error: BaseException) -> dict:
+        if isinstance(error, (KeyboardInterrupt, TestAlarm)):
+            raise error
+        return super().describe_error(error)
+
+
+def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteScene[LoopbackConnection]:
+    """The module in this process, asked through the same frames as when it is graded: the verdict is the same."""
+    connection = LoopbackConnection(module.__name__)
+    connection.server = _OwnServer(module)
+    connection.server.link = connection
+    return RemoteScene(connection, RemoteStudent(connection), None, uses)
+
+
+class _Examination:
+    """One student takes the visible tests; failures are looked up among the clues."""
+
+    def __init__(self, test_file: Path, scene: Scene, module: ModuleType, own: Own, text: Text) -> None:
+        self._test_file, self._scene, self._module, self._own = test_file, scene, module, own
+        self._graded = as_graded(module, scene.uses)
+        self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
+
+    def findings(self, part: str | None = None) -> list[Finding]:
+        with suite_of(self._test_file) as session:
+            tests = [test for test in session.tests() if part is None or test.part == part]
+            found = {test.name: self._take(session, test) for test in tests}
+            self._add_clues(
+                session, [test for test in tests if found[test.name].result.outcome == "failed"], found
+            )
+        return list(found.values())
+
+    def _take(self, session: SuiteSession, test: Test) -> Finding:
+        skeleton = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
+        details = _details(test)
+        if session.blocked_by(test):
+            session.skip(test)
+            return Finding(_without_points(skeleton, "skipped", "This waits for an earlier test."), details)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()):
+            error = session.run(test, self._graded, SECONDS)
+        if error is None:
+            return Finding(skeleton, details)
+        if not isinstance(error, TestAlarm):
+            with contextlib.redirect_stdout(printed):
+                error = (
+                    session.run(test, self._scene, SECONDS) or error
+                )  # with the steps of a plain traceback
+            session.skip(test)
+        failure = explain(error, full=True, own=self._own)
+        message = failure.message.replace(" in the submission.", " in your file.")
+        result = _without_points(skeleton, failure.outcome, message)
+        missing = isinstance(error, MissingName)
+        place = None if missing else place_of_frame(describe_error(error, self._own))
+        place = self._text.named(place) if place else None
+        return Finding(result, details, place, printed=clean(printed.getvalue(), PRINTED))
+
+    def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
+        """Name mistakes, and say where to look when no traceback does."""
+        told = _testimonies(session, tests, self._module, self._scene.uses)
+        chosen = _clues(self._test_file.parent, told)
+        for name, testimony in told.items():
+            finding, clue = found[name], chosen.get(name)
+            result = finding.result
+            place = finding.place or self._place_in(clue, testimony, result.part)
+            if clue is not None:
+                result = replace(result, hint=clue.hint, mistake=clue.id)
+            found[name] = replace(finding, result=result, place=place, mistake=clue.title if clue else "")
+
+    def _place_in(self, clue: Clue | None, testimony: Testimony, part: str) -> Place | None:
+        """Where the mistake sits, or what the test called last; where it compares two things, that of its part."""
+        known = self._known(clue.place) if clue else None
+        if known:
+            return self._places[known]
+        visited = [name for name in map(self._known, testimony.visited) if name]
+        own = [name for name in visited if self._parts.get(name) == part]
+        if own or len({name.partition(".")[0] for name in visited}) == 1:
+            return self._places[(own or visited)[-1]]
+        return None
+
+    def _known(self, name: str) -> str | None:
+        """The function of the student's file that was called by that name."""
+        return next((n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None)
+
+
+@contextlib.contextmanager
+def suite_of(test_file: Path) -> Any:
+    """The tests of one file, collected; the file is read anew each time."""
+    session = SuiteSession([test_file], test_file.parent)
+    session.start(SEED)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:
+    """The visible tests that a module fails, waiting ones left out."""
+    scene = as_graded(module, uses)
+    failed = []
+    session.start(SEED)
+    for test in session.tests():
+        if session.blocked_by(test):
+            session.skip(test)
+            continue
+        with contextlib.redirect_stdout(io.StringIO()):
+            if session.run(test, scene, SECONDS) is not None:
+                failed.append(test)
+    return failed
+
+
+def _testimonies(
+    session: SuiteSession, tests: list[Test], module: ModuleType, uses: list[Use]
+) -> dict[str, Testimony]:
+    if not tests:
+        return {}
+    from autograder.selfcheck.locked_hints import Witness, take
+
+    witness = Witness(module)
+    session.start(SEED)
+    return {test.name: take(session, test, witness, uses) for test in tests}
+
+
+def _clues(folder: Path, told: Mapping[str, Testimony]) -> dict[str, Clue]:
+    if not told:
+        return {}
+    from autograder.selfcheck.locked_hints import Clues, choose
+
+    clues = Clues(folder)
+    return choose({name: clues.about(name, testimony.answers) for name, testimony in told.items()})
+
+
+def place_of_frame(told: RemoteException) -> Place | None:
+    """The student's own line in which an exception began."""
+    if not told.frames:
+        return None
+    frame = told.frames[-1]
+    name, _, cell = frame.file.partition(" cell ")
+    function = "" if frame.function.startswith("<") else frame.function
+    return Place(name, frame.line, int(cell) if cell else None, function)
+
+
+def _stopped(errors: tuple[dict, ...]) -> tuple[str, Place | None]:
+    """What stopped the file itself, as a sentence."""
+    if not errors:
+        return "", None
+    from autograder.proxy.connection import told_exception
+
+    told = told_exception(errors[0])
+    place = place_of_frame(told)
+    where = f" in line {place.line}" if place else ""
+    where += f" of cell {place.cell}" if place and place.cell else ""
+    if told.type == "TestAlarm":
+        return f"Your file takes longer than {SECONDS:g} seconds before any test begins{where}.", place
+    if told.type == "SyntaxError":
+        return clean(f"Python cannot read your file: {told.text}."), place
+    return clean(f"Your file stops{where}: {told.type}: {told.text}"), place
+
+
+def _blamed_on(finding: Finding, problem: str, place: Place | None) -> Finding:
+    """A name that is missing because the file stopped is no failure of its own."""
+    message = finding.result.message or ""
+    if finding.result.outcome == "failed" and message.startswith("There is no `"):
+        return replace(finding, result=replace(finding.result, message=problem), place=place)
+    return finding
+
+
+def _note(work: Work) -> str:
+    """A word about the student's other file, when that is complete as well."""
+    if work.other is None or UNWRITTEN in read(work.other):
+        return ""
+    return f"{work.other.name} is complete, too. To check that one, name it."
+
+
+def _details(test: Test) -> str:
+    """What a test's docstring says after its title."""
+    text = inspect.cleandoc(getattr(test.item.obj, "__doc__", None) or "")  # type: ignore[attr-defined]
+    return text.partition("\n\n")[2].strip()
+
+
+def _without_points(result: TestResult, outcome: Any, message: str) -> TestResult:
+    return TestResult(result.name, result.part, result.title, outcome, 0.0, result.max_score, message)

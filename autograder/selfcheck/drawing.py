@@ -1,0 +1,81 @@
+"""Pictures of a student's own code as files: `pictures/mask_who_may_hear_whom.png`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autograder.records import Refused
+from autograder.protocol.errors import MissingName
+from autograder.selfcheck.workspace import Work, label_of, read, run_text
+
+FOLDER = "pictures"
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One picture: where it lies and what to look for, or why it cannot be drawn yet."""
+
+    part: str
+    title: str
+    file: str = ""
+    caption: str = ""
+    problem: str = ""
+
+
+def draw_all(work: Work, parts: Iterable[str] = ()) -> list[Drawing]:
+    """Draws the pictures of these parts (all for none) beside the student's file; raises Refused without pictures."""
+    from autograder.proxy.local import LocalStudent
+
+    pictures = _pictures(work.folder / "pictures.py")
+    wanted = list(parts) or list(pictures)
+    with contextlib.redirect_stdout(io.StringIO()):
+        student = LocalStudent(run_text(read(work.file), label_of(work.file)).module)
+        folder = _made(work.folder / FOLDER)
+        return [_draw(part, draw, student, folder) for part in wanted for draw in pictures.get(part, [])]
+
+
+def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> Drawing:
+    title = draw.__name__.replace("_", " ")
+    file = folder / f"{part}_{draw.__name__}.png"
+    try:
+        draw(student).savefig(file, dpi=150, bbox_inches="tight")
+    except Exception as error:  # the student's unfinished code
+        file.unlink(missing_ok=True)  # an older picture would show older code
+        return Drawing(part, title, problem=why_not(error))
+    return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
+
+
+def why_not(error: Exception) -> str:
+    """Why a picture of unfinished code cannot be drawn, for its author."""
+    told = isinstance(error, (NotImplementedError, MissingName))
+    return str(error) if told else f"{type(error).__name__}: {error}"
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise Refused(f"The folder {folder} cannot be made: {error.strerror}.") from None
+    return folder
+
+
+def _from_here(file: Path) -> str:
+    """The path as a person in this folder would type it."""
+    path, here = file.resolve(), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
+    if not file.is_file():
+        raise Refused(f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures.")
+    spec = importlib.util.spec_from_file_location("pictures", file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PICTURES

@@ -1,0 +1,114 @@
+"""Hints, one step at a time and never code: what the test looks at, a question, where to look, what to read again.
+
+What was shown is remembered in `.autograder/hints.json` beside the student's file, and nothing else is touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.records import Refused
+from autograder.selfcheck.check import Finding, Report
+from autograder.selfcheck.workspace import Place, Text, Work, read
+
+FOLDER, FILE_NAME = ".autograder", "hints.json"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what kind of help it is, and the help."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Hint:
+    """The newest step about a test, and how many there are."""
+
+    title: str
+    step: Step
+    number: int
+    of: int
+    again: bool = False
+
+
+def next_hint(work: Work, report: Report, start_over: bool = False) -> Hint | None:
+    """The next step about what stops the file or the first failing test; None when all is well."""
+    title, key, steps = _about(work, report)
+    if not steps:
+        return None
+    memory = work.folder / FOLDER / FILE_NAME
+    shown = {} if start_over else _remembered(memory)
+    number = min(shown.get(key, 0) + 1, len(steps))
+    again = shown.get(key, 0) >= len(steps)
+    _remember(memory, {**shown, key: number})
+    return Hint(title, steps[number - 1], number, len(steps), again)
+
+
+def _about(work: Work, report: Report) -> tuple[str, str, list[Step]]:
+    """What there is to help with, the key under which it is remembered, and all steps; none when all is well."""
+    if report.problem:
+        steps = [Step("What Python says", report.problem)]
+        steps += [Step("Where to look", report.stopped_at)] if report.stopped_at else []
+        return "Your file stops before its end.", _key(report.file, report.problem), steps
+    finding = report.next
+    if finding is None:
+        return "", "", []
+    result = finding.result
+    key = _key(result.name, f"{result.message}{result.hint}")
+    return f"“{result.title}”", key, steps_for(finding, Text(read(work.file), report.file))
+
+
+def steps_for(finding: Finding, text: Text) -> list[Step]:
+    """All that can be said about a failure without saying the answer."""
+    steps = [Step("What the test looks at", _looks_at(finding))]
+    if finding.result.hint:
+        steps.append(Step("A question", finding.result.hint))
+    if finding.place is not None:
+        steps.append(Step("Where to look", _where(finding.place, text)))
+        section = text.section(finding.place.function)
+        if section is not None:
+            steps.append(Step("Read again", _passage(*section)))
+    return steps
+
+
+def _looks_at(finding: Finding) -> str:
+    message = (finding.result.message or "").split("\n")[0]
+    return "\n".join(filter(None, (finding.details, f"What it found: {message}")))
+
+
+def _where(place: Place, text: Text) -> str:
+    name = f", in `{place.function}`" if place.function else ""
+    todos = [f"It asks for: {todo} ({where})" for where, todo in text.todos(place.function)]
+    return "\n".join([f"{place}{name}", *todos])
+
+
+def _passage(place: Place, heading: str, leads: list[str]) -> str:
+    leads = [lead for lead in leads if not lead.startswith("To think about")]
+    about = f"\nIt tells of: {'; '.join(leads)}." if leads else ""
+    return f"“{heading}” ({place}){about}"
+
+
+def _key(name: str, words: str) -> str:
+    """Another sentence about the same test is another failure, and begins with its own first step."""
+    return f"{name} {hashlib.sha256(words.encode()).hexdigest()[:8]}"
+
+
+def _remembered(memory: Path) -> dict[str, int]:
+    try:
+        record = json.loads(memory.read_text("utf-8"))
+        return {str(key): int(value) for key, value in record.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}  # a lost memory only begins again
+
+
+def _remember(memory: Path, shown: dict[str, int]) -> None:
+    try:
+        memory.parent.mkdir(exist_ok=True)
+        memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise Refused(f"{memory}, which remembers the hints, cannot be written: {error.strerror}.") from None

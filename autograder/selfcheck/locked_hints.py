@@ -1,0 +1,315 @@
+"""Clues: the question that helps with a known mistake, readable only for somebody who made it.
+
+Students receive no mistakes. The build lets each mistake take the visible tests, makes a fingerprint of what it
+answered in a test that it fails, and locks the mistake's hint with it. A student's own answers in that test give the
+same fingerprint, and so the key, when the code behind them makes the same mistake.
+
+Both sides answer under the same conditions: random numbers start anew at every call, and weights that were drawn at
+random are replaced by fixed ones, so neither the order of draws nor the style of `__init__` matters.
+
+What it does not do: hide a hint from a person who writes the mistake on purpose.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import io
+import json
+import math
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+from autograder.protocol.server import Server
+from autograder.proxy.subject import RemoteScene, Use
+from autograder.suite.session import SuiteSession, Test
+from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.transcript import Answer, Transcript
+
+FILE_NAME = "hints.json"
+SCHEMA = 1
+SECONDS = 5.0
+GRIDS = tuple((step, phase) for step in (0.02, 0.1, 0.5) for phase in np.arange(0.0625, 1, 0.125))
+GUARD = 2e-4  # no number may be nearer to a border: platforms differ by some 1e-6
+BEND = 0.1  # up to here numbers are compared by their difference, above it by their ratio
+SAMPLE = 64  # numbers looked at in each tensor
+WEIGHT = 0.3  # how large the weights are that stand in for random ones
+PAD = 64  # hints are filled up, so that their length says little
+
+
+@dataclass(frozen=True)
+class Clue:
+    """What is known about a mistake: its name, its question, and the function it sits in."""
+
+    id: str
+    title: str
+    hint: str
+    place: str
+    order: int
+
+
+# ---------------------------------------------------------------------- answers under fixed conditions
+
+
+class SteadyServer(Server):
+    """Answers for a module in the same way whenever, wherever and in whatever order it is asked."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        super().__init__(module.__name__)
+        self.module = module
+        self._seed = 0
+        self._begun = 0
+
+    def seed(self, seed: int) -> None:
+        super().seed(seed)
+        self._seed, self._begun = seed, 0
+
+    def call(self, target: list, *args: Any, **kwargs: Any) -> dict:
+        self._begun += 1
+        torch.default_generator.manual_seed(self._seed + self._begun)
+        known = {id(thing) for thing in self.objects}
+        reply = super().call(target, *args, **kwargs)
+        if not isinstance(self.resolve(target), type):
+            return reply  # what a function answers may hold weights that it moved there
+        for module in tree_leaves(reply["result"]):
+            if isinstance(module, nn.Module) and id(module) not in known:
+                _replace_random_weights(module)
+        return reply
+
+
+class Witness(LoopbackConnection):
+    """A module in this process that takes tests under fixed conditions; `visited` says what was called."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        super().__init__(module.__name__)
+        self.server = SteadyServer(module)
+        self.server.link = self
+        self.visited: list[str] = []
+
+    def start_test(self, seed: int) -> Transcript:
+        self.visited.clear()
+        return super().start_test(seed)
+
+    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+        if operation == "call":
+            handle, path = arguments["target"]
+            owner = [] if handle is None else [type(self.server.objects[handle.number]).__name__]
+            self.visited.append(".".join([*owner, *(path or ["forward"])]))
+        return super().exchange(operation, arguments, seconds)
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """What was answered in one test: `failed`, the answers, and which functions were called, in order."""
+
+    __test__ = False
+
+    failed: bool
+    answers: tuple[Answer, ...]
+    visited: tuple[str, ...]
+
+
+def take(session: SuiteSession, test: Test, witness: Witness, uses: Sequence[Use]) -> Testimony:
+    """Let a module take one visible test under fixed conditions."""
+    scene = RemoteScene(witness, RemoteStudent(witness), None, uses)
+    with contextlib.redirect_stdout(io.StringIO()):
+        error = session.run(test, scene, SECONDS)
+    return Testimony(error is not None, tuple(witness.transcript.answers), tuple(witness.visited))
+
+
+def _replace_random_weights(module: nn.Module) -> None:
+    """Weights that are all the same were set on purpose and stay; the others depend on their name alone."""
+    with torch.no_grad():
+        for name, weight in module.named_parameters():
+            if weight.is_meta or not weight.is_floating_point() or weight.numel() < 2:
+                continue
+            if bool((weight != weight.flatten()[0]).any()):
+                weight.copy_(_fixed_weights(name, weight.shape))
+
+
+def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
+    digest = hashlib.sha256(name.encode()).digest()
+    generator = torch.Generator().manual_seed(int.from_bytes(digest[:4], "big"))
+    return WEIGHT * torch.randn(tuple(shape), generator=generator)
+
+
+# ---------------------------------------------------------------------- fingerprints
+
+
+class _Reading:
+    """Answers taken apart: `form` is what must be equal, `numbers` what may differ a little."""
+
+    def __init__(self, answers: Iterable[Answer]) -> None:
+        self._form = hashlib.sha256()
+        self._numbers: list[np.ndarray] = []
+        for answer in answers:
+            self._read((answer.operation, answer.target, answer.value))
+        joined = np.concatenate([np.zeros(0), *self._numbers])
+        self.form = self._form.digest()
+        self.numbers = np.arcsinh(joined / BEND)
+
+    def _read(self, value: Any) -> None:
+        if isinstance(value, (torch.Tensor, np.ndarray)):
+            self._read_table(value)
+        elif isinstance(value, float):
+            self._note("float")
+            self._read_floats(np.array([value]))
+        elif isinstance(value, dict):
+            self._note(f"dict {len(value)}")
+            for key, item in value.items():
+                self._note(repr(key))
+                self._read(item)
+        elif isinstance(value, (list, tuple)):
+            self._note(f"{type(value).__name__} {len(value)}")
+            for item in value:
+                self._read(item)
+        elif value is None or isinstance(value, (bool, int, str, bytes)):
+            self._note(repr(value))
+        else:
+            self._note(str(value) if isinstance(value, torch.dtype) else type(value).__name__)
+
+    def _read_table(self, table: torch.Tensor | np.ndarray) -> None:
+        self._note(f"table {table.dtype} {tuple(table.shape)}".replace("torch.", ""))
+        if isinstance(table, torch.Tensor):
+            if table.is_meta:
+                return
+            table = table.detach().cpu()
+            floating = table.is_floating_point() or table.is_complex()
+            table = torch.view_as_real(table) if table.is_complex() else table
+            table = (table.double() if floating else table.long()).numpy()
+        flat = np.asarray(table).reshape(-1)
+        if flat.dtype.kind in "fc":
+            self._read_floats(flat)
+        else:
+            self._note(repr(flat.tolist()))
+
+    def _read_floats(self, flat: np.ndarray) -> None:
+        if len(flat) > SAMPLE:
+            flat = flat[np.linspace(0, len(flat) - 1, SAMPLE).astype(int)]
+        finite = np.isfinite(flat)
+        self._note("".join(map(_odd_number, flat[~finite])) + "".join("01"[int(f)] for f in finite))
+        self._numbers.append(np.where(finite, flat, 0.0).astype(np.float64))
+
+    def _note(self, text: str) -> None:
+        self._form.update(text.encode("utf-8", "backslashreplace") + b"\0")
+
+    def fits(self, grid: int) -> bool:
+        """Whether no number lies so near to a border of this grid that another computer might round it across."""
+        step, phase = GRIDS[grid]
+        place = (self.numbers / step + phase) % 1.0
+        return bool((np.minimum(place, 1.0 - place) * step >= GUARD).all())
+
+    def fingerprint(self, salt: str, grid: int) -> bytes:
+        step, phase = GRIDS[grid]
+        rounded = np.floor(self.numbers / step + phase).astype("<i8").tobytes()
+        return hashlib.sha256(salt.encode() + b"\0" + self.form + rounded).digest()
+
+
+def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> dict[int, bytes]:
+    """The fingerprint on each of these grids."""
+    reading = _Reading(answers)
+    return {grid: reading.fingerprint(salt, grid) for grid in grids}
+
+
+def steady_fingerprint(
+    salt: str, answers: Sequence[Answer], other: Sequence[Answer]
+) -> tuple[int, bytes] | None:
+    """The finest grid that every computer will round in the same way, and the fingerprint on it.
+
+    None when there is no such grid, or when `other`, right answers differ on it from these by too little to be told
+    apart. (They may be quite the same: then a test failed for what no answer holds, such as an error's words.)
+    """
+    reading, right = _Reading(answers), _Reading(other)
+    grid = next((number for number in range(len(GRIDS)) if reading.fits(number)), None)
+    if grid is None:
+        return None
+    fingerprint = reading.fingerprint(salt, grid)
+    alike = fingerprint == right.fingerprint(salt, grid)
+    if alike and not np.array_equal(reading.numbers, right.numbers):
+        return None
+    return grid, fingerprint
+
+
+def salt_of(assignment: str, test: str) -> str:
+    return f"{SCHEMA}/{assignment}/{test}"
+
+
+def _odd_number(number: float) -> str:
+    return "n" if math.isnan(number) else "+" if number > 0 else "-"
+
+
+# ---------------------------------------------------------------------- locking and opening
+
+
+def lock(fingerprint: bytes, clues: Sequence[Clue]) -> tuple[str, str]:
+    """Where the clues of this fingerprint stand, and the clues, unreadable without it."""
+    text = json.dumps([asdict(clue) for clue in clues], ensure_ascii=False).encode()
+    text += b" " * (-len(text) % PAD)
+    return _index(fingerprint), base64.b64encode(_crossed(text, fingerprint)).decode()
+
+
+def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> tuple[Clue, ...]:
+    """The clues that this fingerprint opens; none when it fits nothing."""
+    found = locked.get(_index(fingerprint))
+    if found is None:
+        return ()
+    text = _crossed(base64.b64decode(found), fingerprint).decode()
+    return tuple(Clue(**record) for record in json.loads(text))
+
+
+def _index(fingerprint: bytes) -> str:
+    return hashlib.sha256(b"index" + fingerprint).hexdigest()[:20]
+
+
+def _crossed(text: bytes, fingerprint: bytes) -> bytes:
+    stream = hashlib.shake_256(b"hint" + fingerprint).digest(len(text))
+    return bytes(a ^ b for a, b in zip(text, stream))
+
+
+# ---------------------------------------------------------------------- the student's side
+
+
+class Clues:
+    """The locked clues that came with an assignment; none when there is no file or it cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.assignment, self._tests = _read(folder / FILE_NAME)
+
+    def about(self, test: str, answers: Sequence[Answer]) -> tuple[Clue, ...]:
+        """The known mistakes that answer this test in just this way."""
+        grids = self._tests.get(test, {})
+        found = fingerprints(salt_of(self.assignment, test), answers, map(int, grids)) if answers else {}
+        return tuple(clue for grid, key in found.items() for clue in open_lock(key, grids[str(grid)]))
+
+
+def choose(found: Mapping[str, Sequence[Clue]]) -> dict[str, Clue]:
+    """One clue a test; a mistake that explains several failures is preferred to several that explain one each."""
+    frequency: dict[str, int] = {}
+    for clues in found.values():
+        for name in {clue.id for clue in clues}:
+            frequency[name] = frequency.get(name, 0) + 1
+    return {
+        test: min(clues, key=lambda clue: (-frequency[clue.id], clue.order))
+        for test, clues in found.items()
+        if clues
+    }
+
+
+def _read(file: Path) -> tuple[str, dict[str, dict[str, dict[str, str]]]]:
+    try:
+        record = json.loads(file.read_text("utf-8"))
+        if record["schema"] != SCHEMA:
+            return str(record["assignment"]), {}
+        return str(record["assignment"]), dict(record["tests"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "", {}  # a check without hints is still a check

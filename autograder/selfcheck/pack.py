@@ -1,0 +1,99 @@
+"""The archive to hand in: one file with exactly the right name, read back exactly as the grader reads it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from autograder.course.config import Assignment, Course, Part
+from autograder.records import Refused, SourceFile
+from autograder.selfcheck.workspace import Work, read
+from autograder.text.files import zipped
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What was packed: the archive, the file in it, and the newest older archive beside it."""
+
+    archive: Path
+    file: SourceFile
+    older: str = ""
+    unchanged: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.file.text.encode())
+
+
+def pack(work: Work, folder: Path) -> Packed:
+    """Write the archive into `folder`, beside older ones. Raises Refused when the grader would not take it."""
+    assignment = _assignment(work)
+    name = f"{work.stem}{work.file.suffix}"
+    text = read(work.file)
+    if not text.strip():
+        raise Refused(f"{work.file.name} is empty. Was it saved?")
+    data = zipped({f"{assignment.name}/{name}": text})
+    free, newest = _free_name(folder / f"{assignment.name}.zip")
+    if newest is not None and newest.read_bytes() == data:
+        return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)
+    try:
+        free.write_bytes(data)
+    except OSError as error:
+        raise Refused(f"{free} cannot be written: {error.strerror}.") from None
+    try:
+        file = _as_the_grader_reads(free, assignment, name)
+    except Refused:
+        free.unlink()
+        raise
+    return Packed(free, file, newest.name if newest else "")
+
+
+def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> SourceFile:
+    from autograder.submissions import find_submissions
+
+    course = Course(root=archive.parent, title=assignment.title, assignments=(assignment,))
+    (submission,) = find_submissions(archive, course)
+    if submission.problem:
+        raise Refused(f"The grader would not take this: {submission.problem}")
+    (file,) = submission.files
+    if file.name != name or submission.assignment != assignment.name:
+        raise Refused(f"The grader would take this for {submission.assignment}, {file.name}.")
+    return file
+
+
+def _assignment(work: Work) -> Assignment:
+    """The assignment's record, as far as a student's folder tells: only its name counts here."""
+    name = _name_in_hints(work.folder) or work.name
+    if name.partition("_")[2] != work.stem:
+        raise Refused(
+            f"The folder {work.name} should be called like the assignment: a number, then _{work.stem}."
+        )
+    try:
+        part = Part(name="all", title=work.title, points=1.0)
+        return Assignment(name=name, title=work.title, minutes=1, parts=(part,))
+    except ValidationError:
+        raise Refused(
+            f"The folder {name} should be called like the assignment, for example 03_{work.stem}."
+        ) from None
+
+
+def _name_in_hints(folder: Path) -> str:
+    """The assignment's name as the course knows it, whatever the student calls the folder."""
+    try:
+        return str(json.loads((folder / "hints.json").read_text("utf-8"))["assignment"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _free_name(archive: Path) -> tuple[Path, Path | None]:
+    """This name, or the first of `-2`, `-3`, … that nobody uses; and the last that is used."""
+    free, newest = archive, None
+    number = 1
+    while free.exists():
+        newest = free
+        number += 1
+        free = archive.with_name(f"{archive.stem}-{number}.zip")
+    return free, newest

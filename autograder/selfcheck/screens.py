@@ -1,0 +1,335 @@
+"""What students see in a terminal: reports, hints and progress as text that fits its width.
+
+Each function turns a record into something that rich prints; nothing here runs or reads anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from autograder.selfcheck.drawing import Drawing
+from autograder.selfcheck.hints import Hint
+from autograder.selfcheck.pack import Packed
+from autograder.selfcheck.progress import Standing
+from autograder.selfcheck.check import Finding, Report
+
+BAR = 12
+INDENT = 4
+PRINTED_LINES = 8
+IN_FULL = 3  # failures that a watch shows in full
+_IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # said again in the line that leads there
+FULL, EMPTY = "█", "░"
+
+
+# ---------------------------------------------------------------------- check
+
+
+def check_screen(report: Report, drawings: Sequence[Drawing] = ()) -> RenderableType:
+    """One line a test, one red sentence a cause, what helps, pictures, the points so far, and what to do next."""
+    lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
+    lines += _about_the_file(report)
+    told = {report.problem}
+    for part, findings in report.by_part().items():
+        lines += [Text(), _part_line(report.title(part), findings)]
+        for finding in findings:
+            lines += _finding(finding, told)
+    if drawings:
+        lines += [Text(), drawings_screen(drawings)]
+    return Group(*lines, Text(), _closing(report, drawn=bool(drawings)))
+
+
+def _closing(report: Report, drawn: bool) -> RenderableType:
+    """Points so far, and what to do next."""
+    score, total, name = report.score, report.max_score, report.assignment
+    if report.all_passed:
+        return Group(
+            Text(
+                f"Well done! All {len(report.findings)} visible tests pass: {_share(score, total)} points.",
+                "green",
+            ),
+            Text("The hidden tests ask for all that the text promises, with other numbers."),
+            _commands(
+                *([] if drawn else [(f"autograder check {name} --picture", "draws what your code does")]),
+                (f"autograder pack {name}", "makes the file to hand in"),
+            ),
+            *_note(report),
+        )
+    lines: list[RenderableType] = [
+        Text(f"{_share(score, total)} points of the visible tests so far."),
+        _next(report),
+    ]
+    lines.append(_commands((f"autograder hint {name}", "helps, one step at a time")))
+    return Group(*lines, *_note(report))
+
+
+def _next(report: Report) -> Text:
+    """What to do now."""
+    finding = report.next
+    if report.problem or finding is None:
+        place = f" ({report.stopped_at})" if report.stopped_at else ""
+        return Text(f"Next: mend what stops your file{place}.")
+    place = f" ({finding.place})" if finding.place else ""
+    if finding.unwritten and finding.place:
+        return Text(f"Next: write `{finding.place.function}`{place}.")
+    return Text(f"Next: “{finding.result.title}”{place}")
+
+
+def _note(report: Report) -> Iterator[RenderableType]:
+    if report.note:
+        yield Text(report.note, "dim")
+
+
+def _about_the_file(report: Report) -> Iterator[RenderableType]:
+    if report.problem:
+        yield Text(report.problem, "red")
+    if report.stopped_at:
+        yield _indented(Text(f"→ {report.stopped_at}", "dim"))
+    if report.printed.strip():
+        yield from _printed("Your file printed:", report.printed, 0)
+
+
+def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
+    result = finding.result
+    mark, style = _mark(finding)
+    title = Text(result.title, "dim" if finding.waits else "")
+    yield _hanging(Text(mark, style), title)
+    if finding.passed or finding.waits:
+        return
+    cause = result.message or ""
+    if cause in told:
+        yield _indented(Text("for the same reason as above", "dim"))
+        return
+    told.add(cause)
+    for line in (_IN_LINE.sub("", cause, count=1) if finding.place else cause).splitlines():
+        yield _indented(Text(line, "yellow" if finding.unwritten else "red"))
+    if finding.mistake:
+        yield _indented(Text(f"This looks familiar: {finding.mistake}.", "cyan"))
+    if result.hint:
+        yield _indented(Text(result.hint, "cyan"))
+    if finding.place:
+        function = f", in `{finding.place.function}`" if finding.place.function else ""
+        yield _indented(Text(f"→ {finding.place}{function}", "dim"))
+    if finding.printed.strip():
+        yield from _printed("It printed:", finding.printed, INDENT)
+
+
+def _mark(finding: Finding) -> tuple[str, str]:
+    if finding.passed:
+        return "✓", "green"
+    if finding.waits:
+        return "·", "dim"
+    return ("○", "yellow") if finding.unwritten else ("✗", "red")
+
+
+def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
+    lines = text.rstrip().splitlines()
+    more = [f"… {len(lines) - PRINTED_LINES} more lines"] if len(lines) > PRINTED_LINES else []
+    yield Padding(
+        Text("\n".join([heading, *(f"  {line}" for line in lines[:PRINTED_LINES] + more)]), "dim"),
+        (0, 0, 0, indent),
+    )
+
+
+# ---------------------------------------------------------------------- hint, pictures
+
+
+def hint_screen(hint: Hint, command: str) -> RenderableType:
+    """One step, and how to get the next."""
+    first, *rest = hint.step.text.split("\n")
+    body = Group(Text(first), *(Text(line) for line in rest))
+    lines: list[RenderableType] = [
+        Text(hint.title, "bold"),
+        Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan"),
+        _indented(body),
+    ]
+    if hint.number < hint.of:
+        lines.append(Text(f"The next step: {command}", "dim"))
+    elif hint.again:
+        lines.append(Text(f"That was the last step. From the first: {command} --again", "dim"))
+    return Group(*lines)
+
+
+def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
+    """Where the pictures lie, what to look for in each, and which cannot be drawn yet."""
+    lines: list[RenderableType] = []
+    for drawing in drawings:
+        if drawing.problem:
+            lines.append(
+                _hanging(Text("·", "dim"), Text(f"{drawing.title}: not yet ({drawing.problem})", "dim"))
+            )
+        else:
+            lines.append(_hanging(Text("▣", "green"), Text(drawing.file)))
+            lines.append(_indented(Text(drawing.caption)))
+    return Group(*lines)
+
+
+# ---------------------------------------------------------------------- progress
+
+
+def progress_screen(standings: Sequence[Standing]) -> RenderableType:
+    """A bar for each assignment and each of its parts."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(ratio=1)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for standing in standings:
+        _add_standing(table, standing)
+    reports = [standing.report for standing in standings if standing.report]
+    score, total = sum(r.score for r in reports), sum(r.max_score for r in reports)
+    return Group(
+        table, Text(), Text(f"{_share(score, total)} points of the visible tests."), *_go_on(standings)
+    )
+
+
+def _add_standing(table: Table, standing: Standing) -> None:
+    report = standing.report
+    if report is None:
+        table.add_row(Text(standing.work.name, "bold"), Text("?", "red"), "")
+        table.add_row(_indented(Text(standing.problem, "red")), "", "")
+        return
+    table.add_row(
+        Text(standing.work.name, "bold"),
+        _bar(report.score, report.max_score),
+        _share(report.score, report.max_score),
+    )
+    if report.problem:
+        table.add_row(_indented(Text(report.problem, "red")), "", "")
+    for part, findings in report.by_part().items():
+        score, total = _points(findings)
+        table.add_row(_indented(Text(report.title(part)), 2), _bar(score, total), _share(score, total))
+
+
+def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
+    for standing in standings:
+        if standing.report is None or not standing.report.all_passed:
+            yield _commands((f"autograder check {standing.work.name}", "goes on"))
+            return
+    yield Text("Well done! Everything that can be seen is done.", "green")
+
+
+# ---------------------------------------------------------------------- watch
+
+
+def watch_screen(
+    report: Report | None, problem: str, clock: str, extra: RenderableType | None
+) -> RenderableType:
+    """The whole screen: progress through the parts, what fails, and the keys. What passes is only counted."""
+    lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
+    if problem:
+        lines += [Text(), Text(problem, "red")]
+    if extra is not None:
+        lines += [Text(), extra]
+    return Group(*lines, Text(), Text(f"checked at {clock} · h hint · p picture · q quit", "dim"))
+
+
+def _standing_of(report: Report) -> Iterator[RenderableType]:
+    yield Text(f"{report.assignment} · {report.file}", "bold")
+    yield from _about_the_file(report)
+    for part, findings in report.by_part().items():
+        yield _part_line(report.title(part), findings)
+    yield Text()
+    told = {report.problem}
+    failing = [finding for finding in report.findings if not finding.passed and not finding.waits]
+    for finding in failing[:IN_FULL]:
+        yield from _finding(finding, told)
+    if failing[IN_FULL:]:
+        more = len(failing) - IN_FULL
+        yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")
+    passed = sum(finding.passed for finding in report.findings)
+    waiting = sum(finding.waits for finding in report.findings)
+    yield Text(
+        f" ✓ {passed} of {len(report.findings)} tests pass" + (f", {waiting} wait" if waiting else ""),
+        "green",
+    )
+    yield Text()
+    if report.all_passed:
+        yield Text(f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green")
+        yield _commands((f"autograder pack {report.assignment}", "makes the file"))
+    else:
+        yield _next(report)
+
+
+# ---------------------------------------------------------------------- pack
+
+
+def packed_screen(packed: Packed, report: Report) -> RenderableType:
+    """What lies in the archive, and how it stands."""
+    return Group(
+        Text(f"{packed.archive}", "bold"),
+        _indented(
+            Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it.")
+        ),
+        *_earlier(packed),
+        Text(f"Its visible tests: {_share(report.score, report.max_score)} points."),
+        *_unfinished(report),
+        Text(f"Hand in {packed.archive.name}.", "green"),
+    )
+
+
+def _earlier(packed: Packed) -> Iterator[RenderableType]:
+    if packed.unchanged:
+        yield _indented(Text("It was there already, and your file has not changed since."))
+    elif packed.older:
+        yield _indented(Text(f"{packed.older} is older and was left as it is.", "yellow"))
+
+
+def _unfinished(report: Report) -> Iterator[RenderableType]:
+    if report.problem:
+        yield Text(report.problem, "red")
+    open_tests = [finding for finding in report.findings if not finding.passed]
+    if open_tests:
+        verb = "does" if len(open_tests) == 1 else "do"
+        sentence = f"{len(open_tests)} of {len(report.findings)} tests {verb} not pass yet."
+        yield Text(f"{sentence} You may still hand it in.", "yellow")
+
+
+# ---------------------------------------------------------------------- pieces
+
+
+def _part_line(title: str, findings: Sequence[Finding]) -> RenderableType:
+    score, total = _points(findings)
+    table = Table.grid(expand=True, padding=(0, 2))
+    table.add_column(ratio=1)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_row(Text(title, "bold"), Text.assemble(_bar(score, total), f"  {_share(score, total)}"))
+    return table
+
+
+def _points(findings: Iterable[Finding]) -> tuple[float, float]:
+    results = [finding.result for finding in findings]
+    return sum(result.score for result in results), sum(result.max_score for result in results)
+
+
+def _bar(score: float, total: float) -> Text:
+    full = round(BAR * score / total) if total else BAR
+    full = min(full, BAR - 1) if score < total else BAR
+    return Text.assemble((FULL * full, "green"), (EMPTY * (BAR - full), "dim"))
+
+
+def _share(score: float, total: float) -> str:
+    return f"{score:g} of {total:g}"
+
+
+def _hanging(mark: Text, text: Text) -> RenderableType:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=1)
+    table.add_column(overflow="fold")
+    table.add_row(mark, text)
+    return Padding(table, (0, 0, 0, 1))
+
+
+def _indented(text: RenderableType, by: int = INDENT) -> RenderableType:
+    return Padding(text, (0, 0, 0, by))
+
+
+def _commands(*commands: tuple[str, str]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for command, purpose in commands:
+        table.add_row(Text(f"  {command}", "bold"), Text(purpose, "dim"))
+    return table

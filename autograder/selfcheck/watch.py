@@ -1,0 +1,178 @@
+"""Check a file again whenever it is saved: PyTorch stays loaded, each check runs in a fresh child of this process.
+
+Where there is no fork (Windows), the file is loaded again in this process; a loop in it then needs Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
+from autograder.selfcheck.drawing import Drawing, draw_all
+from autograder.selfcheck.hints import next_hint
+from autograder.records import Refused
+from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
+from autograder.selfcheck.check import Report, check_work
+from autograder.selfcheck.workspace import Work, find_work
+
+POLL = 0.1  # seconds between two looks at the file and the keys
+SETTLE = 0.05  # an editor may write in several steps
+SECONDS = 30.0
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+class Watch:
+    """One assignment under watch. `step` looks once at the file and at the keys."""
+
+    def __init__(
+        self,
+        target: str | Path,
+        console: Console,
+        key: Callable[[float], str],
+        clock: Callable[[], str] = lambda: time.strftime("%H:%M:%S"),
+        seconds: float = SECONDS,
+    ) -> None:
+        self.work: Work = find_work(target)
+        self._target, self._console, self._key, self._clock = target, console, key, clock
+        self._seconds = seconds
+        self._report: Report | None = None
+        self._problem = ""
+        self._seen: Stamp = ()
+        self._checked = ""
+
+    def step(self) -> bool:
+        """Check when something was saved, answer one key; False when it is time to go."""
+        if self._changed():
+            self._check()
+        return self._answer(self._key(POLL))
+
+    def _changed(self) -> bool:
+        return bool(now := _stamp(self.work)) and now != self._seen
+
+    def _check(self) -> None:
+        time.sleep(SETTLE)
+        self._seen = _stamp(self.work)
+        self._say("Checking …")
+        try:
+            if not isinstance(self._target, Path) or self._target.is_dir():
+                self.work = find_work(self._target)  # a notebook may have become the file that is further
+            record = run_apart(lambda: check_work(self.work).as_record(), self._seconds, self._changed)
+            self._report, self._problem = Report.from_record(record), ""
+        except GivenUp:
+            return
+        except (Refused, Unfinished) as problem:
+            self._problem = str(problem)
+        self._seen = self._seen if self._seen else _stamp(self.work)
+        self._checked = self._clock()
+        self._show()
+
+    def _answer(self, key: str) -> bool:
+        if key == "h":
+            self._show(self._hint())
+        elif key == "p":
+            self._say("Drawing …")
+            self._show(self._pictures())
+        return key not in ("q", "\x03", "\x04")
+
+    def _hint(self) -> RenderableType:
+        if self._report is None:
+            return Text("There is nothing to give a hint about yet.")
+        hint = next_hint(self.work, self._report)
+        if hint is None:
+            return Text("Every visible test passes: no hint is needed.", "green")
+        return hint_screen(hint, "h")
+
+    def _pictures(self) -> RenderableType:
+        try:
+            drawn = run_apart(lambda: [asdict(d) for d in draw_all(self.work)], self._seconds, self._changed)
+        except (Refused, Unfinished) as problem:
+            return Text(str(problem), "red")
+        return drawings_screen([Drawing(**record) for record in drawn])
+
+    def _show(self, extra: RenderableType | None = None) -> None:
+        self._console.clear()
+        self._console.print(watch_screen(self._report, self._problem, self._checked, extra))
+
+    def _say(self, text: str) -> None:
+        self._console.print(Text(text, "dim"))
+
+
+def watch(target: str | Path, console: Console) -> None:
+    """Watch until `q` or Ctrl-C. Raises Refused when there is nothing to watch."""
+    with _keys() as key:
+        watching = Watch(target, console, key)
+        console.print(Text(f"Watching {watching.work.file}", "dim"))
+        while watching.step():
+            pass
+
+
+def _stamp(work: Work) -> Stamp:
+    """What changes when a file is saved; empty while an editor puts a new one in the old one's place."""
+    files = [
+        work.test_file,
+        *(work.test_file.with_name(f"{work.file.stem}{kind}") for kind in (".py", ".ipynb")),
+    ]
+    try:
+        stats = [(file.name, file.stat()) for file in files if file.exists()]
+    except FileNotFoundError:
+        return ()
+    found = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+    return found if any(name == work.file.name for name, *_ in found) else ()
+
+
+# ---------------------------------------------------------------------- keys
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], str]]:
+    """A function that waits so many seconds for a key: the key, or nothing. Without a terminal, it only waits."""
+    if not sys.stdin.isatty():
+        yield _no_keys
+    elif os.name == "nt":
+        yield _windows_key
+    else:
+        import termios
+        import tty
+
+        before = termios.tcgetattr(0)
+        tty.setcbreak(0)
+        try:
+            yield _unix_key
+        finally:
+            termios.tcsetattr(0, termios.TCSADRAIN, before)
+
+
+def _no_keys(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""
+
+
+def _unix_key(seconds: float) -> str:
+    if not select.select([0], [], [], seconds)[0]:
+        return ""
+    data = os.read(0, 1)
+    return data.decode("ascii", "replace").lower() if data else "q"  # the terminal is gone
+
+
+def _windows_key(seconds: float) -> str:
+    import msvcrt
+
+    console: Any = msvcrt
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if console.kbhit():
+            return str(console.getwch()).lower()
+        time.sleep(0.02)
+    return ""

@@ -1,0 +1,343 @@
+"""A student's own folder: which file is theirs, which tests belong to it, and where in it a function or passage stands.
+
+Knows no course.yml, because students have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from autograder.records import Refused
+from autograder.course.yaml_file import did_you_mean
+
+SOURCES = (".py", ".ipynb")
+SAME_TIME = 5.0  # seconds: files that were unpacked together
+FOLDERS_UP = 2  # from an assignment's folder to the course's
+UNWRITTEN = " is not written yet"
+_PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)""", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One assignment as a student has it: their file and the tests beside it. `other` is their second file."""
+
+    file: Path
+    test_file: Path
+    other: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.file.parent
+
+    @property
+    def stem(self) -> str:
+        """The name of the module that the tests ask for."""
+        return self.test_file.stem.removeprefix("test_")
+
+    @property
+    def name(self) -> str:
+        """How commands call the assignment: its folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def title(self) -> str:
+        """`Masked heads` for `03_masked_heads`."""
+        return self.stem.replace("_", " ").capitalize()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line in a student's file; in a notebook, of a cell."""
+
+    file: str
+    line: int
+    cell: int | None = None
+    function: str = ""
+
+    def __str__(self) -> str:
+        if self.cell is not None:
+            return f"{self.file}, cell {self.cell}, line {self.line}"
+        return f"{self.file}:{self.line}"
+
+
+# ---------------------------------------------------------------------- finding
+
+
+def find_work(target: str | Path = ".") -> Work:
+    """The work that a path or an assignment's name means; raises Refused with a sentence."""
+    found = find_works(target)
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(work.name for work in found)
+    raise Refused(f"There are several assignments here: {names}. Say which one you mean.")
+
+
+def find_works(target: str | Path = ".") -> list[Work]:
+    """The works in a course's folder, or the only one that is meant. Raises Refused when there is none."""
+    path = Path(target)
+    if path.is_file():
+        return [_work_of_file(path)]
+    if path.is_dir():
+        works = _works_in(path)
+        if works:
+            return works
+        raise Refused(
+            f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file."
+        )
+    return [_named(str(target))]
+
+
+def _work_of_file(path: Path) -> Work:
+    if path.suffix not in SOURCES:
+        raise Refused(f"{path} is neither a .py file nor a notebook.")
+    tests = _test_files(path.parent)
+    own = [test for test in tests if test.stem == f"test_{path.stem}"]
+    if path in tests:
+        raise Refused(f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}.")
+    if not own and len(tests) != 1:
+        raise Refused(
+            f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder."
+        )
+    return Work(path, (own or tests)[0])
+
+
+def _works_in(folder: Path) -> list[Work]:
+    """The assignment in this folder, or those in its folders or in its `assignments/`."""
+    own = _work_in(folder)
+    if own is not None:
+        return [own]
+    for around in (folder, folder / "assignments"):
+        places = sorted(place for place in around.iterdir() if place.is_dir()) if around.is_dir() else []
+        works = [work for work in map(_work_in, places) if work is not None]
+        if works:
+            return works
+    return []
+
+
+def _work_in(folder: Path) -> Work | None:
+    for test in _test_files(folder):
+        stem = test.stem.removeprefix("test_")
+        files = [folder / f"{stem}{kind}" for kind in SOURCES]
+        files = list(filter(Path.is_file, files))
+        if len(files) == 2:
+            files = _further_first(*files)
+        if files:
+            return Work(files[0], test, files[1] if len(files) > 1 else None)
+    return None
+
+
+def _further_first(script: Path, notebook: Path) -> list[Path]:
+    """The file with fewer gaps first; of equals the script, unless the notebook was saved later."""
+    gaps = [read(file).count(UNWRITTEN) for file in (script, notebook)]
+    later = notebook.stat().st_mtime - script.stat().st_mtime > SAME_TIME
+    return [notebook, script] if (gaps[1], not later) < (gaps[0], later) else [script, notebook]
+
+
+def _test_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("test_*.py"))
+
+
+def _named(name: str) -> Work:
+    """The assignment of that name, or that part of one, here or not far above."""
+    here = Path.cwd()
+    for folder in (here, *here.parents[:FOLDERS_UP]):
+        works = _works_in(folder)
+        exact = [work for work in works if work.name == name]
+        meant = exact or [work for work in works if name in _short_names(work)]
+        if len(meant) == 1:
+            return meant[0]
+        if len(works) > 1:
+            known = [work.name for work in works]
+            raise Refused(
+                f"There is no assignment {name!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known) + '.'}"
+            )
+    raise Refused(f"There is no file, folder or assignment {name!r} here.")
+
+
+def _short_names(work: Work) -> tuple[str, ...]:
+    number = work.name.partition("_")[0]
+    return work.stem, f"{work.stem}.py", number, number.lstrip("0")
+
+
+# ---------------------------------------------------------------------- reading
+
+
+def read(file: Path) -> str:
+    """The text of a student's file; raises Refused when it cannot be read."""
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"{file.name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
+    except OSError as error:
+        raise Refused(f"{file} cannot be read: {error.strerror}.") from None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A module as far as it ran, and what stopped it, as sentences' raw material."""
+
+    module: types.ModuleType
+    errors: tuple[dict, ...] = field(default=())
+
+
+def label_of(file: Path) -> str:
+    """The name under which a file's code runs; letters that no traceback would recognise are replaced."""
+    return re.sub(r"[^\w.-]", "_", file.name)
+
+
+def run_text(text: str, filename: str) -> Loaded:
+    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other."""
+    from autograder.protocol.server import Server
+
+    server = Server(Path(filename).stem)
+    notebook = sys.modules.get("autograder.notebook")
+    try:
+        errors = server.load(text, filename)["errors"]
+    except ValueError:
+        raise Refused(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
+    finally:
+        sys.modules.pop("autograder.notebook", None)
+        if notebook is not None:
+            sys.modules["autograder.notebook"] = notebook
+    return Loaded(server.module, tuple(errors))
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A piece of a student's file; `first` is the line of the file (or of the cell, in a notebook) it begins at."""
+
+    code: bool
+    text: str
+    first: int
+    number: int | None
+
+
+class Text:
+    """A student's file taken apart; reading never fails, what cannot be parsed is left out."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name = name
+        self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text))
+
+    def functions(self) -> dict[str, Place]:
+        """Functions, classes and methods by their qualified names, the last definition of each."""
+        found: dict[str, Place] = {}
+        for cell in self.cells:
+            for name, node in _definitions(cell):
+                found[name] = self._place(cell, node.lineno, name)
+        return found
+
+    def parts_of_functions(self) -> dict[str, str]:
+        """The part that each function belongs to: the one whose test cell comes next."""
+        parts: dict[str, str] = {}
+        waiting: list[str] = []
+        for cell in self.cells:
+            waiting += [name for name, _ in _definitions(cell)]
+            if match := _PART_CELL.search(cell.text):
+                parts |= dict.fromkeys(waiting, match[1] or match[2])
+                waiting = []
+        return parts
+
+    def named(self, place: Place) -> Place:
+        """The place with the name of the function or method around it, whatever Python's traceback calls it."""
+        for cell in self.cells:
+            line = place.line - cell.first + 1
+            for name, node in _definitions(cell) if cell.number == place.cell else ():
+                inside = node.lineno <= line <= (node.end_lineno or node.lineno)
+                if inside and not isinstance(node, ast.ClassDef):
+                    return replace(place, function=name)
+        return place
+
+    def todos(self, function: str) -> list[tuple[Place, str]]:
+        """The `# TODO:` comments inside a function, with their lines."""
+        found = []
+        for cell in self.cells:
+            for name, node in _definitions(cell):
+                if name == function:
+                    last = node.end_lineno or node.lineno
+                    lines = enumerate(cell.text.splitlines()[node.lineno - 1 : last], start=node.lineno)
+                    found += [
+                        (self._place(cell, n, name), _todo(line)) for n, line in lines if "# TODO" in line
+                    ]
+        return found
+
+    def section(self, function: str) -> tuple[Place, str, list[str]] | None:
+        """The heading above a function's definition, and the bold words that paragraphs below it begin with."""
+        heading: tuple[Place, str, list[str]] | None = None
+        for cell in self.cells:
+            if not cell.code:
+                for number, line in enumerate(cell.text.splitlines(), start=1):
+                    if match := re.match(r"#{1,3} (.+)", line):
+                        heading = (self._place(cell, number, ""), match[1].strip(), [])
+                    elif heading and (match := re.match(r"\*\*(.+?)\*\*", line)):
+                        heading[2].append(_plain(match[1]))
+            elif any(name == function for name, _ in _definitions(cell)):
+                return heading
+        return None
+
+    def part_titles(self) -> dict[str, str]:
+        """The heading above each part's test cell, by the part's name."""
+        titles: dict[str, str] = {}
+        heading = ""
+        for cell in self.cells:
+            if not cell.code:
+                found = re.findall(r"^## (.+)", cell.text, re.MULTILINE)
+                heading = found[-1].strip() if found else heading
+            elif match := _PART_CELL.search(cell.text):
+                titles.setdefault(match[1] or match[2], heading)
+        return titles
+
+    def _place(self, cell: _Cell, line: int, function: str) -> Place:
+        return Place(self.name, cell.first + line - 1, cell.number, function)
+
+
+def _percent_cells(text: str) -> Iterator[_Cell]:
+    lines = text.splitlines()
+    starts = [0, *(n for n, line in enumerate(lines) if n and line.startswith("# %%")), len(lines)]
+    for start, end in zip(starts, starts[1:]):
+        body = lines[start:end]
+        prose = bool(body) and body[0].startswith("# %% [markdown]")
+        if prose:
+            body = [re.sub(r"^# ?", "", line) for line in body]
+        yield _Cell(not prose, "\n".join(body), start + 1, None)
+
+
+def _notebook_cells(text: str) -> Iterator[_Cell]:
+    try:
+        cells = json.loads(text)["cells"]
+        for number, cell in enumerate(cells, start=1):
+            yield _Cell(cell["cell_type"] == "code", "".join(cell["source"]), 1, number)
+    except (ValueError, KeyError, TypeError):
+        return
+
+
+def _definitions(cell: _Cell) -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
+    try:
+        yield from _defined_in(ast.parse(cell.text)) if cell.code else ()
+    except SyntaxError:
+        return
+
+
+def _defined_in(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            yield f"{around}{node.name}", node
+        if isinstance(node, ast.ClassDef):
+            yield from _defined_in(node, f"{around}{node.name}.")
+
+
+def _todo(line: str) -> str:
+    """`a table of booleans` from `    # TODO: a table of booleans            (T, T)`."""
+    return re.split(r"\s{3,}", line.partition("# TODO:")[2].strip())[0]
+
+
+def _plain(words: str) -> str:
+    """Markdown's words for a terminal: `Why divide by √D?` for `Why divide by $\\sqrt{D}$?`."""
+    return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", words).replace("$", "").rstrip(".:")

@@ -1,0 +1,224 @@
+"""Pairs of submissions that are more alike than two people's work usually is: a list to look at, never a verdict.
+
+Short answers to the same task are alike by nature. So what most of the class wrote counts for little, what the course
+itself knows as a right answer for less than what it does not, and what only two have for most.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.course.document import load_document
+from autograder.course.mistakes import load_alternatives
+from autograder.source.tokens import Code, Stub, own_code
+from autograder.course.config import Assignment, Course
+from autograder.records import InfrastructureError, SourceFile, Submission
+from autograder.source.text import cells
+from autograder.submissions import find_submissions
+
+# Calibrated on made-up classes of thirty, with copies planted whose names, order and comments were changed.
+GRAM = 6  # tokens that are looked at together, and the shortest passage worth telling
+KNOWN = 0.3  # what an unusual passage counts when one of the course's own answers has it
+WORD = 0.02  # what each name, comment or string counts that only these two have
+MOST_WORDS = 10
+LOOKED_AT = 10  # pairs that are compared in full for each one that is listed
+
+Gram = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A stretch that both have: its lines in the one and in the other, and its tokens."""
+
+    one: tuple[int, int]
+    other: tuple[int, int]
+    length: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions: `common` is the share of the shorter that the other has, too, `unusual` what is left of it
+    when everything weighs as little as it is usual; `words` are names, comments and strings of these two alone."""
+
+    one: str
+    other: str
+    common: float
+    unusual: float
+    words: tuple[str, ...]
+    passages: tuple[Passage, ...]
+
+    @property
+    def likeness(self) -> float:
+        return min(1.0, self.unusual + WORD * min(len(self.words), MOST_WORDS))
+
+    def as_record(self) -> dict[str, Any]:
+        """The pair for machines."""
+        return {
+            "students": [self.one, self.other],
+            "likeness": round(self.likeness, 3),
+            "unusual": round(self.unusual, 3),
+            "common": round(self.common, 3),
+            "words": list(self.words),
+            "passages": [{"lines": [list(p.one), list(p.other)], "tokens": p.length} for p in self.passages],
+        }
+
+
+@dataclass
+class Similar:
+    """What a look at a class gave: the pairs, most alike first, and each student's code by name."""
+
+    pairs: list[Pair] = field(default_factory=list)
+    codes: dict[str, Code] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+
+
+def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
+    """At most that many pairs of the submissions at `path` whose likeness is at least `least`, from 0 to 1.
+
+    Raises SubmissionsError when there are no submissions, CourseError when the assignment has no readable solution,
+    InfrastructureError without rapidfuzz.
+    """
+    document = load_document(course, assignment)
+    stub = Stub.of(document.stub)
+    found = Similar()
+    for submission in find_submissions(path, course, assignment.name):
+        code = read_code(submission, stub)
+        if len(code.tokens) < GRAM:
+            found.empty.append(submission.student)
+        else:
+            found.codes[submission.student] = code
+    ours = [document.text, *(text for _, text in load_alternatives(course, assignment))]
+    known = [own_code(text, stub) for text in ours]
+    found.pairs = alike(found.codes, known, most, least)
+    return found
+
+
+def read_code(submission: Submission, stub: Stub) -> Code:
+    """A submission's own code; of two files, that of the one with more in it."""
+    codes = [own_code(_python(file), stub) for file in submission.files if not submission.problem]
+    return max(codes, key=lambda code: len(code.tokens), default=own_code("", stub))
+
+
+def _python(file: SourceFile) -> str:
+    try:
+        return "\n".join(text.rstrip("\n") for _, text in cells(file.text, file.name))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: float) -> list[Pair]:
+    """The pairs among these students' codes, given the course's own answers, most alike first."""
+    known = list(known)
+    weigh = _Weights(codes, known)
+    own_words = frozenset().union(*(code.words for code in known))
+    rare_words = _shared_by_two(codes, own_words)
+    candidates = _candidates(codes, weigh, rare_words)[: most * LOOKED_AT]
+    pairs = [_pair(one, other, codes, weigh, rare_words.get((one, other), ())) for one, other in candidates]
+    listed = [pair for pair in pairs if pair.likeness >= least and pair.passages]
+    return sorted(listed, key=lambda pair: (-pair.likeness, pair.one, pair.other))[:most]
+
+
+class _Weights:
+    """How unusual a few tokens in a row are in a class, from 0 (everybody has them) to 1 (at most two do)."""
+
+    def __init__(self, codes: Mapping[str, Code], known: Iterable[Code]) -> None:
+        self.grams = {student: _grams(code.tokens) for student, code in codes.items()}
+        self._count = Counter(gram for grams in self.grams.values() for gram in grams)
+        self._known = frozenset().union(*(_grams(code.tokens) for code in known))
+
+    def __call__(self, gram: Gram) -> float:
+        students = len(self.grams)
+        rarity = 1.0
+        if students > 2:
+            rarity = min(1.0, math.log(students / self._count[gram]) / math.log(students / 2))
+        return rarity * (KNOWN if gram in self._known else 1.0)
+
+    def of(self, tokens: Sequence[str]) -> float:
+        """What a passage weighs: each token as what begins with it, the last ones as what they end."""
+        weights = [self(gram) for gram in _in_order(tokens)]
+        return sum(weights) + (len(tokens) - len(weights)) * weights[-1]
+
+
+def _in_order(tokens: Sequence[str]) -> list[Gram]:
+    return [tuple(tokens[i : i + GRAM]) for i in range(max(1, len(tokens) - GRAM + 1))]
+
+
+def _grams(tokens: Sequence[str]) -> frozenset[Gram]:
+    return frozenset(_in_order(tokens))
+
+
+def _shared_by_two(
+    codes: Mapping[str, Code], known: frozenset[str]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    users: dict[str, list[str]] = defaultdict(list)
+    for student in sorted(codes):
+        for word in codes[student].words - known:
+            users[word].append(student)
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for word in sorted(users):
+        if len(users[word]) == 2:
+            found[users[word][0], users[word][1]].append(word)
+    return {pair: tuple(words) for pair, words in found.items()}
+
+
+def _candidates(
+    codes: Mapping[str, Code], weigh: _Weights, words: Mapping[tuple[str, str], Sequence[str]]
+) -> list[tuple[str, str]]:
+    """All pairs that share anything unusual, those that share most of it first; only a first guess."""
+    users: dict[Gram, list[str]] = defaultdict(list)
+    for student in sorted(codes):
+        for gram in weigh.grams[student]:
+            users[gram].append(student)
+    shared: dict[tuple[str, str], float] = defaultdict(float)
+    for gram, students in users.items():
+        if len(students) > 1 and (weight := weigh(gram)) > 0:
+            for pair in itertools.combinations(students, 2):
+                shared[pair] += weight
+    for pair, own in words.items():
+        shared[pair] += WORD * len(own) * _shorter(codes, pair)
+    return sorted(shared, key=lambda pair: (-shared[pair] / _shorter(codes, pair), pair))
+
+
+def _shorter(codes: Mapping[str, Code], pair: tuple[str, str]) -> int:
+    return min(len(codes[student].tokens) for student in pair)
+
+
+def _pair(one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, words: Sequence[str]) -> Pair:
+    first, second = codes[one], codes[other]
+    passages, common, unusual = [], 0, 0.0
+    for begin, at, length in _matches(first, second):
+        common += length
+        unusual += weigh.of(first.tokens[begin : begin + length])
+        passages.append(Passage(_lines(first, begin, length), _lines(second, at, length), length))
+    shorter = _shorter(codes, (one, other))
+    return Pair(
+        one, other, min(1.0, common / shorter), min(1.0, unusual / shorter), tuple(words), tuple(passages)
+    )
+
+
+def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
+    """Stretches that are the same: each function is laid beside the one most like it, wherever that stands."""
+    try:
+        from rapidfuzz.distance import LCSseq
+    except ModuleNotFoundError:
+        raise InfrastructureError(
+            "Comparing submissions needs rapidfuzz. Install it with: pip install 'autograder[similar]'"
+        ) from None
+    theirs = [(begin, second.tokens[begin:end]) for begin, end in second.spans()]
+    for begin, end in first.spans():
+        own = first.tokens[begin:end]
+        start, tokens = max(theirs, key=lambda one: LCSseq.similarity(own, one[1]))
+        for block in LCSseq.opcodes(own, tokens):
+            length = block.src_end - block.src_start
+            if block.tag == "equal" and length >= GRAM:
+                yield begin + block.src_start, start + block.dest_start, length
+
+
+def _lines(code: Code, begin: int, length: int) -> tuple[int, int]:
+    return code.lines[begin], code.lines[begin + length - 1]

@@ -1,0 +1,155 @@
+"""A submission's text taken apart: cells, names, outline. Runs only in a worker or in a student's own process.
+
+Nothing here executes the text. Hostile text can at worst exhaust the worker that reads it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import linecache
+import re
+import types
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+from autograder.source.names_used import NameReader, asks_for_main
+
+_LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
+
+
+def is_students(filename: str) -> bool:
+    """Whether a traceback's file name is one that `cells` gave."""
+    return bool(_LOCATED.match(filename))
+
+
+def qualified_name(code: types.CodeType) -> str:
+    """`Head.forward` where Python tells (from 3.11 on), `forward` elsewhere."""
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def line_of(code: types.CodeType, line: int) -> str:
+    """The text of a line of the file that a piece of code came from."""
+    return linecache.getline(code.co_filename, line).strip()
+
+
+def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
+    """(name, code) of each piece to be run: one for a `.py`, one a code cell for an `.ipynb`.
+
+    Raises ValueError when a notebook is not one.
+    """
+    if not filename.endswith(".ipynb"):
+        yield filename, text
+        return
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    notebook = json.loads(text)
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise ValueError("this is not a notebook: it has no cells")
+    for number, cell in enumerate(notebook["cells"], start=1):
+        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
+            continue
+        content = cell.get("source", "")
+        content = "".join(content) if isinstance(content, list) else str(content)
+        with suppress(SyntaxError):  # the cell itself will say so when it is compiled
+            content = TransformerManager().transform_cell(content)
+        yield f"{filename} cell {number}", content
+
+
+class NoShell:
+    """Stands in for IPython where a notebook is graded: magics and shell commands do nothing."""
+
+    def run_line_magic(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+    run_cell_magic = system = getoutput = set_next_input = run_line_magic
+
+
+def no_shell() -> NoShell:
+    return NoShell()
+
+
+def silent_notebook() -> types.ModuleType:
+    """`autograder.notebook` for a worker: a notebook's own `check(...)` and `picture(...)` cells do nothing."""
+    module = types.ModuleType("autograder.notebook")
+    module.__dict__.update(check=lambda *args, **kwargs: None, picture=lambda *args, **kwargs: None)
+    return module
+
+
+def names_used(text: str, filename: str) -> dict[str, list]:
+    """The dotted names that imports and attribute chains in the text stand for, with their lines.
+
+    `uses` lists [name, line]; aliases are followed, so `from torch import nn as n; n.LayerNorm` gives
+    `torch.nn.LayerNorm`. `dynamic` lists [name, line] of look-ups that parsing cannot follow.
+    """
+    reader = NameReader()
+    parsed = (_parsed(code) for _, code in cells(text, filename))
+    reader.read([tree for tree in parsed if tree is not None], leaves_main_out(text))
+    return {
+        kind: [[name, line] for (_, line), name in sorted((place, name) for name, place in places.items())]
+        for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
+    }
+
+
+def leaves_main_out(text: str) -> bool:
+    """Whether what stands below `if __name__ == "__main__":` is neither read nor run: in a text that says it so."""
+    return "__name__" in text and "__main__" in text
+
+
+def without_main(code: str, filename: str) -> ast.Module:
+    """The code without that, whatever name the text gives itself; raises what `compile` raises."""
+    tree = ast.parse(code, filename)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and asks_for_main(node.test):
+            node.test = ast.copy_location(ast.Constant(False), node.test)
+    return tree
+
+
+def _parsed(code: str) -> ast.Module | None:
+    """None for what cannot be parsed, and so cannot run either."""
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError):  # ValueError: null bytes
+        return None
+
+
+def outline(text: str, filename: str) -> str:
+    """A digest of the code alone: comments, layout, `check(...)` cells and documentation do not count."""
+    pieces = []
+    for _, code in cells(text, filename):
+        tree = _parsed(code)
+        if tree is None:
+            pieces.append(code)
+            continue
+        _drop_documentation(tree)
+        pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
+    return hashlib.sha256("\n".join(pieces).encode("utf-8", "replace")).hexdigest()
+
+
+def _drop_documentation(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _is_furniture(node: ast.stmt) -> bool:
+    """What the notebook has and the `.py` has not: the set-up import, and calls of check and picture."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "autograder.notebook"
+    call = node.value if isinstance(node, ast.Expr) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in ("check", "picture")
+    )
