@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.selfcheck import render as verdict
 from autograder.records import TestResult
+from autograder.selfcheck import render as verdict
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _UNWRITTEN = " is not written yet."
@@ -117,9 +117,9 @@ def _verdict(part: str) -> Verdict:
         return Verdict(
             part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together."
         )
+    from autograder.proxy.local import LocalStudent
     from autograder.proxy.subject import Scene, uses_in
     from autograder.selfcheck.check import check_student
-    from autograder.proxy.local import LocalStudent
 
     space = _notebook_space()
     scene = Scene(LocalStudent(_module(space)), None, uses_in(_living_text(space), "notebook.py"))
@@ -155,8 +155,8 @@ def picture(part: str) -> Any:
     """Draw the pictures of one part from what this notebook has defined; a sentence when one cannot be drawn."""
     from IPython.display import display
 
-    from autograder.selfcheck.drawing import why_not
     from autograder.proxy.local import LocalStudent
+    from autograder.selfcheck.drawing import why_not
 
     student = LocalStudent(_module(_notebook_space()))
     for draw in _pictures(part):

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.course.mistakes import load_alternatives, load_mistakes
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.mistakes import load_alternatives, load_mistakes
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.records import Grade, SourceFile, Submission
 

@@ -27,8 +27,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.hints_file import clues_file, has_clues, is_current, make_all
-from autograder.course.document import BEGIN, PERCENT, UNWRITTEN, Document, load_document
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.document import BEGIN, PERCENT, UNWRITTEN, Document, load_document
 
 SETUP = "from autograder.notebook import check, picture"
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.mistakes import Mistake, load_mistakes
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Testimony
@@ -154,9 +154,9 @@ class _Survey:
 
     def _testimonies(self, text: str, every: bool = False) -> Iterator[tuple[str, Testimony]]:
         """What a file answers in the tests that it fails, or in all of them."""
-        from autograder.selfcheck.locked_hints import Witness, take
         from autograder.proxy.subject import uses_in
         from autograder.selfcheck.check import SEED, failures
+        from autograder.selfcheck.locked_hints import Witness, take
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"

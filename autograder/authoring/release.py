@@ -22,10 +22,10 @@ from pathlib import Path, PurePosixPath
 import autograder
 from autograder.authoring.build import check, gives_away, released
 from autograder.authoring.hints_file import clues_file, has_clues
-from autograder.course.document import BEGIN, END
-from autograder.course.mistakes import load_mistakes
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.document import BEGIN, END
+from autograder.course.mistakes import load_mistakes
 from autograder.records import InfrastructureError
 from autograder.text.files import check_file, write_whole, zipped
 

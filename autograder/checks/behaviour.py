@@ -24,8 +24,8 @@ from autograder.checks.sentences import (
     without_inputs,
 )
 from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
-from autograder.proxy.input_mutation import bringing_changes_home
 from autograder.protocol.containers import mapped
+from autograder.proxy.input_mutation import bringing_changes_home
 
 Function = Callable[..., Any]
 

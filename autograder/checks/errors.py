@@ -19,8 +19,8 @@ from autograder.checks.sentences import (
     without_inputs,
     without_literals,
 )
-from autograder.records import InfrastructureError
 from autograder.protocol.errors import EXCEPTIONS, StudentError, StudentRaised
+from autograder.records import InfrastructureError
 
 Word = str | int | float
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from autograder.text.wording import begun
 
 LONGEST = 200
+STANDS_FOR_THE_STUDENTS = ("autograder.protocol.", "autograder.proxy.")  # modules of classes for a student's objects
 MOST_ITEMS = 8
 AXES: dict[int, tuple[str, ...]] = {
     1: ("index",),
@@ -233,7 +234,7 @@ def _strange_kind(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {cut(value.__name__, 60)}"
     name = type(value).__name__
-    if type(value).__module__.startswith(("autograder.protocol.", "autograder.proxy.")):  # it stands for something of the student's
+    if type(value).__module__.startswith(STANDS_FOR_THE_STUDENTS):
         match = re.match(r"<(?:the student's )?(\w+)", repr(value))
         name = match.group(1) if match else "strange object"
     name = cut(name, 60)

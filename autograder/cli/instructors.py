@@ -106,15 +106,15 @@ def grade(
     as_json: JsonOption = False,
 ) -> int:
     """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
-    from autograder.grading.run import grade_class
     from autograder.cli.console import console, watching
-    from autograder.gradebook.texts import keep, taken_out
-    from autograder.gradebook.journal import Journal, fresh_seed, read_journal
-    from autograder.gradebook.demo_marker import give_way
-    from autograder.grading.pool import Plan
-    from autograder.gradebook.times import keep_times
-    from autograder.submissions import find_submissions
     from autograder.cli.tables import show_class
+    from autograder.gradebook.demo_marker import give_way
+    from autograder.gradebook.journal import Journal, fresh_seed, read_journal
+    from autograder.gradebook.texts import keep, taken_out
+    from autograder.gradebook.times import keep_times
+    from autograder.grading.pool import Plan
+    from autograder.grading.run import grade_class
+    from autograder.submissions import find_submissions
     from autograder.text.files import check_folder
 
     course = load_course(course_path)
@@ -162,8 +162,8 @@ class _Pages:
 def _write_pages(plan: Plan, folder: Path, grades: Iterable[Grade], pictures: bool, quiet: bool) -> _Pages:
     """Write what counts, with pictures if wanted, and say what a person should look at."""
     from autograder.feedback.class_report import differing
-    from autograder.gradebook.final_scores import what_counts
     from autograder.feedback.html import write_what_counts
+    from autograder.gradebook.final_scores import what_counts
     from autograder.gradebook.lateness import strangers
     from autograder.gradebook.times import read_names
 
@@ -225,9 +225,9 @@ def compare(
     as_json: JsonOption = False,
 ) -> int:
     """See who goes up or down between two gradings, and why, before anything is published."""
-    from autograder.gradebook.comparing import compare as comparing
     from autograder.cli.console import console
     from autograder.cli.tables import show_comparison
+    from autograder.gradebook.comparing import compare as comparing
 
     comparison = comparing(_grades(old), _grades(new))
     if as_json:
@@ -328,9 +328,9 @@ def similar(
 ) -> int:
     """List submissions that are more alike than usual, for a person to look at; not a verdict."""
     from autograder.cli.console import console
+    from autograder.cli.tables import show_similar
     from autograder.feedback.similarity_page import check_room, write_alike
     from autograder.source.similarity import similar as comparing
-    from autograder.cli.tables import show_similar
 
     course = load_course(course_path)
     chosen = course.assignment(assignment)

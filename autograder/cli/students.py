@@ -81,9 +81,9 @@ def hint(
 ) -> int:
     """One step of help with the first failing test, never code; call it again for the next."""
     from autograder.cli.console import console
+    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.workspace import find_work
 
     work = find_work(target)
@@ -113,10 +113,10 @@ def pack(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),
 ) -> int:
     """Make the archive to hand in, and read it back as the grader will."""
-    from autograder.selfcheck import pack as packing
     from autograder.cli.console import console
-    from autograder.selfcheck.screens import packed_screen
+    from autograder.selfcheck import pack as packing
     from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.screens import packed_screen
     from autograder.selfcheck.workspace import find_work
 
     if not output.is_dir():

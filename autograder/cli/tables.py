@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from autograder.grading.run import Outcome
-from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.course.config import Course
-from autograder.gradebook.final_scores import final_of, number
 from autograder.feedback.titles import titles_of
+from autograder.gradebook.comparing import Change, Comparison, TestChange
+from autograder.gradebook.final_scores import final_of, number
 from autograder.gradebook.lateness import Final, Place
-from autograder.records import Grade
 from autograder.gradebook.times import read_names, with_name
+from autograder.grading.run import Outcome
+from autograder.records import Grade
 from autograder.text.wording import listed
 
 if TYPE_CHECKING:  # with it come notebooks and their schemas, a second that a table of grades does not need

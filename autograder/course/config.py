@@ -27,8 +27,8 @@ from pydantic import (
     model_validator,
 )
 
-from autograder.records import CourseError as CourseError
 from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
+from autograder.records import CourseError as CourseError
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"

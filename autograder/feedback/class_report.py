@@ -13,7 +13,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from autograder.course.config import Assignment, Course
-from autograder.gradebook.final_scores import final_of, latest_grades, number
 from autograder.feedback.pages import TEMPLATES, feedback_path, render
 from autograder.feedback.statistics import (
     BINS,
@@ -28,9 +27,10 @@ from autograder.feedback.statistics import (
     unnamed_failures,
 )
 from autograder.feedback.titles import TitleOf, titles_of
+from autograder.gradebook.final_scores import final_of, latest_grades, number
 from autograder.gradebook.lateness import Final, Place
-from autograder.records import Grade
 from autograder.gradebook.times import read_names
+from autograder.records import Grade
 
 FILE_NAME = "index.html"
 SMALL_CLASS = 20

@@ -14,15 +14,15 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.feedback.class_report import write_class_report
-from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
-from autograder.gradebook.texts import names_of
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
+from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
 from autograder.gradebook.lateness import Final, Place
-from autograder.records import Grade, TestResult
+from autograder.gradebook.texts import names_of
 from autograder.gradebook.times import Times, read_names, read_times
+from autograder.records import Grade, TestResult
 
 WORDS = (
     (1.0, "Complete. Everything that was tested works."),

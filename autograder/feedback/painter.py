@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.course.config import Course
-from autograder.grading.explain import explain
-from autograder.gradebook.texts import kept
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
+from autograder.gradebook.texts import kept
+from autograder.grading.explain import explain
 from autograder.grading.pool import Plan, graders, this_grader
+from autograder.protocol.errors import StudentError, StudentTimeout
 from autograder.records import Grade, InfrastructureError, Refused, SourceFile
 from autograder.suite.session import TestAlarm, alarm
-from autograder.protocol.errors import StudentError, StudentTimeout
 
 MOST = 6  # pictures for one page
 SECONDS = 30.0  # for one picture

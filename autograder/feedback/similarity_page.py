@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.source.tokens import Code
 from autograder.feedback.pages import render
 from autograder.source.similarity import MOST_WORDS, Pair, Similar
+from autograder.source.tokens import Code
 from autograder.text.files import check_file, marked, write_whole
 
 MARK = "<title>Alike · ".encode()  # by which a page is known again

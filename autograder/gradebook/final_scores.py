@@ -9,8 +9,8 @@ from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.gradebook.lateness import Final, Place, counting, finals
-from autograder.records import Grade
 from autograder.gradebook.times import read_late, read_times
+from autograder.records import Grade
 
 FILE_NAME = "grades.csv"
 COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")

@@ -12,8 +12,8 @@ from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course, LatePolicy
-from autograder.records import Grade
 from autograder.course.yaml_file import closest
+from autograder.records import Grade
 
 Place = tuple[str, str]  # student and assignment
 Attempt = tuple[str, str, str]  # student, assignment and digest of what was handed in

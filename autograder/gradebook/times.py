@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from autograder.submissions.collected import FILE_NAME as COLLECTED
-from autograder.submissions.collected import read_collected
 from autograder.gradebook.texts import Kept
 from autograder.records import InfrastructureError, Submission
+from autograder.submissions.collected import FILE_NAME as COLLECTED
+from autograder.submissions.collected import read_collected
 from autograder.submissions.names import shown
 from autograder.text.files import write_whole
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.course.mistakes import Mistake
-from autograder.proxy.subject import RemoteScene, Use
-from autograder.suite.session import SuiteSession, Test
-from autograder.proxy.connection import LoopbackConnection
 from autograder.protocol.errors import StudentError
+from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.subject import RemoteScene, Use
 from autograder.proxy.transcript import Transcript
+from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 10.0
 

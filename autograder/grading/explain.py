@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from types import FrameType
 
 from autograder.checks import CheckFailed
-from autograder.records import Outcome, SourceFile
-from autograder.suite.session import TestAlarm
 from autograder.protocol.errors import (
     EXCEPTIONS,
     Frame,
@@ -25,6 +23,8 @@ from autograder.protocol.errors import (
     StudentTimeout,
 )
 from autograder.proxy.local import describe_error
+from autograder.records import Outcome, SourceFile
+from autograder.suite.session import TestAlarm
 
 MAX_MESSAGE = 2000
 _FILE = re.compile(r"[\w.-]{1,100}\.py")

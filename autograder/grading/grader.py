@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder import __version__
-from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.grading.diagnosis import Diagnosis
 from autograder.course.digests import submission_digest, suite_digest
+from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import Failure, clean, explain
-from autograder.records import Grade, InfrastructureError, Refused, SourceFile, Submission, TestResult
-from autograder.source import text as source
-from autograder.sandbox.launcher import Sandbox
-from autograder.proxy.subject import RemoteScene, Scene, Use
-from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm, check_suite
-from autograder.suite.subjects import load_reference
-from autograder.proxy.connection import WorkerConnection, malformed, told_exception
-from autograder.proxy.replay import Conversations
 from autograder.protocol.errors import StudentError, StudentTimeout
+from autograder.proxy.connection import WorkerConnection, malformed, told_exception
 from autograder.proxy.local import LocalStudent, load_text
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.replay import Conversations
+from autograder.proxy.subject import RemoteScene, Scene, Use
 from autograder.proxy.transcript import Transcript
+from autograder.records import Grade, InfrastructureError, Refused, SourceFile, Submission, TestResult
+from autograder.sandbox.launcher import Sandbox
+from autograder.source import text as source
+from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm, check_suite
+from autograder.suite.subjects import load_reference
 
 PATIENCE = 6  # a test may take this many times `call_seconds` on the trusted side
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.submissions.collected import CollectError
 from autograder.lms.sheet import Sheet, read_sheet
+from autograder.submissions.collected import CollectError
 from autograder.submissions.names import safe_name, shown, student_name
 
 # The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.

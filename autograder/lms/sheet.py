@@ -9,8 +9,8 @@ import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.submissions.collected import CollectError
 from autograder.records import Refused
+from autograder.submissions.collected import CollectError
 from autograder.submissions.files import MEGABYTE, open_regular
 
 SHEET_BYTES = 50 * MEGABYTE

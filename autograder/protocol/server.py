@@ -22,11 +22,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.source import text as source
 from autograder.protocol import wire
+from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.errors import MIRRORED
 from autograder.protocol.module_state import Inventory
-from autograder.protocol.containers import containers, contents, mapped, same_things
+from autograder.source import text as source
 
 _REHEARSAL = """
 import math

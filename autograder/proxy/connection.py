@@ -22,11 +22,7 @@ import torch
 from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from torch import nn
 
-from autograder.records import InfrastructureError
-from autograder.protocol.server import Server, answer, raise_told, unsendable
 from autograder.protocol import wire
-from autograder.proxy.memory_limit import Allowance
-from autograder.proxy.replay import Conversations, Line, Said
 from autograder.protocol.errors import (
     Frame,
     RemoteException,
@@ -36,8 +32,12 @@ from autograder.protocol.errors import (
     mirrored_name,
     student_raised,
 )
+from autograder.protocol.server import Server, answer, raise_told, unsendable
 from autograder.proxy.deadline import Patience, TooLate
+from autograder.proxy.memory_limit import Allowance
+from autograder.proxy.replay import Conversations, Line, Said
 from autograder.proxy.transcript import Transcript
+from autograder.records import InfrastructureError
 
 UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
 NOT_ITS_CALLS = {"load", "names_used", "outline"}  # waited for in full, whatever did not end before

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autograder.source import text as source
 from autograder.protocol.errors import Frame, MissingName, RemoteException
+from autograder.source import text as source
 
 
 class LocalStudent:

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from autograder.proxy.connection import Connection, malformed
-from autograder.protocol.errors import MissingName, RemoteException, StudentError, StudentRaised
-from autograder.proxy.input_mutation import changes_come_home
-from autograder.protocol.module_state import Inventory
 from autograder.protocol.containers import containers, leaves, mapped
+from autograder.protocol.errors import MissingName, RemoteException, StudentError, StudentRaised
+from autograder.protocol.module_state import Inventory
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
+from autograder.proxy.connection import Connection, malformed
+from autograder.proxy.input_mutation import changes_come_home
 
 Entry = TypeVar("Entry")
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places

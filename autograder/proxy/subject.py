@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
-from autograder.source import text as source
 from autograder.proxy.connection import Connection
 from autograder.proxy.local import LocalStudent
 from autograder.proxy.remote import RemoteStudent
+from autograder.source import text as source
 
 AnyConnection = TypeVar("AnyConnection", bound=Connection)
 

@@ -15,15 +15,15 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autograder.grading.explain import clean, explain
-from autograder.records import TestResult
-from autograder.protocol.server import Server
-from autograder.proxy.subject import RemoteScene, Scene, Use, uses_in
-from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm
-from autograder.proxy.connection import LoopbackConnection
 from autograder.protocol.errors import MissingName, RemoteException
+from autograder.protocol.server import Server
+from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.local import LocalStudent, describe_error, from_file
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.subject import RemoteScene, Scene, Use, uses_in
+from autograder.records import TestResult
 from autograder.selfcheck.workspace import UNWRITTEN, Place, Text, Work, find_work, label_of, read, run_text
+from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Clue, Testimony

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.records import Refused
 from autograder.protocol.errors import MissingName
+from autograder.records import Refused
 from autograder.selfcheck.workspace import Work, label_of, read, run_text
 
 FOLDER = "pictures"

@@ -30,11 +30,11 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from autograder.protocol.server import Server
-from autograder.proxy.subject import RemoteScene, Use
-from autograder.suite.session import SuiteSession, Test
 from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.subject import RemoteScene, Use
 from autograder.proxy.transcript import Answer, Transcript
+from autograder.suite.session import SuiteSession, Test
 
 FILE_NAME = "hints.json"
 SCHEMA = 1

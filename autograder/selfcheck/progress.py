@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.selfcheck.forked import Unfinished, run_apart
 from autograder.records import Refused
 from autograder.selfcheck.check import Report, check_work
+from autograder.selfcheck.forked import Unfinished, run_apart
 from autograder.selfcheck.workspace import Work, find_works
 
 SECONDS = 60.0

@@ -13,11 +13,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from autograder.selfcheck.check import Finding, Report
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
-from autograder.selfcheck.check import Finding, Report
 
 BAR = 12
 INDENT = 4

@@ -18,12 +18,12 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
-from autograder.selfcheck.drawing import Drawing, draw_all
-from autograder.selfcheck.hints import next_hint
 from autograder.records import Refused
-from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
 from autograder.selfcheck.check import Report, check_work
+from autograder.selfcheck.drawing import Drawing, draw_all
+from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
+from autograder.selfcheck.hints import next_hint
+from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
 from autograder.selfcheck.workspace import Work, find_work
 
 POLL = 0.1  # seconds between two looks at the file and the keys

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder.records import Refused
 from autograder.course.yaml_file import did_you_mean
+from autograder.records import Refused
 
 SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds: files that were unpacked together

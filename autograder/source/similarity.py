@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
-from autograder.source.tokens import Code, Stub, own_code
-from autograder.course.config import Assignment, Course
 from autograder.records import InfrastructureError, SourceFile, Submission
 from autograder.source.text import cells
+from autograder.source.tokens import Code, Stub, own_code
 from autograder.submissions import find_submissions
 
 # Calibrated on made-up classes of thirty, with copies planted whose names, order and comments were changed.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.yaml_file import closest
 from autograder.records import Refused, Submission
 from autograder.submissions.archives import PackedFolder, open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
@@ -31,7 +32,6 @@ from autograder.submissions.take import (
     opened,
     take,
 )
-from autograder.course.yaml_file import closest
 
 MOST_LETTERS = 200  # of a name that is compared with those of the assignments
 MOST_NAMES = 4  # of assignments that stand in a sentence

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.records import InfrastructureError, Refused, SourceFile
-from autograder.proxy.subject import Scene, uses_in
 from autograder.proxy.local import LocalStudent, load_file
+from autograder.proxy.subject import Scene, uses_in
+from autograder.records import InfrastructureError, Refused, SourceFile
 from autograder.suite.plugin import Stage
 
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from autograder.authoring.mistakes import load_mistakes
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
-from autograder.authoring.mistakes import load_mistakes
 from autograder.course import Course, load_course
 
 HERE = Path(__file__).parent

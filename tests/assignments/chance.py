@@ -25,13 +25,13 @@ from pathlib import Path
 from unittest.mock import patch
 
 from autograder import checks
-from autograder.course.mistakes import load_mistakes
 from autograder.checks import CheckFailed
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.mistakes import load_mistakes
+from autograder.proxy.local import load_text
 from autograder.proxy.subject import Scene, uses_in
 from autograder.suite.session import SuiteSession, Test
 from autograder.suite.subjects import load_reference
-from autograder.proxy.local import load_text
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300.0  # for one test, on a busy machine

@@ -9,10 +9,9 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from autograder.cli import console
 from autograder.authoring.audit import Audit, Case, Finding
 from autograder.authoring.build import build
-from autograder.cli import app
+from autograder.cli import app, console
 from autograder.course.config import load_course
 from tests.autograder.tiny_course import write_tiny_course
 

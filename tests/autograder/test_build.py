@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.authoring.build import build, check, leaks, to_notebook
-from autograder.course.document import DocumentError, load_document
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.document import DocumentError, load_document
 from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
 
 ADD_STUB = '''\

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 
 from autograder import checks
 from autograder.checks.sentences import show, verb, without_inputs, without_literals
-from autograder.records import InfrastructureError
-from autograder.proxy.connection import LoopbackConnection
 from autograder.protocol.errors import RemoteException, StudentTimeout, student_raised
-from autograder.proxy.remote import RemoteStudent
 from autograder.protocol.wire import Opaque
+from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
+from autograder.records import InfrastructureError
 
 
 def count(*size: int) -> Tensor:

@@ -16,7 +16,10 @@ import torch
 from autograder.authoring import build as building
 from autograder.authoring import hints_file as locking
 from autograder.authoring.hints_file import has_clues, is_current, make, place_of, survey
+from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.proxy.transcript import Answer, Transcript
+from autograder.selfcheck.check import Report, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,
     GRIDS,
@@ -29,9 +32,6 @@ from autograder.selfcheck.locked_hints import (
     open_lock,
     steady_fingerprint,
 )
-from autograder.course.config import Assignment, Course, load_course
-from autograder.selfcheck.check import Report, check_target
-from autograder.proxy.transcript import Answer, Transcript
 from tests.autograder.tiny_course import write_tiny_course
 
 COURSE = load_course(Path(__file__).parents[2])

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from autograder.cli import app
+from autograder.course.config import Course, load_course
 from autograder.lms.collecting import Report, Wish, collect, gradescope
 from autograder.lms.collecting.choose import named_in
-from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
-from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
 from autograder.lms.collecting.times import read_moment
-from autograder.course.config import Course, load_course
 from autograder.lms.exports import Request, export
+from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
+from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 NAME = "01_adding"

@@ -9,10 +9,10 @@ import pytest
 
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
+from autograder.proxy.replay import Conversations, Said, Turn
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import SuiteSession
-from autograder.proxy.replay import Conversations, Said, Turn
 
 NAME = "01_doubling"
 COURSE = """\

@@ -10,10 +10,10 @@ import torch
 
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
-from autograder.records import SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
 from autograder.protocol.errors import Frame, RemoteException, student_raised
 from autograder.proxy.transcript import Transcript
+from autograder.records import SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
 NAME = "01_adding"

@@ -6,8 +6,6 @@ import pytest
 
 from autograder.checks import CheckFailed
 from autograder.grading.explain import clean, explain
-from autograder.records import SourceFile
-from autograder.suite.session import TestAlarm
 from autograder.protocol.errors import (
     Frame,
     MissingName,
@@ -16,6 +14,8 @@ from autograder.protocol.errors import (
     StudentTimeout,
     student_raised,
 )
+from autograder.records import SourceFile
+from autograder.suite.session import TestAlarm
 
 SECRET = "the input was 0.8414709"
 LATE = "Your code gave no answer within 5 seconds."

@@ -19,16 +19,16 @@ from typer.testing import CliRunner
 
 from autograder.authoring.build import build
 from autograder.cli import app
-from autograder.lms.roster import read_roster
-from autograder.submissions.collected import Collected, CollectError, write_collected
-from autograder.lms.sheet import Sheet
 from autograder.course.config import Course, load_course
+from autograder.feedback.html import write_all
 from autograder.lms.exports import EXPORTERS, Exported, ExportError, Request, export
 from autograder.lms.exports.classroom50 import scale
 from autograder.lms.exports.gradescope import files
 from autograder.lms.exports.gradescope_run import results
-from autograder.feedback.html import write_all
+from autograder.lms.roster import read_roster
+from autograder.lms.sheet import Sheet
 from autograder.records import Grade, Refused, TestResult
+from autograder.submissions.collected import Collected, CollectError, write_collected
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens" / "exports"

@@ -21,19 +21,19 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.grading.run import Outcome as Run
+from autograder.cli.tables import show_class
 from autograder.course.config import Assignment, Course, load_course
 from autograder.feedback import pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import differing, write_class_report
-from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
 from autograder.feedback.html import word, write_all, write_feedback
-from autograder.gradebook.texts import keep
 from autograder.feedback.pages import TEMPLATES, feedback_path
+from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.texts import keep
+from autograder.grading.run import Outcome as Run
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
-from autograder.cli.tables import show_class
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"

@@ -21,16 +21,16 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from autograder.grading.grader import run as cohort
-from autograder.grading.grader import grader as grading
 from autograder.authoring.build import to_notebook
-from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.cli import app
-from autograder.grading.run import Outcome, grade_class
 from autograder.course.config import Course, load_course
-from autograder.grading.grader import Grader
+from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.gradebook.journal import Journal, read_journal
+from autograder.grading.grader import Grader
+from autograder.grading.grader import grader as grading
+from autograder.grading.grader import run as cohort
 from autograder.grading.pool import Plan
+from autograder.grading.run import Outcome, grade_class
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.test_sandbox import descendants, living, wait_until

@@ -15,13 +15,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.grading.run import Outcome
-from autograder.submissions.collected import Collected, write_collected
+from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
 from autograder.course.digests import submission_digest, suite_digest
-from autograder.gradebook.final_scores import what_counts
 from autograder.feedback.html import write_all
-from autograder.gradebook.texts import keep
+from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.gradebook.lateness import (
     Final,
@@ -35,9 +33,11 @@ from autograder.gradebook.lateness import (
     points_off,
     strangers,
 )
-from autograder.records import Grade, InfrastructureError, SourceFile, Submission
+from autograder.gradebook.texts import keep
 from autograder.gradebook.times import keep_times, read_names, read_times
-from autograder.cli.tables import show_class
+from autograder.grading.run import Outcome
+from autograder.records import Grade, InfrastructureError, SourceFile, Submission
+from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 NAME = "01_adding"

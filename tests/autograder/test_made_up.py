@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.journal import FILE_NAME
 from autograder.gradebook.demo_marker import give_way, mark
+from autograder.gradebook.journal import FILE_NAME
 
 
 @pytest.fixture

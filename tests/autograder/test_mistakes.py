@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from autograder.course.mistakes import MistakesError, load_alternatives, load_mistakes
 from autograder.course.config import Assignment, Course, load_course
+from autograder.course.mistakes import MistakesError, load_alternatives, load_mistakes
 from tests.autograder.tiny_course import write_tiny_course
 
 LABEL = "tests/assignments/01_adding/mistakes.yml"

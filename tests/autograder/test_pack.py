@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from autograder import cli
 from autograder.course.config import load_course
-from autograder.selfcheck.pack import pack
 from autograder.records import Refused
-from autograder.submissions import find_submissions
+from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
+from autograder.submissions import find_submissions
 from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, release, same_as_golden
 from tests.autograder.tiny_course import write_tiny_course
 

@@ -21,9 +21,9 @@ import pytest
 from packaging.requirements import Requirement
 
 import autograder
+from autograder.course.config import Assignment, load_course
 from autograder.course.document import BEGIN, END, load_document
 from autograder.course.mistakes import load_mistakes
-from autograder.course.config import Assignment, load_course
 
 ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)

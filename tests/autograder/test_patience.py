@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pytest
 
 from autograder.course.config import Limits
-from autograder.sandbox.launcher import Sandbox
 from autograder.protocol import wire
-from autograder.proxy.connection import WorkerConnection
-from autograder.proxy.replay import Conversations, Line, Said
 from autograder.protocol.errors import StudentTimeout
+from autograder.proxy.connection import WorkerConnection
 from autograder.proxy.deadline import MOST_IN_LINE, Patience, TooLate
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.replay import Conversations, Line, Said
+from autograder.sandbox.launcher import Sandbox
 
 
 @dataclass

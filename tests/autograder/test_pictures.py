@@ -16,14 +16,14 @@ import pytest
 from PIL import Image
 
 from autograder.course.config import Course, load_course
-from autograder.gradebook import texts as keeping
 from autograder.feedback import painter
 from autograder.feedback.html import write_all
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
-from autograder.grading.grader import Bench, Candidate
+from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import read_journal
+from autograder.grading.grader import Bench, Candidate
 from autograder.grading.pool import Plan
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox

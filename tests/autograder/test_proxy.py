@@ -12,11 +12,11 @@ import torch
 from torch import nn
 
 from autograder.course.config import Limits
-from autograder.sandbox.launcher import Sandbox
-from autograder.proxy.connection import LoopbackConnection, WorkerConnection
 from autograder.protocol.errors import MissingName, StudentCrashed, StudentError, StudentRaised
+from autograder.proxy.connection import LoopbackConnection, WorkerConnection
 from autograder.proxy.input_mutation import bringing_changes_home
 from autograder.proxy.remote import RemoteStudent
+from autograder.sandbox.launcher import Sandbox
 
 NET = Path(__file__).with_name("net.py")
 spec = importlib.util.spec_from_file_location("plain_net", NET)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pytest
 import typer
 
-from autograder.course.mistakes import load_mistakes
 from autograder.cli import app
 from autograder.course.config import load_course
+from autograder.course.mistakes import load_mistakes
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

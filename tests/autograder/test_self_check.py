@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder import cli
+from autograder.records import Refused
 from autograder.selfcheck import forked as apart
+from autograder.selfcheck.check import Report, check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
 from autograder.selfcheck.hints import next_hint
-from autograder.records import Refused
-from autograder.selfcheck.check import Report, check_target
 from autograder.selfcheck.workspace import Place, Text, find_work, find_works
 from tests.autograder.student_folder import (
     FORGETS,

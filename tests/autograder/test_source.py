@@ -12,11 +12,11 @@ import pytest
 
 from autograder.authoring.build import to_notebook
 from autograder.course.config import Limits, load_course
-from autograder.source import text as source
-from autograder.sandbox.launcher import Sandbox
+from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
 from autograder.proxy.connection import WorkerConnection
-from autograder.protocol.errors import StudentError
+from autograder.sandbox.launcher import Sandbox
+from autograder.source import text as source
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,12 +18,18 @@ import torch
 from torch import nn
 
 from autograder.course.config import Limits
-from autograder.sandbox.launcher import Sandbox
-from autograder.suite.session import TestAlarm, alarm
+from autograder.protocol.errors import (
+    MissingName,
+    StudentCrashed,
+    StudentError,
+    StudentRaised,
+    StudentTimeout,
+)
 from autograder.proxy.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
-from autograder.protocol.errors import MissingName, StudentCrashed, StudentError, StudentRaised, StudentTimeout
 from autograder.proxy.input_mutation import bringing_changes_home
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
+from autograder.sandbox.launcher import Sandbox
+from autograder.suite.session import TestAlarm, alarm
 
 PRELUDE = '''
 import os, struct, sys, threading, time

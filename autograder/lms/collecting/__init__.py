@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.course.config import Assignment, Course
 from autograder.lms.collecting import canvas, folders, gradescope, moodle
 from autograder.lms.collecting.choose import choose, named_in, the_only_one
 from autograder.lms.collecting.raw_submission import Found, Handed, opened, visible
-from autograder.lms.roster import Person, Roster, folder_name, graded_name
-from autograder.submissions.collected import Collected, CollectError
 from autograder.lms.collecting.submission_folder import Fate, Shelf
 from autograder.lms.collecting.times import SubmissionTimes, read_times
-from autograder.course.config import Assignment, Course
+from autograder.lms.roster import Person, Roster, folder_name, graded_name
 from autograder.records import Refused
+from autograder.submissions.collected import Collected, CollectError
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import Entry, File, Folder, Odd, suffix
 from autograder.submissions.names import shown

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from autograder.lms.collecting.raw_submission import Handed
 from autograder.course.config import Assignment, Course
+from autograder.lms.collecting.raw_submission import Handed
 from autograder.records import Refused
 from autograder.submissions.files import FILE_BYTES, SOURCES, File, plain_stem, stem, suffix, too_large
 from autograder.submissions.names import safe_name, shown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autograder.lms.collecting.raw_submission import Found, Handed
 from autograder.course.config import Course
+from autograder.lms.collecting.raw_submission import Found, Handed
 from autograder.records import Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.files import File

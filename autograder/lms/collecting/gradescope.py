@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from autograder.lms.collecting.raw_submission import Found, Handed, files_below
-from autograder.submissions.collected import CollectError
 from autograder.submissions.archives import CLASS_BYTES
+from autograder.submissions.collected import CollectError
 from autograder.submissions.files import FILE_BYTES, MEGABYTE, Entry, File, Odd, open_regular
 from autograder.submissions.names import shown
 

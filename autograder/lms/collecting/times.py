@@ -12,11 +12,11 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.choose import named_in
 from autograder.lms.roster import Directory, row_texts
-from autograder.submissions.collected import CollectError
 from autograder.lms.sheet import Sheet, read_sheet
-from autograder.course.config import Assignment, Course
+from autograder.submissions.collected import CollectError
 from autograder.submissions.names import shown
 
 TIME_COLUMNS = (

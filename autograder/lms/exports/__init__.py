@@ -12,12 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.lms.roster import Roster
-from autograder.submissions.collected import Collected, read_collected
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import grades_at
-from autograder.records import Grade, Refused
 from autograder.gradebook.times import read_names
+from autograder.lms.roster import Roster
+from autograder.records import Grade, Refused
+from autograder.submissions.collected import Collected, read_collected
 
 if TYPE_CHECKING:
     from autograder.course.config import Assignment, Course

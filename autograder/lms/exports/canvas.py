@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from autograder.lms.sheet import Sheet
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, Request
 from autograder.lms.exports.filling import Filling, is_number, open_sheet
+from autograder.lms.sheet import Sheet
 from autograder.submissions.names import shown
 from autograder.text.wording import listed
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.gradebook.final_scores import number
+from autograder.lms.exports import Exported, ExportError, Request
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
-from autograder.lms.exports import Exported, ExportError, Request
-from autograder.gradebook.final_scores import number
 from autograder.records import Grade
 from autograder.submissions.names import shown
-from autograder.text.wording import counted_are, listed
 from autograder.text.files import check_file, check_folder, marked, write_whole
+from autograder.text.wording import counted_are, listed
 
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from autograder.gradebook.final_scores import number
 from autograder.lms.exports import Exported, Request
 from autograder.lms.exports.filling import write
-from autograder.gradebook.final_scores import number
 from autograder.records import Grade, TestResult
 from autograder.text.wording import counted_are
 

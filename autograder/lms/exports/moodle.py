@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograder.lms.roster import participant
-from autograder.lms.sheet import Sheet
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, Request
 from autograder.lms.exports.filling import Filling, open_sheet
+from autograder.lms.roster import participant
+from autograder.lms.sheet import Sheet
 from autograder.records import Grade
 from autograder.submissions.names import shown
 

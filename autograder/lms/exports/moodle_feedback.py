@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from autograder.lms.roster import participant
+from autograder.feedback.pages import feedback_path
 from autograder.lms.exports import Exported, Request
 from autograder.lms.exports.filling import write
 from autograder.lms.exports.moodle import the_assignment, worksheet
-from autograder.feedback.pages import feedback_path
+from autograder.lms.roster import participant
 from autograder.submissions.names import shown
-from autograder.text.wording import counted_are
 from autograder.text.files import zipped
+from autograder.text.wording import counted_are
 
 FILE_NAME = "moodle-feedback-{}.zip"
 KIND = "_assignsubmission_file_"

@@ -6,9 +6,9 @@ import csv
 import io
 from pathlib import Path
 
+from autograder.gradebook.final_scores import harmless, number
 from autograder.lms.exports import Exported, Request
 from autograder.lms.exports.filling import write
-from autograder.gradebook.final_scores import harmless, number
 from autograder.text.wording import counted_are
 
 FILE_NAME = "scores.csv"

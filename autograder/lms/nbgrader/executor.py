@@ -26,16 +26,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Integer, Unicode
 
 from autograder.authoring.build import to_notebook
-from autograder.course.document import load_document
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.document import load_document
+from autograder.gradebook.journal import Journal
+from autograder.gradebook.texts import keep
+from autograder.gradebook.times import keep_times
+from autograder.grading.pool import Plan
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import ClassUnderWay
 from autograder.lms.nbgrader.release import open_course, refusal
-from autograder.gradebook.texts import keep
-from autograder.gradebook.journal import Journal
-from autograder.grading.pool import Plan
 from autograder.records import Grade, InfrastructureError, Refused, Submission
-from autograder.gradebook.times import keep_times
 from autograder.submissions import SubmissionsError, find_submissions
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.selfcheck import render as verdict
 from autograder.course.config import Assignment, Part
 from autograder.records import Grade, SourceFile
+from autograder.selfcheck import render as verdict
 
 MOST_CELLS = 1000  # more of a student's cells are not shown
 MOST_LETTERS = 200_000  # nor more text of one cell

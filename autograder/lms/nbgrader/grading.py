@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
 
-from autograder.grading.run import grade_class
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.gradebook.journal import Journal
 from autograder.grading.pool import Plan
+from autograder.grading.run import grade_class
 from autograder.records import Grade, Submission
 
 WORTH_ANOTHER = 8  # a grader takes about as long to start as that many submissions to be graded

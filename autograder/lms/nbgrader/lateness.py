@@ -11,9 +11,9 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.submissions.collected import read_collected
 from autograder.gradebook.lateness import final
 from autograder.records import Grade
+from autograder.submissions.collected import read_collected
 
 
 class LatePenalties(AssignLatePenalties):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.run import grade_class
 from autograder.course.config import Course
 from autograder.gradebook.journal import Journal
 from autograder.grading.pool import Plan
+from autograder.grading.run import grade_class
 from autograder.records import SourceFile, Submission
 from autograder.sandbox import doctor
 from tests.autograder.attacks.field import HEADS, TINY, TINY_WRONG, Field, heads_wrong, open_field

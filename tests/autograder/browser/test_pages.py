@@ -29,14 +29,14 @@ from axe_playwright_python.sync_playwright import Axe
 from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from autograder.source.tokens import Stub, own_code
 from autograder.course.config import Course, load_course
-from autograder.feedback.similarity_page import write_alike
 from autograder.feedback.html import write_all
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
+from autograder.feedback.similarity_page import write_alike
 from autograder.records import Grade
 from autograder.source.similarity import Pair, Passage, Similar
+from autograder.source.tokens import Stub, own_code
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -15,10 +15,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.build import build, to_notebook
-from autograder.course.document import load_document
 from autograder.course.config import Course, load_course
-from autograder.lms.nbgrader.graded_notebook import part_score
+from autograder.course.document import load_document
 from autograder.gradebook.journal import FILE_NAME, read_journal
+from autograder.lms.nbgrader.graded_notebook import part_score
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]
