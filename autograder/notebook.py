@@ -28,7 +28,7 @@ _seen: dict[str, Verdict] = {}  # the latest verdict of each part in this sessio
 _waiting: list[str] = []  # what was found unwritten by cells that use it
 
 
-class NotGradedHere(Exception):
+class NotGradedHereError(Exception):
     """nbgrader executes this notebook by itself, in a kernel that nothing protects; no score may come of that."""
 
 
@@ -103,7 +103,7 @@ def check(part: str) -> Any:
     """
     execution = os.environ.get(_EXECUTION)
     if execution == "autograde":
-        raise NotGradedHere(
+        raise NotGradedHereError(
             "Grade with this course's nbgrader_config.py, or with `autograder grade`: they use the sandbox."
         )
     shown = _verdict(part)
@@ -117,13 +117,12 @@ def _verdict(part: str) -> Verdict:
         return Verdict(
             part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together."
         )
-    from autograder.proxy.local import LocalStudent
-    from autograder.proxy.subject import Scene, uses_in
+    from autograder.proxy.subject import uses_in
     from autograder.selfcheck.check import check_student
 
     space = _notebook_space()
-    scene = Scene(LocalStudent(_module(space)), None, uses_in(_living_text(space), "notebook.py"))
-    results = check_student(scene, test_file, lambda step: step.f_globals is space, part)
+    uses = uses_in(_living_text(space), "notebook.py")
+    results = check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part)
     _seen[part] = Verdict(part, results)
     return Verdict(part, results, progress=_progress(test_file))
 

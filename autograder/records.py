@@ -26,7 +26,7 @@ class CourseError(Exception):
         super().__init__("\n".join(self.problems))
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A submission that cannot be graded; its `str` is the sentence that says why."""
 
 

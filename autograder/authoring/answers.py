@@ -21,7 +21,7 @@ from autograder.course.config import Assignment, Course
 from autograder.course.document import BEGIN, END, Gap, load_document
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 
-Kind = Literal[
+AnswerKind = Literal[
     "right",
     "alternative",
     "notebook",
@@ -38,10 +38,10 @@ Kind = Literal[
     "latin1",
     "nothing",
 ]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+ANSWER_KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
 _CRASH = "import my_notes_on_my_other_computer"
-_TROUBLE: Mapping[Kind, tuple[str, ...]] = {
+_TROUBLE: Mapping[AnswerKind, tuple[str, ...]] = {
     "loop": ("step = 0", "while step < 10:", "    step = step * 2"),
     "exit": ("import os", "os._exit(0)"),
     "memory": ("everything = []", "while True:", "    everything.append(bytes(10_000_000))"),
@@ -50,10 +50,10 @@ _WRONG_NOTEBOOKS = 0.4
 
 
 @dataclass(frozen=True)
-class Answer:
+class SampleAnswer:
     """Files by name, and what is true of them: the mistakes in them, the functions left unwritten."""
 
-    kind: Kind
+    kind: AnswerKind
     files: tuple[tuple[str, bytes], ...]
     mistakes: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
@@ -90,9 +90,9 @@ class AnswerBook:
         self._pairs = [pair for pair in itertools.combinations(self._changes, 2) if self._fit(*pair)]
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[AnswerKind, ...]:
         """The kinds of answers that this assignment can have."""
-        missing: set[Kind] = set()
+        missing: set[AnswerKind] = set()
         if not self._alternatives:
             missing.add("alternative")
         if not self._changes:
@@ -101,9 +101,9 @@ class AnswerBook:
             missing.add("two_mistakes")
         if len(self._document.gaps) < 2:
             missing.add("unfinished")
-        return tuple(kind for kind in KINDS if kind not in missing)
+        return tuple(kind for kind in ANSWER_KINDS if kind not in missing)
 
-    def answer(self, kind: Kind, rng: random.Random) -> Answer:
+    def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         """An answer of this kind; the same `rng` gives the same bytes."""
         if kind in ("right", "crash", "syntax_error", "latin1"):
             return self._in_one_file(kind, rng)
@@ -120,27 +120,27 @@ class AnswerBook:
             return self._with_mistakes(kind, rng)
         if kind in ("notebook", "both_files"):
             return self._with_notebook(kind, rng)
-        return Answer(kind, ())
+        return SampleAnswer(kind, ())
 
     # -- kinds ------------------------------------------------------------------------------------
 
-    def _in_one_file(self, kind: Kind, rng: random.Random) -> Answer:
+    def _in_one_file(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         text = _trimmed(self._text(), rng)
         if kind == "crash":
             text = _after_imports(text, _CRASH)
         if kind == "syntax_error":
             text = _without_a_colon(text)
         if kind == "latin1":
-            return Answer(kind, ((f"{self.assignment.stem}.py", _latin1(text)),))
+            return SampleAnswer(kind, ((f"{self.assignment.stem}.py", _latin1(text)),))
         return self._module(kind, text)
 
     def _module(
-        self, kind: Kind, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
-    ) -> Answer:
+        self, kind: AnswerKind, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
+    ) -> SampleAnswer:
         file = (f"{self.assignment.stem}.py", text.encode())
-        return Answer(kind, (file,), tuple(mistakes), tuple(unwritten))
+        return SampleAnswer(kind, (file,), tuple(mistakes), tuple(unwritten))
 
-    def _unfinished(self, rng: random.Random) -> Answer:
+    def _unfinished(self, rng: random.Random) -> SampleAnswer:
         """Students write from front to back: what is unwritten is the end, and sometimes one gap before it."""
         gaps = self._document.gaps
         written = rng.randrange(1, len(gaps))
@@ -150,12 +150,12 @@ class AnswerBook:
         text = _trimmed(self._text(unwritten=left), rng)
         return self._module("unfinished", text, unwritten=[gap.function for gap in left])
 
-    def _with_mistakes(self, kind: Kind, rng: random.Random) -> Answer:
+    def _with_mistakes(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs
         mistakes = _favourite(choices, rng)
         return self._module(kind, _trimmed(self._text(mistakes), rng), mistakes)
 
-    def _with_notebook(self, kind: Kind, rng: random.Random) -> Answer:
+    def _with_notebook(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         """A notebook alone, or with the untouched stub beside it."""
         wrong = kind == "notebook" and bool(self._changes) and rng.random() < _WRONG_NOTEBOOKS
         mistakes = _favourite([(name,) for name in self._changes], rng) if wrong else ()
@@ -163,7 +163,7 @@ class AnswerBook:
         files = [(f"{self.assignment.stem}.ipynb", notebook.encode())]
         if kind == "both_files":
             files.append((f"{self.assignment.stem}.py", self._document.stub.encode()))
-        return Answer(kind, tuple(files), mistakes)
+        return SampleAnswer(kind, tuple(files), mistakes)
 
     # -- texts ------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Finding:
+class AuditFinding:
     """What came of one case: whether it went as it must, whether a mistake was named, and what was wrong."""
 
     case: Case
@@ -55,11 +55,11 @@ class Audit:
     """All findings about one assignment."""
 
     assignment: str
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
     equivalents: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def of(self, kind: Kind) -> list[Finding]:
+    def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
 
     def shares(self) -> list[tuple[str, bool]]:
@@ -114,7 +114,9 @@ class Audit:
 def is_an_audit(file: Path) -> bool:
     """Whether an earlier audit wrote its records into this file."""
     try:
-        return all(entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes()))
+        return all(
+            entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes())
+        )
     except (ValueError, TypeError, KeyError):
         return False
 
@@ -145,7 +147,7 @@ def audit_course(
     assignments = plan.course.select(plan.names)
     cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
     audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, kinds)) for a in assignments}
-    found: dict[Case, Finding] = {}
+    found: dict[Case, AuditFinding] = {}
     for finding in _try_all(plan, cases):
         found[finding.case] = finding
         tell(len(found), len(cases))
@@ -202,7 +204,7 @@ def _equivalents(course: Course, assignment: Assignment, kinds: Sequence[str]) -
     return load_equivalent_mutants(course, assignment)
 
 
-def _try_all(plan: Plan, cases: list[Case]) -> Iterable[Finding]:
+def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
     """Findings as they come, by several graders."""
     with graders(plan) as pool:
         running = {pool.submit(try_case, case) for case in cases}
@@ -218,7 +220,7 @@ def _try_all(plan: Plan, cases: list[Case]) -> Iterable[Finding]:
 # ---------------------------------------------------------------------- inside a grader's process
 
 
-def try_case(case: Case) -> Finding:
+def try_case(case: Case) -> AuditFinding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":
         return _try_mutant(case)
@@ -228,14 +230,16 @@ def try_case(case: Case) -> Finding:
     for seed in case.here:
         failed = this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE)
         if failed:
-            return Finding(case, False, detail=f"seed {seed}, in this process: {failed}")
+            return AuditFinding(case, False, detail=f"seed {seed}, in this process: {failed}")
     unnamed = [finding for finding in findings if not finding.named]
-    return _first(unnamed or findings, len(findings)) if findings else Finding(case, True)
+    return _first(unnamed or findings, len(findings)) if findings else AuditFinding(case, True)
 
 
-def _first(alike: list[Finding], tried: int) -> Finding:
+def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
     first = alike[0]
-    return first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
+    return (
+        first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
+    )
 
 
 def _grade(case: Case, seed: int) -> Grade:
@@ -246,29 +250,29 @@ def _grade(case: Case, seed: int) -> Grade:
     return grader.grade(Submission("audit", case.assignment, (file,)))
 
 
-def _judge(case: Case, grade: Grade) -> Finding:
+def _judge(case: Case, grade: Grade) -> AuditFinding:
     missed = [test for test in grade.tests if test.outcome != "passed"]
     failed = [test for test in missed if test.outcome != "skipped"]
     seen = "; ".join(f"{test.name} {test.outcome} ({test.message})" for test in failed[:3])
     told = f"seed {grade.seed}: {grade.score:g} of {grade.max_score:g} points. {grade.problem or seen}"
     if case.kind == "stub":
-        return Finding(case, grade.score == 0 and grade.problem is None, detail=told)
+        return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=told)
     if case.kind != "mistake":
-        return Finding(case, grade.score == grade.max_score, detail=told)
+        return AuditFinding(case, grade.score == grade.max_score, detail=told)
     named = any(test.mistake == case.name or (test.hint and test.hint == case.hint) for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{told} Named: {', '.join(others) or 'nothing'}."
-    return Finding(case, grade.score < grade.max_score, named=named, detail=detail)
+    return AuditFinding(case, grade.score < grade.max_score, named=named, detail=detail)
 
 
-def _try_mutant(case: Case) -> Finding:
+def _try_mutant(case: Case) -> AuditFinding:
     grader = this_grader()
     for seed in case.here:
         if grader.first_failure(case.assignment, case.source, seed, MUTANT_SECONDS):
-            return Finding(case, True)
-    return Finding(case, False, detail=case.hint)
+            return AuditFinding(case, True)
+    return AuditFinding(case, False, detail=case.hint)
 
 
-def _share(findings: list[Finding], good: Callable[[Finding], bool]) -> tuple[str, bool]:
+def _share(findings: list[AuditFinding], good: Callable[[AuditFinding], bool]) -> tuple[str, bool]:
     count = sum(map(good, findings))
     return f"{count}/{len(findings)}", count == len(findings)

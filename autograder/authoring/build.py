@@ -26,7 +26,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring.hints_file import clues_file, has_clues, is_current, make_all
+from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import BEGIN, PERCENT, UNWRITTEN, Document, load_document
 
@@ -56,11 +56,11 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
     """
     assignments = course.select(names)
     texts = _texts(course, assignments)
-    texts |= make_all(course, [a for a in assignments if has_clues(course, a) and not _made(course, a)])
+    texts |= make_all(course, [a for a in assignments if has_hints(course, a) and not _made(course, a)])
     for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text.encode("utf-8"))
-    return sorted({*texts, *(clues_file(course, a) for a in assignments if has_clues(course, a))})
+    return sorted({*texts, *(hints_path(course, a) for a in assignments if has_hints(course, a))})
 
 
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
@@ -73,9 +73,9 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     assignments = course.select(names)
     texts = _texts(course, assignments)
     problems = [diff for file, text in texts.items() if (diff := _stale(course, file, text))]
-    with_clues = [a for a in assignments if has_clues(course, a)]
-    problems += [_stale_clues(course, a) for a in with_clues if not _made(course, a)]
-    built = {*texts, *(clues_file(course, a) for a in with_clues)}
+    with_hints = [a for a in assignments if has_hints(course, a)]
+    problems += [_stale_hints(course, a) for a in with_hints if not _made(course, a)]
+    built = {*texts, *(hints_path(course, a) for a in with_hints)}
     problems += _left_over(course, assignments, built, everything=names is None)
     for assignment in assignments:
         problems += leaks(course, assignment, texts)
@@ -223,12 +223,12 @@ def _checksum(cell: NotebookNode, grade_id: str, grade: bool, points: float | No
 
 def _made(course: Course, assignment: Assignment) -> bool:
     """Whether the locked hints need not be made anew; that runs every mistake."""
-    file = clues_file(course, assignment)
+    file = hints_path(course, assignment)
     return file.is_file() and is_current(course, assignment, file.read_bytes().decode("utf-8", "replace"))
 
 
-def _stale_clues(course: Course, assignment: Assignment) -> str:
-    file = clues_file(course, assignment)
+def _stale_hints(course: Course, assignment: Assignment) -> str:
+    file = hints_path(course, assignment)
     what = "was made from other mistakes, tests, solution or engine" if file.is_file() else "is missing"
     return f"{_relative(course, file)} {what}; run `autograder build {assignment.name}`."
 

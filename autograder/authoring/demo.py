@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.authoring.answers import KINDS, Answer, AnswerBook, Kind
+from autograder.authoring.answers import ANSWER_KINDS, AnswerBook, AnswerKind, SampleAnswer
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
 
@@ -26,7 +26,7 @@ NAMES = (
 )  # fmt: skip
 
 # How often a student of ability 0 and one of ability 1 hand this in.
-_WEIGHTS: dict[Kind, tuple[float, float]] = {
+_WEIGHTS: dict[AnswerKind, tuple[float, float]] = {
     "right": (10, 60),
     "alternative": (1, 12),
     "notebook": (6, 12),
@@ -40,7 +40,7 @@ _WEIGHTS: dict[Kind, tuple[float, float]] = {
     "latin1": (0.5, 0.2),
     "nothing": (8, 0.5),
 }
-_ONCE: tuple[Kind, ...] = ("loop", "exit", "memory")  # too odd to happen often
+_ONCE: tuple[AnswerKind, ...] = ("loop", "exit", "memory")  # too odd to happen often
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DemoStudent:
 
     name: str
     ability: float
-    answers: dict[str, Answer]
+    answers: dict[str, SampleAnswer]
 
 
 def write_demo(
@@ -96,19 +96,19 @@ def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStude
     ]
 
 
-def _usual(book: AnswerBook, ability: float, rng: random.Random) -> Kind:
+def _usual(book: AnswerBook, ability: float, rng: random.Random) -> AnswerKind:
     kinds = [kind for kind in _WEIGHTS if kind in book.kinds]
     weights = [low + ability * (high - low) for low, high in map(_WEIGHTS.__getitem__, kinds)]
     return rng.choices(kinds, weights)[0]
 
 
 def _add_the_rare(
-    kinds: dict[tuple[str, str], Kind], books: dict[str, AnswerBook], rng: random.Random
+    kinds: dict[tuple[str, str], AnswerKind], books: dict[str, AnswerBook], rng: random.Random
 ) -> None:
     """Puts in what happens once in a class, and then what did not happen by itself, where there is room."""
     slots = list(kinds)
     rng.shuffle(slots)
-    wanted = [*_ONCE, *(kind for kind in KINDS if kind not in _ONCE)]
+    wanted = [*_ONCE, *(kind for kind in ANSWER_KINDS if kind not in _ONCE)]
     for kind in wanted[: len(slots) // 2]:
         if kind in kinds.values():
             continue

@@ -24,7 +24,7 @@ from autograder.course.config import Assignment, Course, CourseError, load_cours
 from autograder.course.mistakes import Mistake, load_mistakes
 
 if TYPE_CHECKING:
-    from autograder.selfcheck.locked_hints import Testimony
+    from autograder.selfcheck.locked_hints import Recording
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: every hints.json is then made anew. A test tells when it has to be raised.
@@ -42,14 +42,14 @@ class Coverage:
 
     mistake: str
     failed: tuple[str, ...]
-    clued: tuple[str, ...]
+    hinted: tuple[str, ...]
 
 
-def clues_file(course: Course, assignment: Assignment) -> Path:
+def hints_path(course: Course, assignment: Assignment) -> Path:
     return course.release_folder(assignment) / "hints.json"
 
 
-def has_clues(course: Course, assignment: Assignment) -> bool:
+def has_hints(course: Course, assignment: Assignment) -> bool:
     """Whether there are mistakes to give hints about; raises MistakesError when they cannot be used."""
     return course.mistakes_file(assignment).is_file() and bool(load_mistakes(course, assignment))
 
@@ -70,7 +70,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = pool.map(lambda assignment: _make_elsewhere(course, assignment), assignments)
-        return {clues_file(course, a): text for a, text in zip(assignments, texts)}
+        return {hints_path(course, a): text for a, text in zip(assignments, texts)}
 
 
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
@@ -126,52 +126,52 @@ class _Survey:
         self.mistakes = load_mistakes(course, assignment)
         self._assignment, self._session = assignment, session
         self._solution = course.solution_file(assignment).read_text("utf-8-sig")
-        self._right = {test: told.answers for test, told in self._testimonies(self._solution, every=True)}
+        self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
         self._keys: dict[tuple[str, int, bytes], list[int]] = {}
 
     def cover(self, number: int) -> Coverage:
         """Let one mistake take the tests that it fails."""
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
-        failed, clued = [], []
-        for test, told in self._testimonies(self.mistakes[number].source):
+        failed, hinted = [], []
+        for test, told in self._recordings(self.mistakes[number].source):
             failed.append(test)
             salt = salt_of(self._assignment.name, test)
             key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
             if key is not None:
-                clued.append(test)
+                hinted.append(test)
                 self._keys.setdefault((test, *key), []).append(number)
-        return Coverage(self.mistakes[number].id, tuple(failed), tuple(clued))
+        return Coverage(self.mistakes[number].id, tuple(failed), tuple(hinted))
 
     def locked(self) -> dict[str, Any]:
         from autograder.selfcheck.locked_hints import lock
 
         entries: dict[str, dict[str, dict[str, str]]] = {}
         for (test, grid, fingerprint), numbers in sorted(self._keys.items()):
-            index, text = lock(fingerprint, [self._clue(number) for number in numbers])
+            index, text = lock(fingerprint, [self._hint(number) for number in numbers])
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
         return entries
 
-    def _testimonies(self, text: str, every: bool = False) -> Iterator[tuple[str, Testimony]]:
+    def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
         """What a file answers in the tests that it fails, or in all of them."""
         from autograder.proxy.subject import uses_in
         from autograder.selfcheck.check import SEED, failures
-        from autograder.selfcheck.locked_hints import Witness, take
+        from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
         module, uses = run_text(text, name).module, uses_in(text, name)
         tests = self._session.tests() if every else failures(self._session, module, uses)
-        witness = Witness(module)
+        connection = RecordingConnection(module)
         self._session.start(SEED)
         for test in tests:
-            yield test.name, take(self._session, test, witness, uses)
+            yield test.name, take(self._session, test, connection, uses)
 
-    def _clue(self, number: int) -> Any:
-        from autograder.selfcheck.locked_hints import Clue
+    def _hint(self, number: int) -> Any:
+        from autograder.selfcheck.locked_hints import MistakeHint
 
         mistake = self.mistakes[number]
-        return Clue(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._solution), number)
+        return MistakeHint(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._solution), number)
 
 
 def place_of(mistake: Mistake, solution: str) -> str:

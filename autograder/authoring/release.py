@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 
 import autograder
 from autograder.authoring.build import check, gives_away, released
-from autograder.authoring.hints_file import clues_file, has_clues
+from autograder.authoring.hints_file import has_hints, hints_path
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import BEGIN, END
@@ -113,7 +113,7 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     files: dict[str, bytes] = {}
     for assignment in assignments:
         own = [*released(course, assignment)]
-        own += [clues_file(course, assignment)] if has_clues(course, assignment) else []
+        own += [hints_path(course, assignment)] if has_hints(course, assignment) else []
         files |= {file.relative_to(course.root).as_posix(): file.read_bytes() for file in own}
     kit = _kit(wheel)
     files |= {f"{KIT}/{name}": content for name, content in kit.items()}
@@ -212,7 +212,9 @@ def _check_room(output: Path) -> None:
     if _is_archive(output):
         check_file(output, "`release`", _is_a_release)
     elif output.name.lower().endswith(OTHER_ARCHIVES):
-        raise CourseError(f"{output} cannot be written: a release is a folder, or an archive that ends in .zip.")
+        raise CourseError(
+            f"{output} cannot be written: a release is a folder, or an archive that ends in .zip."
+        )
     elif output.exists() and not output.is_dir():
         raise CourseError(f"{output} is a file; a release is a folder, or an archive that ends in .zip.")
     elif output.exists() and any(entry.name != ".git" for entry in output.iterdir()):
@@ -228,7 +230,9 @@ def _is_a_release(archive: Path) -> bool:
     try:
         with zipfile.ZipFile(archive) as opened:
             (top,) = {name.partition("/")[0] for name in opened.namelist()}
-            return opened.read(f"{top}/{REQUIREMENTS}").startswith((f"./{KIT}/autograder-".encode(), b"autograder=="))
+            return opened.read(f"{top}/{REQUIREMENTS}").startswith(
+                (f"./{KIT}/autograder-".encode(), b"autograder==")
+            )
     except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         return False
 

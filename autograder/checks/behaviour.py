@@ -25,7 +25,7 @@ from autograder.checks.sentences import (
 )
 from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
 from autograder.protocol.containers import mapped
-from autograder.proxy.input_mutation import bringing_changes_home
+from autograder.proxy.input_mutation import mirror_input_mutation
 
 Function = Callable[..., Any]
 
@@ -33,7 +33,7 @@ Function = Callable[..., Any]
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
     """Calls function(*inputs); afterwards tensors, lists and dicts among the inputs hold what they held before."""
     before = mapped(lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, list(inputs))
-    with bringing_changes_home():
+    with mirror_input_mutation():
         function(*inputs)
     for i, (now, then) in enumerate(zip(inputs, before, strict=True)):
         which = "its input" if len(inputs) == 1 else f"its input number {i + 1}"
@@ -70,7 +70,9 @@ def _same_contents(now: Any, then: Any) -> bool:
     if isinstance(then, Tensor):
         kept = isinstance(now, Tensor) and (now.shape, now.dtype) == (then.shape, then.dtype)
         return kept and first_difference(now, then, atol=0.0, rtol=0.0) is None
-    return now is then or (isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then)
+    return now is then or (
+        isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then
+    )
 
 
 def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -> None:

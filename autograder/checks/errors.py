@@ -19,7 +19,7 @@ from autograder.checks.sentences import (
     without_inputs,
     without_literals,
 )
-from autograder.protocol.errors import EXCEPTIONS, StudentError, StudentRaised
+from autograder.protocol.errors import EXCEPTIONS, StudentError, StudentRaisedError
 from autograder.records import InfrastructureError
 
 Word = str | int | float
@@ -47,7 +47,7 @@ def raises(
     except (NotImplementedError, InfrastructureError, CheckFailed):
         raise
     except Exception as error:
-        if isinstance(error, StudentError) and not isinstance(error, StudentRaised):
+        if isinstance(error, StudentError) and not isinstance(error, StudentRaisedError):
             raise
         refusal.judge(error)
     else:
@@ -65,7 +65,7 @@ class _Refusal:
 
     def judge(self, error: Exception) -> None:
         """Nothing when the error is the right one; otherwise raises the failure that says why not."""
-        name = cut(error.remote.type if isinstance(error, StudentRaised) else type(error).__name__, 60)
+        name = cut(error.remote.type if isinstance(error, StudentRaisedError) else type(error).__name__, 60)
         text = str(error)
         message = f'"{cut(text)}"' if text else "it is empty"
         if not isinstance(error, self.exception):
@@ -96,7 +96,7 @@ class _Refusal:
 
 def _public_name(error: Exception) -> str:
     """A name of Python's own: one that a student's code makes while it runs could carry an input out."""
-    if isinstance(error, StudentRaised):
+    if isinstance(error, StudentRaisedError):
         names = [error.remote.type, *error.remote.bases]
     else:
         names = [base.__name__ for base in type(error).__mro__]

@@ -330,7 +330,9 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
         hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected)}."
     else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
-        hidden = f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
+        hidden = (
+            f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
+        )
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 

@@ -12,11 +12,11 @@ import typer
 from autograder.cli.base import (
     DONE,
     FOUND,
+    CommandUsageError,
     CourseOption,
     JsonOption,
-    UsageProblem,
-    kindly,
     load_course,
+    report_errors,
     say,
     tier_of,
 )
@@ -25,7 +25,7 @@ commands = typer.Typer()
 
 
 @commands.command(rich_help_panel="Authors")
-@kindly
+@report_errors
 def build(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
     check_only: Annotated[
@@ -52,7 +52,7 @@ def build(
 
 
 @commands.command(rich_help_panel="Authors")
-@kindly
+@report_errors
 def audit(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many draws right answers must stand.")] = 20,
@@ -84,7 +84,7 @@ def audit(
     chosen = tuple(assignment.name for assignment in course.select(names or None))
     plan = Plan(course, seed, tier_of(unsafe), jobs, chosen)
     if only is not None and only not in KINDS:
-        raise UsageProblem(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
+        raise CommandUsageError(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
     if output:
         check_file(output, "`audit`", is_an_audit)
@@ -101,7 +101,7 @@ def audit(
 
 
 @commands.command(rich_help_panel="Authors")
-@kindly
+@report_errors
 def new(
     name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
     title: Annotated[
@@ -119,7 +119,7 @@ def new(
 
 
 @commands.command(rich_help_panel="Authors")
-@kindly
+@report_errors
 def release(
     names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
     output: Annotated[
@@ -145,7 +145,7 @@ def release(
 
 
 @commands.command(rich_help_panel="Authors")
-@kindly
+@report_errors
 def demo(
     students: Annotated[int, typer.Option(min=1, max=100_000, help="How many students.")] = 30,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the class goes.")] = Path("demo"),

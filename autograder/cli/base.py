@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autograder.records import CourseError, InfrastructureError, Refused
+from autograder.records import CourseError, InfrastructureError, RefusedError
 
 if TYPE_CHECKING:
     from autograder.course.config import Course
@@ -36,14 +36,14 @@ def say(sentence: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(sentence, markup=False)
 
 
-def kindly(command: Callable[..., int | None]) -> Callable[..., None]:
+def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     """Turns what people can mend into a sentence and an exit code instead of a traceback."""
 
     @wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             code = command(*args, **kwargs)
-        except (CourseError, Refused, UsageProblem) as error:
+        except (CourseError, RefusedError, CommandUsageError) as error:
             say(str(error))
             code = USAGE
         except InfrastructureError as error:
@@ -63,7 +63,7 @@ def kindly(command: Callable[..., int | None]) -> Callable[..., None]:
     return wrapped
 
 
-class UsageProblem(Exception):
+class CommandUsageError(Exception):
     """Arguments that make no sense together; its `str` is the sentence."""
 
 

@@ -16,18 +16,18 @@ from autograder.cli.base import (
     DONE,
     FOUND,
     INFRASTRUCTURE,
+    CommandUsageError,
     CourseOption,
     JsonOption,
-    UsageProblem,
-    kindly,
     load_course,
+    report_errors,
     say,
     tier_of,
 )
 
 if TYPE_CHECKING:
     from autograder.gradebook.journal import Journal, Reading
-    from autograder.gradebook.lateness import Final, Place
+    from autograder.gradebook.lateness import Final, GradeKey
     from autograder.grading.pool import Plan
     from autograder.records import Grade
 
@@ -38,7 +38,7 @@ PicturesOption = Annotated[
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def collect(
     archives: Annotated[
         list[Path], typer.Argument(metavar="ARCHIVE...", help="Downloads of a course site, or folders.")
@@ -67,22 +67,22 @@ def collect(
     as_json: JsonOption = False,
 ) -> int:
     """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    from autograder.lms.collecting import Wish
+    from autograder.lms.collecting import CollectOptions
     from autograder.lms.collecting import collect as collecting
     from autograder.lms.roster import read_roster
 
     course = load_course(course_path)
     wanted = course.assignment(assignment) if assignment else None
-    wish = Wish(output, wanted, read_roster(roster), source, replace, times)
+    wish = CollectOptions(output, wanted, read_roster(roster), source, replace, times)
     report = collecting(archives, course, wish)
     for sentence in (*report.notes, *report.odd):
         say(sentence)
     print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
-    return FOUND if report.odd or not report.fates else DONE
+    return FOUND if report.odd or not report.counts else DONE
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def grade(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
     assignment: Annotated[
@@ -108,9 +108,9 @@ def grade(
     """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
     from autograder.cli.console import console, watching
     from autograder.cli.tables import show_class
-    from autograder.gradebook.demo_marker import give_way
+    from autograder.gradebook import texts
+    from autograder.gradebook.demo_marker import choose_output_folder
     from autograder.gradebook.journal import Journal, fresh_seed, read_journal
-    from autograder.gradebook.texts import keep, taken_out
     from autograder.gradebook.times import keep_times
     from autograder.grading.pool import Plan
     from autograder.grading.run import grade_class
@@ -121,19 +121,19 @@ def grade(
     names = None if assignment is None else (course.assignment(assignment).name,)
     found = find_submissions(path, course, assignment)
     check_folder(output)
-    output, moved = give_way(output, path)
+    output, moved = choose_output_folder(output, path)
     if moved:
         say(moved)
-    kept = keep(output, found)
-    keep_times(output, path, kept)
+    stored = texts.put(output, found)
+    keep_times(output, path, stored)
     with Journal(output) as journal:
         _say_of(journal)
         if seed is None:
             seed = fresh_seed() if regrade else journal.run_seed()
         plan = Plan(course, seed, tier_of(unsafe), jobs, names)
         try:
-            with watching(len(kept), quiet=as_json) as tell:
-                outcome = grade_class(plan, taken_out(output, kept), journal, tell, regrade)
+            with watching(len(stored), quiet=as_json) as tell:
+                outcome = grade_class(plan, texts.iterate(output, stored), journal, tell, regrade)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(*_so_far(journal)) from None
     pages = _write_pages(plan, output, read_journal(journal.path), pictures, quiet=as_json)
@@ -153,7 +153,7 @@ class _Pages:
     """What the pages of a class were made of, and where they begin."""
 
     counted: list[Grade]
-    count: dict[Place, Final]
+    count: dict[GradeKey, Final]
     index: Path
     problems: list[str]
     differences: list[str]
@@ -164,14 +164,14 @@ def _write_pages(plan: Plan, folder: Path, grades: Iterable[Grade], pictures: bo
     from autograder.feedback.class_report import differing
     from autograder.feedback.html import write_what_counts
     from autograder.gradebook.final_scores import what_counts
-    from autograder.gradebook.lateness import strangers
+    from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names
 
     counted, count = what_counts(folder, plan.course, grades)
     problems = _draw(plan, folder, counted, quiet) if pictures else []
     index = write_what_counts(folder, plan.course, counted, count)
     differences = differing(plan.course, counted)
-    for sentence in (*differences, *strangers(plan.course, counted, read_names(folder))):
+    for sentence in (*differences, *unknown_students(plan.course, counted, read_names(folder))):
         say(sentence)
     return _Pages(counted, count, index, problems, differences)
 
@@ -189,7 +189,7 @@ def _draw(plan: Plan, folder: Path, grades: list[Grade], quiet: bool) -> list[st
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
@@ -218,7 +218,7 @@ def _say_of(journal: Journal | Reading) -> None:
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def compare(
     old: Annotated[Path, typer.Argument(help="The folder with the earlier grades.jsonl, or that file.")],
     new: Annotated[Path, typer.Argument(help="The folder with the later grades.jsonl, or that file.")],
@@ -248,7 +248,7 @@ def _grades(path: Path) -> list[Any]:
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def export(
     to: Annotated[
         str,
@@ -288,10 +288,10 @@ def export(
     from autograder.lms.roster import read_roster
 
     if to not in exports.EXPORTERS:
-        raise UsageProblem(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
+        raise CommandUsageError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     course = load_course(course_path)
     counted = exports.Counted() if to in exports.WITHOUT_GRADES else exports.read_grades(grades, course, to)
-    request = exports.Request(
+    request = exports.ExportRequest(
         course=course,
         grades=counted.grades,
         scores=counted.scores,
@@ -314,7 +314,7 @@ def export(
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def similar(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
     assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to look at.")],
@@ -349,7 +349,7 @@ def similar(
 
 
 @commands.command(rich_help_panel="Instructors")
-@kindly
+@report_errors
 def doctor(
     walls: Annotated[bool, typer.Option("--verify", help="Try every wall of every kind of sandbox.")] = False,
     as_json: JsonOption = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.base import DONE, FOUND, JsonOption, UsageProblem, kindly
+from autograder.cli.base import DONE, FOUND, CommandUsageError, JsonOption, report_errors
 
 commands = typer.Typer()
 TargetArgument = Annotated[
@@ -17,7 +17,7 @@ TargetArgument = Annotated[
 
 
 @commands.command(rich_help_panel="Students")
-@kindly
+@report_errors
 def check(
     target: TargetArgument = ".",
     picture: Annotated[
@@ -60,7 +60,7 @@ def _check_all(target: str, as_json: bool) -> int:
 
 
 @commands.command(rich_help_panel="Students")
-@kindly
+@report_errors
 def watch(target: TargetArgument = ".") -> int:
     """Check again whenever you save. Keys: h hint, p picture, q quit."""
     from autograder.cli.console import console
@@ -74,7 +74,7 @@ def watch(target: TargetArgument = ".") -> int:
 
 
 @commands.command(rich_help_panel="Students")
-@kindly
+@report_errors
 def hint(
     target: TargetArgument = ".",
     again: Annotated[bool, typer.Option("--again", help="Begin with the first step again.")] = False,
@@ -96,7 +96,7 @@ def hint(
 
 
 @commands.command(rich_help_panel="Students")
-@kindly
+@report_errors
 def progress(
     folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".",
     as_json: JsonOption = False,
@@ -107,7 +107,7 @@ def progress(
 
 
 @commands.command(rich_help_panel="Students")
-@kindly
+@report_errors
 def pack(
     target: TargetArgument = ".",
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),
@@ -120,7 +120,7 @@ def pack(
     from autograder.selfcheck.workspace import find_work
 
     if not output.is_dir():
-        raise UsageProblem(f"There is no folder {output}.")
+        raise CommandUsageError(f"There is no folder {output}.")
     work = find_work(target)
     packed = packing.pack(work, output)
     console.print(packed_screen(packed, check_work(work)))

@@ -17,9 +17,9 @@ from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.final_scores import final_of, number
-from autograder.gradebook.lateness import Final, Place
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, with_name
-from autograder.grading.run import Outcome
+from autograder.grading.run import RunSummary
 from autograder.records import Grade
 from autograder.text.wording import listed
 
@@ -48,16 +48,16 @@ def show_class(
     console: Console,
     course: Course,
     grades: list[Grade],
-    count: Mapping[Place, Final],
-    outcome: Outcome,
+    count: Mapping[GradeKey, Final],
+    summary: RunSummary,
     folder: Path,
     *,
     as_json: bool,
 ) -> None:
     """The table of a class, refused submissions first, and where everything lies; `count` is what grades count."""
     if as_json:
-        counts = {"graded": outcome.graded, "refused": outcome.refused, "unchanged": outcome.unchanged}
-        print(json.dumps({**counts, "failures": outcome.failures, "output": str(folder)}, ensure_ascii=False))
+        counts = {"graded": summary.graded, "refused": summary.refused, "unchanged": summary.unchanged}
+        print(json.dumps({**counts, "failures": summary.failures, "output": str(folder)}, ensure_ascii=False))
         return
     people = read_names(folder)
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
@@ -70,9 +70,9 @@ def show_class(
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:
         console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
-    for failure in outcome.failures:
+    for failure in summary.failures:
         console.print(f"[red]not graded:[/] {escape(failure)}")
-    done = f"{outcome.graded} graded, {outcome.refused} refused, {outcome.unchanged} unchanged."
+    done = f"{summary.graded} graded, {summary.refused} refused, {summary.unchanged} unchanged."
     console.print(
         f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True
     )
@@ -83,7 +83,7 @@ def _refused(grades: list[Grade]) -> list[Grade]:
 
 
 def _class_tables(
-    width: int, course: Course, grades: list[Grade], count: Mapping[Place, Final]
+    width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final]
 ) -> Iterator[Table]:
     """One table, or several below each other where `width` does not suffice for all assignments; all have the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
@@ -93,7 +93,7 @@ def _class_tables(
 
 
 def _fitting(
-    width: int, names: list[str], grades: list[Grade], count: Mapping[Place, Final]
+    width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]
 ) -> Iterator[list[str]]:
     """The assignments of each table: as many as there is room for beside a student's name and total."""
     longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
@@ -123,7 +123,7 @@ def _column_width(grade: Grade, final: Final) -> int:
 
 
 def _class_table(
-    course: Course, grades: list[Grade], count: Mapping[Place, Final], names: list[str], shown: list[str]
+    course: Course, grades: list[Grade], count: Mapping[GradeKey, Final], names: list[str], shown: list[str]
 ) -> Table:
     scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
     students = sorted({grade.student for grade in grades})
@@ -154,7 +154,7 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
     return f"[yellow]late[/] {score}" if final.minus else score
 
 
-def _show_late(console: Console, count: Mapping[Place, Final], names: Mapping[str, str]) -> None:
+def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str]) -> None:
     """That the table holds what counts, where that is not what was reached or may not be."""
     finals = list(count.values())
     late = sum(final.minus > 0 for final in finals)

@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
-Place = tuple[Any, ...]  # the way from the top of a file to a value: ("assignments", 2, "title")
+YamlPath = tuple[Any, ...]  # the way from the top of a file to a value: ("assignments", 2, "title")
 
 _KINDS = {
     "int_type": "a whole number", "int_from_float": "a whole number",
@@ -59,7 +59,7 @@ class MarkedYaml:
         self.noun = noun
         self.item = item
         self.data: Any = None
-        self._lines: dict[Place, int] = {(): 1}
+        self._lines: dict[YamlPath, int] = {(): 1}
         self._problems: list[tuple[int, str]] = []
         self._loader = yaml.SafeLoader("")
         self._parse(text)
@@ -70,13 +70,13 @@ class MarkedYaml:
         ordered = sorted(dict.fromkeys(self._problems), key=lambda problem: problem[0])
         return tuple(f"{self.label}, line {line}: {sentence}" for line, sentence in ordered)
 
-    def line(self, place: Place) -> int:
+    def line(self, place: YamlPath) -> int:
         """The line of a value, or of the nearest thing around it that is in the file."""
         while place not in self._lines:
             place = place[:-1]
         return self._lines[place]
 
-    def add(self, place: Place, sentence: str) -> None:
+    def add(self, place: YamlPath, sentence: str) -> None:
         self._problems.append((self.line(place), sentence))
 
     def read(self, kind: type[Record]) -> Record | None:
@@ -103,7 +103,7 @@ class MarkedYaml:
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
 
-    def check_unique(self, place: Place, key: str, noun: str) -> None:
+    def check_unique(self, place: YamlPath, key: str, noun: str) -> None:
         """Adds a problem for each item of the list at `place` whose `key` an earlier item has."""
         first: dict[Hashable, int] = {}
         for index, item in enumerate(self.items(place)):
@@ -115,12 +115,12 @@ class MarkedYaml:
                 self.add(here, f"the {noun} `{value}` is there already, in line {first[value]}.")
             first.setdefault(value, self.line(here))
 
-    def items(self, place: Place) -> list[Any]:
+    def items(self, place: YamlPath) -> list[Any]:
         """The list at `place`; an empty one when something else stands there."""
         value = self._value(place)
         return value if isinstance(value, list) else []
 
-    def _value(self, place: Place) -> Any:
+    def _value(self, place: YamlPath) -> Any:
         value = self.data
         for step in place:
             try:
@@ -148,7 +148,7 @@ class MarkedYaml:
             else:
                 self.data = self._convert(node, (), ())
 
-    def _convert(self, node: yaml.Node, place: Place, around: tuple[int, ...]) -> Any:
+    def _convert(self, node: yaml.Node, place: YamlPath, around: tuple[int, ...]) -> Any:
         self._lines.setdefault(place, node.start_mark.line + 1)
         if id(node) in around:
             self.add(place, "this block contains itself (an alias inside its own anchor).")
@@ -161,7 +161,7 @@ class MarkedYaml:
         return self._scalar(node, place)
 
     def _convert_mapping(
-        self, node: yaml.MappingNode, place: Place, around: tuple[int, ...]
+        self, node: yaml.MappingNode, place: YamlPath, around: tuple[int, ...]
     ) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -175,7 +175,7 @@ class MarkedYaml:
             data[key] = self._convert(value_node, here, around)
         return data
 
-    def _scalar(self, node: yaml.Node, place: Place) -> Any:
+    def _scalar(self, node: yaml.Node, place: YamlPath) -> Any:
         try:
             return self._loader.construct_object(node)
         except (yaml.YAMLError, ValueError):
@@ -197,7 +197,7 @@ class MarkedYaml:
         what = self.name_of(place) if not place or isinstance(name, int) else f"`{name}` of {owner}"
         return f"{what} {_demand(kind, detail)}"
 
-    def name_of(self, place: Place) -> str:
+    def name_of(self, place: YamlPath) -> str:
         """How a sentence calls the thing at `place`: the part `mask` of `03_masked_heads`."""
         if not place:
             return self.noun
@@ -209,7 +209,7 @@ class MarkedYaml:
         called = f"the {noun} `{own}`" if own else f"{noun} {key + 1}"
         return f"{called} of `{owner}`" if owner else called
 
-    def _own_name(self, place: Place) -> str | None:
+    def _own_name(self, place: YamlPath) -> str | None:
         value = self._value(place)
         name = (value.get("name") or value.get("id")) if isinstance(value, dict) else None
         return name if isinstance(name, str) else None
@@ -268,11 +268,11 @@ def _annotation(model: type[BaseModel], key: str) -> Any:
     raise KeyError(key)
 
 
-def _literal_words(kind: type[BaseModel], place: Place) -> list[str]:
+def _literal_words(kind: type[BaseModel], place: YamlPath) -> list[str]:
     return [str(word) for word in typing.get_args(_annotation(_model_at(kind, place[:-1]), place[-1]))]
 
 
-def _model_at(kind: type[BaseModel], place: Place) -> type[BaseModel]:
+def _model_at(kind: type[BaseModel], place: YamlPath) -> type[BaseModel]:
     """The record that describes what stands at `place`."""
     if issubclass(kind, RootModel):
         kind = _inner_model(kind.model_fields["root"].annotation)

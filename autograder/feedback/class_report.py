@@ -28,7 +28,7 @@ from autograder.feedback.statistics import (
 )
 from autograder.feedback.titles import TitleOf, titles_of
 from autograder.gradebook.final_scores import final_of, latest_grades, number
-from autograder.gradebook.lateness import Final, Place
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
 
@@ -72,7 +72,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One student's score for one assignment in the table of everybody."""
 
     title: str
@@ -90,17 +90,17 @@ class Row:
     """
 
     student: str
-    cells: list[Cell | None]
+    cells: list[TableCell | None]
     score: float
     share: float
-    other: Cell | None = None
+    other: TableCell | None = None
 
     @property
     def missing(self) -> int:
         return self.cells.count(None)
 
     @property
-    def worth_reading(self) -> list[Cell]:
+    def worth_reading(self) -> list[TableCell]:
         """The pages that say what is missing: those of lost points, most of them first."""
         return sorted((cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost)
 
@@ -110,7 +110,7 @@ def write_class_report(
     course: Course,
     grades: Iterable[Grade],
     title_of: TitleOf | None = None,
-    finals: Mapping[Place, Final] | None = None,
+    finals: Mapping[GradeKey, Final] | None = None,
 ) -> Path:
     """Write `index.html` about the latest grade of each student and assignment, and what it counts in the end.
 
@@ -249,18 +249,18 @@ def _rows(sections: list[Section], grades: list[Grade]) -> list[Row]:
     return rows
 
 
-def _cell(section: Section, grade: Grade | None) -> Cell | None:
+def _cell(section: Section, grade: Grade | None) -> TableCell | None:
     if grade is None:
         return None
     if grade.status == "refused":
         return _refused(grade, section.title, section.points)
     reached = share(grade.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    return Cell(section.title, number(grade.score), kind, link(grade), grade.max_score - grade.score)
+    return TableCell(section.title, number(grade.score), kind, link(grade), grade.max_score - grade.score)
 
 
-def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> Cell:
-    return Cell(title or grade.assignment, "refused", "refused", link(grade), lost)
+def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:
+    return TableCell(title or grade.assignment, "refused", "refused", link(grade), lost)
 
 
 def _distinct(values: Iterable[str]) -> list[str]:

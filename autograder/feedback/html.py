@@ -19,7 +19,7 @@ from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
 from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
-from autograder.gradebook.lateness import Final, Place
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.texts import names_of
 from autograder.gradebook.times import Times, read_names, read_times
 from autograder.records import Grade, TestResult
@@ -49,7 +49,7 @@ class HandedIn:
 
 
 @dataclass
-class Failure:
+class FailureView:
     """Tests of one part that ended in the same way: told once."""
 
     state: str
@@ -68,7 +68,7 @@ class PartPage:
     score: float
     max_score: float
     works: list[str]
-    failures: list[Failure]
+    failures: list[FailureView]
     waiting: dict[str, list[str]]
     pictures: list[Picture]
     undrawn: dict[str, list[str]]
@@ -85,7 +85,7 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
 
 
 def write_what_counts(
-    folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[Place, Final]
+    folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]
 ) -> Path:
     """As `write_all`, of the grades that count alone; `count` is what each of them counts."""
     write_gradebook(folder, grades, count)
@@ -168,12 +168,12 @@ def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> Tes
 
 def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[str]] = {}
-    failures: dict[tuple[str | None, ...], Failure] = {}
+    failures: dict[tuple[str | None, ...], FailureView] = {}
     for test in tests:
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This was not tested.", []).append(test.title)
         elif test.outcome != "passed":
-            failure = Failure(STATES[test.outcome], test.message or "", test.mistake, test.hint)
+            failure = FailureView(STATES[test.outcome], test.message or "", test.mistake, test.hint)
             key = (test.outcome, test.message, test.mistake, test.hint)
             failures.setdefault(key, failure).titles.append(test.title)
     for failure in failures.values():

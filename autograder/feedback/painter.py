@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.course.config import Course
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
-from autograder.gradebook.texts import kept
+from autograder.gradebook import texts
 from autograder.grading.explain import explain
 from autograder.grading.pool import Plan, graders, this_grader
-from autograder.protocol.errors import StudentError, StudentTimeout
-from autograder.records import Grade, InfrastructureError, Refused, SourceFile
+from autograder.protocol.errors import StudentError, StudentTimeoutError
+from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile
 from autograder.suite.session import TestAlarm, alarm
 
 MOST = 6  # pictures for one page
@@ -34,8 +34,8 @@ INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
 if TYPE_CHECKING:
-    from autograder.grading.grader import Candidate
-    from autograder.proxy.subject import RemoteScene
+    from autograder.grading.grader import LoadedSubmission
+    from autograder.proxy.subject import RemoteSubject
 
 Draw = Callable[[Any], Any]
 Tell = Callable[[int, int], None]
@@ -129,7 +129,7 @@ def _draw_one_by_one(plan: Plan, left: list[Job], done: Done) -> None:
 def _problem_with(future: Future[None]) -> str | None:
     try:
         future.result()
-    except Refused as problem:
+    except RefusedError as problem:
         return str(problem)
     return None
 
@@ -139,15 +139,15 @@ def _problem_with(future: Future[None]) -> str | None:
 
 def draw_one(job: Job) -> None:
     """Draws and keeps the pictures of one grade. Raises Refused where its text is not kept."""
-    submission = kept(job.folder, job.grade)
+    submission = texts.get(job.folder, job.grade)
     if submission is None:
-        raise Refused("the text that was graded is not kept. `autograder grade` keeps it again.")
+        raise RefusedError("the text that was graded is not kept. `autograder grade` keeps it again.")
     grader = this_grader()
     assignment = grader.assignments[job.grade.assignment]
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(job.file, _drawn(grader.candidate(assignment, file), wanted[:MOST]))
+    keep_pictures(job.file, _drawn(grader.load(assignment, file), wanted[:MOST]))
 
 
 @cache
@@ -156,32 +156,32 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
     return found
 
 
-def _drawn(candidate: Candidate, wanted: list[tuple[str, Draw]]) -> list[Picture]:
+def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]]) -> list[Picture]:
     try:
-        return [_picture(part, draw, candidate) for part, draw in wanted]
+        return [_picture(part, draw, loaded) for part, draw in wanted]
     finally:
-        candidate.close()
+        loaded.close()
 
 
-def _picture(part: str, draw: Draw, candidate: Candidate, again: bool = True) -> Picture:
+def _picture(part: str, draw: Draw, loaded: LoadedSubmission, again: bool = True) -> Picture:
     """One picture; where the machine was too busy to wait for it, it is tried once more."""
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
-        return replace(blank, image=_image(draw, candidate.scene()))
+        return replace(blank, image=_image(draw, loaded.subject()))
     except InfrastructureError:
         raise
     except (Exception, TestAlarm) as error:
-        if again and isinstance(error, StudentTimeout) and error.starved:
-            return _picture(part, draw, candidate, again=False)
-        return replace(blank, problem=_sentence(error, candidate.file))
+        if again and isinstance(error, StudentTimeoutError) and error.starved:
+            return _picture(part, draw, loaded, again=False)
+        return replace(blank, problem=_sentence(error, loaded.file))
 
 
-def _image(draw: Draw, scene: RemoteScene) -> str:
-    scene.begin(SEED)
+def _image(draw: Draw, subject: RemoteSubject) -> str:
+    subject.begin(SEED)
     with alarm(SECONDS), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        figure = draw(scene.student)
+        figure = draw(subject.student)
         if max(figure.get_size_inches()) > INCHES:
             raise ValueError("too large a figure")
         drawn = io.BytesIO()

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from autograder.records import Grade, Outcome, TestResult
 
-Kind = Literal["down", "up", "same", "added", "removed"]
-KINDS: tuple[Kind, ...] = ("down", "removed", "up", "added", "same")
+ChangeKind = Literal["down", "up", "same", "added", "removed"]
+CHANGE_KINDS: tuple[ChangeKind, ...] = ("down", "removed", "up", "added", "same")
 TOLERANCE = 1e-9
 
 
@@ -41,7 +41,7 @@ class Change:
 
     student: str
     assignment: str
-    kind: Kind
+    kind: ChangeKind
     before: Grade | None
     after: Grade | None
     tests: tuple[TestChange, ...]
@@ -83,7 +83,7 @@ class Comparison:
     def counts(self) -> dict[str, int]:
         """How many changes there are of each kind, and how many submissions without one."""
         kinds = Counter(change.kind for change in self.changes)
-        return {**{kind: kinds[kind] for kind in KINDS}, "unchanged": self.unchanged}
+        return {**{kind: kinds[kind] for kind in CHANGE_KINDS}, "unchanged": self.unchanged}
 
     @property
     def other_seeds(self) -> bool:
@@ -109,7 +109,7 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     places = sorted({*old, *new})
     found = [_change(*place, old.get(place), new.get(place)) for place in places]
     changes = sorted(
-        (c for c in found if c is not None), key=lambda c: (KINDS.index(c.kind), -abs(c.difference))
+        (c for c in found if c is not None), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference))
     )
     return Comparison(tuple(changes), found.count(None), _seeds(old.values()), _seeds(new.values()))
 
@@ -126,7 +126,7 @@ def _change(student: str, assignment: str, before: Grade | None, after: Grade | 
     difference = after.score - before.score
     if not tests and facts[0] == facts[1] and abs(difference) <= TOLERANCE:
         return None
-    kind: Kind = "same" if abs(difference) <= TOLERANCE else "up" if difference > 0 else "down"
+    kind: ChangeKind = "same" if abs(difference) <= TOLERANCE else "up" if difference > 0 else "down"
     return Change(student, assignment, kind, before, after, tests)
 
 

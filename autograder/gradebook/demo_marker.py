@@ -14,7 +14,7 @@ def mark(folder: Path) -> None:
     (folder / MARK).touch()
 
 
-def give_way(grades: Path, submissions: Path) -> tuple[Path, str]:
+def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
     """The folder for the grades of these submissions, and a sentence when it, or what was in it, is not where it was.
 
     A made-up class goes elsewhere when real grades are there; made-up grades that are there are moved.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from autograder.course.config import Course
-from autograder.gradebook.lateness import Final, Place, counting, finals
+from autograder.gradebook.lateness import Final, GradeKey, counting, finals
 from autograder.gradebook.times import read_late, read_times
 from autograder.records import Grade
 
@@ -19,7 +19,7 @@ _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
 def write_gradebook(
-    folder: Path, grades: Iterable[Grade], finals: Mapping[Place, Final] | None = None
+    folder: Path, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None
 ) -> Path:
     """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
 
@@ -42,7 +42,7 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
 
 def what_counts(
     folder: Path, course: Course, grades: Iterable[Grade]
-) -> tuple[list[Grade], dict[Place, Final]]:
+) -> tuple[list[Grade], dict[GradeKey, Final]]:
     """Of all lines of the journal in `folder`: the grades that count, sorted, and what each of them counts.
 
     Raises InfrastructureError when the times of submission are there and cannot be read.
@@ -52,7 +52,7 @@ def what_counts(
     return counted, finals(course, counted, times, read_late(folder))
 
 
-def final_of(grade: Grade, finals: Mapping[Place, Final] | None) -> Final:
+def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     """What a grade counts: all of it where nothing is said of it."""
     return (finals or {}).get((grade.student, grade.assignment)) or Final(grade.score)
 

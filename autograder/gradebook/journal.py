@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from autograder import __version__
-from autograder.records import Grade, Refused
+from autograder.records import Grade, RefusedError
 
 FILE_NAME = "grades.jsonl"
 PIECE = 64 * 1024
@@ -100,7 +100,7 @@ class Reading:
             elif line.endswith("\n") and line.strip():
                 self.damaged.append(number)
         if self._needed and not found:
-            raise Refused(f"{self.path} holds no grades.")
+            raise RefusedError(f"{self.path} holds no grades.")
 
     @property
     def problem(self) -> str | None:
@@ -139,7 +139,7 @@ def journal_at(path: Path) -> Path:
     """The journal that this is, or that is in this folder; raises Refused when there is none."""
     journal = path / FILE_NAME if path.is_dir() else path
     if not journal.is_file():
-        raise Refused(f"There is no journal {journal}. `autograder grade` writes one.")
+        raise RefusedError(f"There is no journal {journal}. `autograder grade` writes one.")
     return journal
 
 

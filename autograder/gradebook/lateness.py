@@ -15,7 +15,7 @@ from autograder.course.config import Assignment, Course, LatePolicy
 from autograder.course.yaml_file import closest
 from autograder.records import Grade
 
-Place = tuple[str, str]  # student and assignment
+GradeKey = tuple[str, str]  # student and assignment
 Attempt = tuple[str, str, str]  # student, assignment and digest of what was handed in
 Times = Mapping[Attempt, datetime]
 
@@ -139,7 +139,7 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
 
 def finals(
     course: Course, grades: Iterable[Grade], times: Times, late: Container[Attempt] = ()
-) -> dict[Place, Final]:
+) -> dict[GradeKey, Final]:
     """What each of these grades counts, by student and assignment; `late` is what the course site called so."""
     found = {}
     for grade in grades:
@@ -149,7 +149,9 @@ def finals(
     return found
 
 
-def strangers(course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None) -> list[str]:
+def unknown_students(
+    course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None
+) -> list[str]:
     """A sentence about each extension for somebody of whom there are no grades: a name may be misspelt.
 
     `names` are those for people, by what grades call a student: an extension may have been given to one of these.
@@ -183,7 +185,7 @@ def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grad
     """
     if course.attempts == "last":
         return list({(grade.student, grade.assignment): grade for grade in grades}.values())
-    attempts: dict[Place, list[Grade]] = {}
+    attempts: dict[GradeKey, list[Grade]] = {}
     for grade in grades:
         attempts.setdefault((grade.student, grade.assignment), []).append(grade)
     return [_best(course, several, times) for several in attempts.values()]

@@ -19,19 +19,19 @@ FOLDER = "submissions"
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredSubmission:
     """A submission whose text was put away: all of it but the files, and the digest by which they are found."""
 
     submission: Submission
     digest: str
 
 
-def keep(folder: Path, submissions: Iterable[Submission]) -> list[Kept]:
+def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmission]:
     """Write the texts of these submissions into `folder/submissions`; one that could not be read has none."""
     return [_put_away(folder, submission) for submission in submissions]
 
 
-def taken_out(folder: Path, put_away: Iterable[Kept]) -> Iterator[Submission]:
+def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
     """The submissions with their files, each read when it is its turn; raises InfrastructureError."""
     for one in put_away:
         submission = one.submission
@@ -43,7 +43,7 @@ def taken_out(folder: Path, put_away: Iterable[Kept]) -> Iterator[Submission]:
         yield submission
 
 
-def kept(folder: Path, grade: Grade) -> Submission | None:
+def get(folder: Path, grade: Grade) -> Submission | None:
     """The submission that got this grade; None when its text is not kept, or is not what was graded."""
     submission = Submission(grade.student, grade.assignment, _files(folder, grade.submission_sha256))
     is_whole = submission.files and submission_digest(submission) == grade.submission_sha256
@@ -55,12 +55,12 @@ def names_of(folder: Path, grade: Grade) -> tuple[str, ...]:
     return tuple(file.name for file in _files(folder, grade.submission_sha256))
 
 
-def _put_away(folder: Path, submission: Submission) -> Kept:
+def _put_away(folder: Path, submission: Submission) -> StoredSubmission:
     digest = submission_digest(submission)
     file = _file(folder, digest)
     if submission.files and not file.exists():
         write_whole(file, json.dumps([[source.name, source.text] for source in submission.files]))
-    return Kept(replace(submission, files=()), digest)
+    return StoredSubmission(replace(submission, files=()), digest)
 
 
 def _files(folder: Path, digest: str) -> tuple[SourceFile, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from autograder.gradebook.texts import Kept
+from autograder.gradebook.texts import StoredSubmission
 from autograder.records import InfrastructureError, Submission
 from autograder.submissions.collected import FILE_NAME as COLLECTED
 from autograder.submissions.collected import read_collected
@@ -30,7 +30,7 @@ Attempt = tuple[str, str, str]  # student, assignment and digest
 Times = dict[Attempt, datetime]
 
 
-def keep_times(folder: Path, path: Path, submissions: Iterable[Kept]) -> None:
+def keep_times(folder: Path, path: Path, submissions: Iterable[StoredSubmission]) -> None:
     """Note in `folder` when the submissions at `path` came and what their students are called, as far as it is known.
 
     What was noted before stays; so does that a site called something late, where it did not tell the time.

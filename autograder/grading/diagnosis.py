@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
 from autograder.protocol.errors import StudentError
+from autograder.protocol.server import Server
 from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteScene, Use
+from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import Transcript
 from autograder.suite.session import SuiteSession, Test
 
@@ -64,7 +66,7 @@ class Diagnosis:
     ) -> None:
         self._session, self._mistakes, self._reference = session, mistakes, reference
         self._filename, self._run_seed = filename, run_seed
-        self._scenes: dict[str, RemoteScene[LoopbackConnection]] = {}
+        self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
 
     def name(self, failures: Mapping[Test, Transcript]) -> dict[str, Mistake]:
@@ -108,19 +110,19 @@ class Diagnosis:
         return attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> _Attempt:
-        scene = self._scene(mistake)
-        scene.connection.new_transcript = lambda: _Comparison(transcript)
+        subject = self._subject(mistake)
+        subject.connection.new_transcript = lambda: _Comparison(transcript)
         self._session.start(self._run_seed)
-        error = self._session.run(test, scene, SECONDS)
+        error = self._session.run(test, subject, SECONDS)
         finished = not isinstance(error, _OtherAnswer)
-        return _Attempt(finished, error is not None, scene.connection.transcript)
+        return _Attempt(finished, error is not None, subject.connection.transcript)
 
-    def _scene(self, mistake: Mistake) -> RemoteScene[LoopbackConnection]:
-        if mistake.id not in self._scenes:
-            connection = LoopbackConnection(f"mistake_{mistake.id}")
+    def _subject(self, mistake: Mistake) -> RemoteSubject[LoopbackConnection]:
+        if mistake.id not in self._subjects:
+            connection = LoopbackConnection(Server(ModuleType(f"mistake_{mistake.id}")))
             connection.request("load", text=mistake.source, filename=self._filename)
             uses: list[Use] = []
-            self._scenes[mistake.id] = RemoteScene(
+            self._subjects[mistake.id] = RemoteSubject(
                 connection, RemoteStudent(connection), self._reference, uses
             )
-        return self._scenes[mistake.id]
+        return self._subjects[mistake.id]

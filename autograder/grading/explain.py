@@ -16,11 +16,11 @@ from autograder.checks import CheckFailed
 from autograder.protocol.errors import (
     EXCEPTIONS,
     Frame,
-    MissingName,
+    MissingNameError,
     RemoteException,
-    StudentCrashed,
-    StudentRaised,
-    StudentTimeout,
+    StudentCrashedError,
+    StudentRaisedError,
+    StudentTimeoutError,
 )
 from autograder.proxy.local import describe_error
 from autograder.records import Outcome, SourceFile
@@ -53,15 +53,15 @@ def explain(
     `full` shows everything, as visible tests do; without it, only what stands in the submitted `file` is quoted.
     `own` tells the student's steps of a traceback when their code ran in this process.
     """
-    if isinstance(error, (StudentTimeout, TestAlarm)):
+    if isinstance(error, (StudentTimeoutError, TestAlarm)):
         return Failure("timeout", str(error) or "This test took too long.")
-    if isinstance(error, StudentCrashed):
+    if isinstance(error, StudentCrashedError):
         return Failure("crashed", clean(str(error) if full else _without_details(str(error))))
     if isinstance(error, CheckFailed):
         return Failure("failed", clean(str(error) if full else error.public))
-    if isinstance(error, MissingName):
+    if isinstance(error, MissingNameError):
         return Failure("failed", clean(str(error)))
-    if isinstance(error, StudentRaised):
+    if isinstance(error, StudentRaisedError):
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
         return Failure("failed", clean(_raised(remote, full)))
     told = describe_error(error, own) if own else RemoteException(type(error).__name__)

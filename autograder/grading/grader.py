@@ -18,23 +18,23 @@ from autograder.course.digests import submission_digest, suite_digest
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import Failure, clean, explain
-from autograder.protocol.errors import StudentError, StudentTimeout
+from autograder.protocol.errors import StudentError, StudentTimeoutError
 from autograder.proxy.connection import WorkerConnection, malformed, told_exception
 from autograder.proxy.local import LocalStudent, load_text
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.replay import Conversations
-from autograder.proxy.subject import RemoteScene, Scene, Use
+from autograder.proxy.replay import ReplayCache
+from autograder.proxy.subject import RemoteSubject, Subject, Use
 from autograder.proxy.transcript import Transcript
-from autograder.records import Grade, InfrastructureError, Refused, SourceFile, Submission, TestResult
+from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
 from autograder.source import text as source
 from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm, check_suite
 from autograder.suite.subjects import load_reference
 
-PATIENCE = 6  # a test may take this many times `call_seconds` on the trusted side
+CALLS_PER_TEST = 6  # a test may take this many times `call_seconds` on the trusted side
 
 
-class Bench:
+class WorkerFactory:
     """Where submissions are put to be tested: a sandbox, and the references they are compared with."""
 
     def __init__(self, course: Course, sandbox: Sandbox) -> None:
@@ -48,13 +48,13 @@ class Bench:
             self._references[assignment.name] = load_reference(self.course, assignment)
         return self._references[assignment.name]
 
-    def scene(
+    def subject(
         self,
         assignment: Assignment,
         file: SourceFile,
         uses: Sequence[Use] | None = None,
         endless: Counter[str] | None = None,
-    ) -> RemoteScene[WorkerConnection]:
+    ) -> RemoteSubject[WorkerConnection]:
         """The submission loaded in a fresh worker; raises StudentTimeout or StudentCrashed when it cannot be.
 
         Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
@@ -70,7 +70,7 @@ class Bench:
         except StudentError:
             connection.close()
             raise
-        return RemoteScene(connection, RemoteStudent(connection, errors), self.reference(assignment), uses)
+        return RemoteSubject(connection, RemoteStudent(connection, errors), self.reference(assignment), uses)
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
@@ -97,7 +97,7 @@ class Grader:
     ) -> None:
         self.course, self.run_seed = course, run_seed
         self.assignments = {assignment.name: assignment for assignment in course.select(names)}
-        self.bench = Bench(course, sandbox)
+        self.workers = WorkerFactory(course, sandbox)
         files = [file for a in self.assignments.values() for file in _test_files(course, a)]
         self.session = SuiteSession(files, course.root)
         self.tests = {
@@ -111,7 +111,7 @@ class Grader:
             raise CourseError(problems)
         self._diagnoses: dict[str, Diagnosis] = {}
         self._usual: dict[str, set[str]] = {}
-        self._known = Conversations()
+        self._cache = ReplayCache()
         self._digests = {name: suite_digest(course, a) for name, a in self.assignments.items()}
 
     def grade(self, submission: Submission) -> Grade:
@@ -119,13 +119,13 @@ class Grader:
         started = time.monotonic()
         try:
             if submission.problem:
-                raise Refused(submission.problem)
+                raise RefusedError(submission.problem)
             assignment = self._assignment(submission)
             file = self.choose(assignment, submission)
-        except Refused as refusal:
+        except RefusedError as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
-        candidate = self.candidate(assignment, file)
-        results = self._results(assignment, candidate)
+        loaded = self.load(assignment, file)
+        results = self._results(assignment, loaded)
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -134,24 +134,24 @@ class Grader:
             max_score=assignment.points,
             tests=results,
             seed=self.run_seed,
-            isolation=self.bench.sandbox.tier,
+            isolation=self.workers.sandbox.tier,
             seconds=round(time.monotonic() - started, 3),
             submission_sha256=submission_digest(submission),
             suite_sha256=self._digests[assignment.name],
             autograder=__version__,
-            flags=self._flags(assignment, candidate),
+            flags=self._flags(assignment, loaded),
         )
 
-    def candidate(self, assignment: Assignment, file: SourceFile) -> Candidate:
+    def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
         """A submission ready to be asked; to be closed."""
-        return Candidate(self.bench, assignment, file)
+        return LoadedSubmission(self.workers, assignment, file)
 
     def reseed(self, run_seed: int) -> None:
         """Begin another run: other inputs, and mistakes take their tests again."""
         if run_seed != self.run_seed:
             self.run_seed = run_seed
             self._diagnoses.clear()
-            self._known = Conversations()
+            self._cache = ReplayCache()
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
         """The test that fails first, and how, for an answer of our own that is run here, without a sandbox.
@@ -164,21 +164,21 @@ class Grader:
                 student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
         except TestAlarm:
             return "loading it took too long"
-        scene = Scene(student, self.bench.reference(assignment))
+        subject = Subject(student, self.workers.reference(assignment))
         self.session.start(run_seed)
         for test in self.tests[name]:
-            error = self.session.run(test, scene, seconds)
+            error = self.session.run(test, subject, seconds)
             if error is not None:
                 return f"{test.name} ({type(error).__name__}: {error})"[:500]
         return None
 
     def close(self) -> None:
         self.session.close()
-        self.bench.close()
+        self.workers.close()
 
     def _assignment(self, submission: Submission) -> Assignment:
         if submission.assignment not in self.assignments:
-            raise Refused(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
+            raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
         return self.assignments[submission.assignment]
 
     def choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
@@ -186,9 +186,9 @@ class Grader:
         if len(submission.files) == 1:
             return submission.files[0]
         try:
-            outlines = {file.name: self.bench.outline(assignment, file) for file in submission.files}
+            outlines = {file.name: self.workers.outline(assignment, file) for file in submission.files}
         except StudentError:
-            raise Refused(
+            raise RefusedError(
                 "There are two files, and at least one of them cannot be read. Hand in one file."
             ) from None
         stub = self.course.stub_file(assignment)
@@ -196,12 +196,12 @@ class Grader:
         changed = [file for file in submission.files if outlines[file.name] != untouched]
         if len({outlines[file.name] for file in changed}) > 1:
             names = " and ".join(sorted(outlines))
-            raise Refused(f"{names} hold different code. Hand in the one that counts.")
+            raise RefusedError(f"{names} hold different code. Hand in the one that counts.")
         return (changed or list(submission.files))[0]
 
-    def _flags(self, assignment: Assignment, candidate: Candidate) -> tuple[str, ...]:
+    def _flags(self, assignment: Assignment, loaded: LoadedSubmission) -> tuple[str, ...]:
         """What a person may want to look at: look-ups that the search for forbidden names cannot follow."""
-        dynamic = [use for use in candidate.uses if use.dynamic]
+        dynamic = [use for use in loaded.uses if use.dynamic]
         if not dynamic or not any(test.forbids for test in self.tests[assignment.name]):
             return ()
         usual = self._look_ups_of_solution(assignment)
@@ -219,19 +219,19 @@ class Grader:
             self._usual[assignment.name] = {name for name, _ in found}
         return self._usual[assignment.name]
 
-    def _results(self, assignment: Assignment, candidate: Candidate) -> tuple[TestResult, ...]:
+    def _results(self, assignment: Assignment, loaded: LoadedSubmission) -> tuple[TestResult, ...]:
         tests = self.tests[assignment.name]
         try:
-            self.bench.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            sitting = _Sitting(self.session, candidate, assignment, self._known)
+            self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
+            suite_run = SuiteRun(self.session, loaded, assignment, self._cache)
             self.session.start(self.run_seed)
-            runs = [sitting.take(test) for test in tests]
+            runs = [suite_run.take(test) for test in tests]
         finally:
-            candidate.close()
+            loaded.close()
         named = self._diagnosis(assignment).name(
             {run.test: run.transcript for run in runs if run.failed and run.transcript is not None}
         )
-        return tuple(self._result(run, candidate.file, named.get(run.test.name)) for run in runs)
+        return tuple(self._result(run, loaded.file, named.get(run.test.name)) for run in runs)
 
     def _result(self, run: _Run, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test = run.test
@@ -249,7 +249,7 @@ class Grader:
         if assignment.name not in self._diagnoses:
             mistakes = load_mistakes(self.course, assignment)
             filename = f"{assignment.stem}.py"
-            reference = self.bench.reference(assignment)
+            reference = self.workers.reference(assignment)
             self._diagnoses[assignment.name] = Diagnosis(
                 self.session, mistakes, reference, filename, self.run_seed
             )
@@ -272,17 +272,17 @@ class _Run:
     @property
     def deserves_another(self) -> bool:
         """A failure counts only when it happens again; but nobody waits twice for an endless loop."""
-        if isinstance(self.error, StudentTimeout):
+        if isinstance(self.error, StudentTimeoutError):
             return self.error.starved
         return self.error is not None and self.transcript is not None
 
 
-class Candidate:
+class LoadedSubmission:
     """One submission on the bench: opens workers for it, and remembers when that is hopeless."""
 
-    def __init__(self, bench: Bench, assignment: Assignment, file: SourceFile) -> None:
-        self._bench, self._assignment, self.file = bench, assignment, file
-        self._scene: RemoteScene[WorkerConnection] | None = None
+    def __init__(self, workers: WorkerFactory, assignment: Assignment, file: SourceFile) -> None:
+        self._workers, self._assignment, self.file = workers, assignment, file
+        self._subject: RemoteSubject[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
@@ -292,26 +292,26 @@ class Candidate:
         """The names that the text uses, as far as a worker could read it."""
         return self._uses or []
 
-    def scene(self, fresh: bool = False) -> RemoteScene[WorkerConnection]:
+    def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
         """A scene with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
         if self._hopeless is not None:
             raise self._hopeless
-        if self._scene is None or fresh or self._scene.connection.dead:
+        if self._subject is None or fresh or self._subject.connection.dead:
             self.close()
-            self._scene = self._open()
-        return self._scene
+            self._subject = self._open()
+        return self._subject
 
     def close(self) -> None:
-        if self._scene is not None:
-            self._scene.connection.close()
-            self._scene = None
+        if self._subject is not None:
+            self._subject.connection.close()
+            self._subject = None
 
-    def _open(self) -> RemoteScene[WorkerConnection]:
+    def _open(self) -> RemoteSubject[WorkerConnection]:
         """Loading, too, has failed only when it failed twice; but nobody waits twice for an endless loop."""
         try:
             return self._load()
         except StudentError as error:
-            if isinstance(error, StudentTimeout) and not error.starved:
+            if isinstance(error, StudentTimeoutError) and not error.starved:
                 self._hopeless = error
                 raise
         try:
@@ -320,20 +320,20 @@ class Candidate:
             self._hopeless = error
             raise
 
-    def _load(self) -> RemoteScene[WorkerConnection]:
-        scene = self._bench.scene(self._assignment, self.file, self._uses, self._endless)
-        self._uses = scene.uses
-        return scene
+    def _load(self) -> RemoteSubject[WorkerConnection]:
+        subject = self._workers.subject(self._assignment, self.file, self._uses, self._endless)
+        self._uses = subject.uses
+        return subject
 
 
-class _Sitting:
+class SuiteRun:
     """One submission takes the tests of a suite."""
 
     def __init__(
-        self, session: SuiteSession, candidate: Candidate, assignment: Assignment, known: Conversations
+        self, session: SuiteSession, loaded: LoadedSubmission, assignment: Assignment, cache: ReplayCache
     ) -> None:
-        self._session, self._candidate, self._limits = session, candidate, assignment.limits
-        self._known = known
+        self._session, self._loaded, self._limits = session, loaded, assignment.limits
+        self._cache = cache
         self._end = time.monotonic() + assignment.limits.submission_seconds
         self._titles: dict[str, str] = {}
 
@@ -347,7 +347,9 @@ class _Sitting:
             )
         if time.monotonic() > self._end:
             self._session.skip(test)
-            return _Run(test, error=StudentTimeout("Your submission had used up its time before this test."))
+            return _Run(
+                test, error=StudentTimeoutError("Your submission had used up its time before this test.")
+            )
         run = self._once(test, fresh=False)
         if run.deserves_another:
             run = self._once(test, fresh=True)
@@ -357,30 +359,29 @@ class _Sitting:
 
     def _once(self, test: Test, fresh: bool) -> _Run:
         try:
-            scene = self._candidate.scene(fresh)
+            subject = self._loaded.subject(fresh)
         except StudentError as refusal:
             self._session.skip(test)
             return _Run(test, error=refusal)
-        connection, name = scene.connection, test.item.nodeid
-        until = time.monotonic() + PATIENCE * self._limits.call_seconds
-        if scene.forbidden(test.forbids) is not None:
-            connection.line.keep_nothing()
-        elif connection.recite(self._known, name, until):
-            self._session.accept(test)
-            return _Run(test)
-        seconds = max(until - time.monotonic(), self._limits.call_seconds)
-        error = self._session.run(test, scene, seconds)
-        if connection.line.lost:
-            self._known.distrust(name)
+        connection, name = subject.connection, test.item.nodeid
+        until = time.monotonic() + CALLS_PER_TEST * self._limits.call_seconds
+        cache = self._cache if subject.forbidden(test.forbids) is None else None
+
+        def run_test() -> BaseException | None:
+            seconds = max(until - time.monotonic(), self._limits.call_seconds)
+            return self._session.run(test, subject, seconds)
+
+        run = connection.run(name, run_test, until, cache)
+        if run.outcome == "diverged":
             return self._once(test, fresh=True)
-        if error is None:
-            connection.line.passed()
-        else:
-            _let_go(error)
-        return _Run(test, error=error, transcript=connection.transcript)
+        if run.outcome == "passed":
+            self._session.accept(test)
+        if run.error is not None:
+            _drop_traceback(run.error)
+        return _Run(test, error=run.error, transcript=connection.transcript)
 
 
-def _let_go(error: BaseException) -> None:
+def _drop_traceback(error: BaseException) -> None:
     """Forget the steps that led to an error: they keep all that a test held, and answers may be large."""
     error.__traceback__ = error.__context__ = error.__cause__ = None
 

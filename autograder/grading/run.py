@@ -21,7 +21,7 @@ AHEAD = 2  # submissions waiting for each grader
 
 
 @dataclass
-class Outcome:
+class RunSummary:
     """What became of a class: counts, and the submissions that could not be graded because the machine failed."""
 
     graded: int = 0
@@ -36,28 +36,28 @@ def grade_class(
     journal: Journal,
     tell: Callable[[Grade | None], None],
     regrade: bool = False,
-) -> Outcome:
+) -> RunSummary:
     """Grade all submissions that the journal does not hold yet, or all with `regrade`.
 
     `tell` is called with each new grade, and with None for a submission that was graded before. Failures of the
     machine are collected in the outcome; a course that cannot be graded raises CourseError.
     """
-    outcome = Outcome()
+    summary = RunSummary()
     if not regrade:
-        submissions = _new(plan, submissions, journal, outcome, tell)
-    for grade in _graded(plan, iter(submissions), outcome):
+        submissions = _new(plan, submissions, journal, summary, tell)
+    for grade in _graded(plan, iter(submissions), summary):
         journal.append(grade)
-        outcome.graded += grade.status == "graded"
-        outcome.refused += grade.status == "refused"
+        summary.graded += grade.status == "graded"
+        summary.refused += grade.status == "refused"
         tell(grade)
-    return outcome
+    return summary
 
 
 def _new(
     plan: Plan,
     submissions: Iterable[Submission],
     journal: Journal,
-    outcome: Outcome,
+    summary: RunSummary,
     tell: Callable[[Grade | None], None],
 ) -> Iterator[Submission]:
     """The submissions that have to be graded; the others are counted and told of."""
@@ -65,23 +65,23 @@ def _new(
     for submission in submissions:
         suite = suites.get(submission.assignment, "")
         if journal.holds(submission.student, submission.assignment, submission_digest(submission), suite):
-            outcome.unchanged += 1
+            summary.unchanged += 1
             tell(None)
         else:
             yield submission
 
 
-def _graded(plan: Plan, submissions: Iterator[Submission], outcome: Outcome) -> Iterator[Grade]:
+def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
     """Grades as they come. A grader that dies is replaced, and what it was grading is graded once more."""
     retried: set[tuple[str, str]] = set()
     pending = list[Submission]()
     while True:
         pool = graders(plan)
         try:
-            yield from _drain(pool, plan, pending, submissions, retried, outcome)
+            yield from _drain(pool, plan, pending, submissions, retried, summary)
             return
         except BrokenProcessPool:
-            pending = _unlucky(pending, retried, outcome)
+            pending = _unlucky(pending, retried, summary)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -92,7 +92,7 @@ def _drain(
     pending: list[Submission],
     submissions: Iterator[Submission],
     retried: set[tuple[str, str]],
-    outcome: Outcome,
+    summary: RunSummary,
 ) -> Iterator[Grade]:
     running: dict[Future[Grade], Submission] = {pool.submit(grade_one, s): s for s in pending}
     while True:
@@ -113,7 +113,7 @@ def _drain(
                     retried.add(_name(submission))
                     running[pool.submit(grade_one, submission)] = submission
                     continue
-                outcome.failures.append(f"{submission.student}, {submission.assignment}: {error}")
+                summary.failures.append(f"{submission.student}, {submission.assignment}: {error}")
             pending.remove(submission)
 
 
@@ -122,12 +122,14 @@ def grade_one(submission: Submission) -> Grade:
     return this_grader().grade(submission)
 
 
-def _unlucky(pending: list[Submission], retried: set[tuple[str, str]], outcome: Outcome) -> list[Submission]:
+def _unlucky(
+    pending: list[Submission], retried: set[tuple[str, str]], summary: RunSummary
+) -> list[Submission]:
     """What is graded once more after a grader died, except what was being graded at such a moment before."""
     again = [submission for submission in pending if _name(submission) not in retried]
     for submission in pending:
         if _name(submission) in retried:
-            outcome.failures.append(f"{submission.student}, {submission.assignment}: the grader died twice.")
+            summary.failures.append(f"{submission.student}, {submission.assignment}: the grader died twice.")
     retried.update(_name(submission) for submission in again)
     return again
 

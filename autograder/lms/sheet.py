@@ -9,7 +9,7 @@ import codecs
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.submissions.collected import CollectError
 from autograder.submissions.files import MEGABYTE, open_regular
 
@@ -19,7 +19,7 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codec
 
 
 @dataclass(frozen=True)
-class Cell:
+class SheetCell:
     """A cell's value, and where it stands in the text, quotes and all."""
 
     value: str
@@ -80,7 +80,7 @@ def read_sheet(path: Path) -> Sheet:
             return Sheet(stream.read(), path.name)
     except CollectError:
         raise
-    except Refused as refusal:
+    except RefusedError as refusal:
         raise CollectError(str(refusal)) from None
     except OSError as error:
         raise CollectError(f"{path} cannot be read: {error.strerror}.") from None
@@ -110,7 +110,7 @@ def _separator(text: str) -> str:
     return max(SEPARATORS, key=outside.count)
 
 
-def _blank(row: list[Cell]) -> bool:
+def _blank(row: list[SheetCell]) -> bool:
     return not any(cell.value.strip() for cell in row)
 
 
@@ -121,8 +121,8 @@ class _Reader:
         self._text, self._separator, self._name = text, separator, name
         self._at = 0
 
-    def rows(self) -> list[list[Cell]]:
-        rows: list[list[Cell]] = []
+    def rows(self) -> list[list[SheetCell]]:
+        rows: list[list[SheetCell]] = []
         while self._at < len(self._text):
             row = [self._cell()]
             while self._text[self._at : self._at + 1] == self._separator:
@@ -132,7 +132,7 @@ class _Reader:
             self._at += 2 if self._text.startswith("\r\n", self._at) else 1
         return rows
 
-    def _cell(self) -> Cell:
+    def _cell(self) -> SheetCell:
         start = self._at
         quoted = self._text.startswith('"', start)
         value = self._quoted() if quoted else ""
@@ -140,7 +140,7 @@ class _Reader:
         rest = self._at
         while self._at < len(self._text) and self._text[self._at] not in ends:
             self._at += 1
-        return Cell(value + self._text[rest : self._at], start, self._at, quoted)
+        return SheetCell(value + self._text[rest : self._at], start, self._at, quoted)
 
     def _quoted(self) -> str:
         """The value between quotes, in which a doubled quote is a quote."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 
 EXCEPTIONS = {
-    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
 }  # Python's own, by name
 
 
@@ -15,11 +17,11 @@ class StudentError(Exception):
     """Something about the student's code; `str` is a sentence."""
 
 
-class MissingName(StudentError, AttributeError):
+class MissingNameError(StudentError, AttributeError):
     """The submission does not define a name that the suite asks for."""
 
 
-class StudentTimeout(StudentError):
+class StudentTimeoutError(StudentError):
     """No answer within the time limit. `starved`: the machine was too busy to let the student's code run."""
 
     def __init__(self, sentence: str, starved: bool = False) -> None:
@@ -27,7 +29,7 @@ class StudentTimeout(StudentError):
         self.starved = starved
 
 
-class StudentCrashed(StudentError):
+class StudentCrashedError(StudentError):
     """The worker's process ended, or answered in a way that cannot be read."""
 
 
@@ -51,7 +53,7 @@ class RemoteException:
     frames: tuple[Frame, ...] = field(default=())
 
 
-class StudentRaised(StudentError):
+class StudentRaisedError(StudentError):
     """The student's code raised. Also an instance of the built-in type it raised, so `raises(ValueError)` works."""
 
     def __init__(self, remote: RemoteException) -> None:
@@ -90,7 +92,7 @@ MIRRORED = frozenset(
 )
 
 
-def student_raised(remote: RemoteException) -> StudentRaised:
+def student_raised(remote: RemoteException) -> StudentRaisedError:
     """The exception to raise here for one that was raised there."""
     base = next((name for name in remote.bases if name in MIRRORED), "Exception")
     return _mirror(base)(remote)
@@ -103,7 +105,7 @@ def mirrored_name(error: BaseException) -> str:
 
 
 @cache
-def _mirror(base: str) -> type[StudentRaised]:
+def _mirror(base: str) -> type[StudentRaisedError]:
     if base == "Exception":
-        return StudentRaised
-    return type(f"StudentRaised{base}", (StudentRaised, getattr(builtins, base)), {})
+        return StudentRaisedError
+    return type(f"StudentRaised{base}", (StudentRaisedError, getattr(builtins, base)), {})

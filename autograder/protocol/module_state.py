@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 
-class Inventory:
+class ModuleState:
     """`parts` are (name, module, first name of the same module); tensors and modes come under their first names."""
 
     def __init__(self, module: nn.Module) -> None:

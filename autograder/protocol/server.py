@@ -25,7 +25,7 @@ from torch import nn
 from autograder.protocol import wire
 from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.errors import MIRRORED
-from autograder.protocol.module_state import Inventory
+from autograder.protocol.module_state import ModuleState
 from autograder.source import text as source
 
 _REHEARSAL = """
@@ -122,16 +122,16 @@ class State:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        inventory = Inventory(module)
-        self.values = {name: t.detach().clone() for name, t in inventory.tensors.items()}
-        self.flags, self.modes = inventory.flags(), inventory.modes()
+        module_state = ModuleState(module)
+        self.values = {name: t.detach().clone() for name, t in module_state.tensors.items()}
+        self.flags, self.modes = module_state.flags(), module_state.modes()
 
 
 class Server:
     """The student's module and the objects it made, addressed by number."""
 
-    def __init__(self, name: str = "submission") -> None:
-        self.module = types.ModuleType(name)
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
         self.objects: list[Any] = []
         self.numbers: dict[int, int] = {}  # by identity, which lasts because `objects` keeps them alive
         self.graphs: dict[int, tuple[list, list]] = {}
@@ -223,8 +223,10 @@ class Server:
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
-            result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever it is made of
-        watched = [(number, old, Inventory(old.module)) for number, old in before_call]
+            result = wire.Handle(
+                self.number(result), self.describe(result)
+            )  # an object, whatever it is made of
+        watched = [(number, old, ModuleState(old.module)) for number, old in before_call]
         outputs = _tensors(result)
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
@@ -301,7 +303,7 @@ class Server:
 
     # ------------------------------------------------------------------ state of modules
 
-    def change(self, old: State, now: Inventory) -> Any:
+    def change(self, old: State, now: ModuleState) -> Any:
         """What a call did change, or None: new values, or a whole description where names came or went."""
         tensors, flags, modes = now.tensors, now.flags(), now.modes()
         if tensors.keys() != old.values.keys() or flags.keys() != old.flags.keys():
@@ -315,8 +317,8 @@ class Server:
     def apply_sync(self, sync: list) -> None:
         for handle, values, requires_grad, modes in sync:
             module = self.objects[handle.number]
-            inventory = Inventory(module)
-            own = inventory.tensors
+            module_state = ModuleState(module)
+            own = module_state.tensors
             for name, value in values.items():
                 _assign(own[name], value)
             for name, flag in requires_grad.items():
@@ -324,7 +326,7 @@ class Server:
             if len(set(modes.values())) == 1 and "" in modes:
                 module.train(modes[""])
             elif modes:
-                for name, sub in inventory.own:
+                for name, sub in module_state.own:
                     sub.training = modes[name]
 
     # ------------------------------------------------------------------ describing objects
@@ -355,15 +357,15 @@ class Server:
             known = first.setdefault(id(tensor), name)
             return tensor.detach() if known == name else known  # tied: the name says enough
 
-        inventory = Inventory(value)
+        module_state = ModuleState(value)
         return {
             "kind": "module",
             "type": type(value).__name__,
-            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in inventory.all("_parameters")],
-            "buffers": [[n, once(n, b), persistent] for n, b, persistent in inventory.all("_buffers")],
+            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in module_state.all("_parameters")],
+            "buffers": [[n, once(n, b), persistent] for n, b, persistent in module_state.all("_buffers")],
             "modules": [
                 [name, type(sub).__name__, _torch_base(sub), bool(sub.training), known]
-                for name, sub, known in inventory.parts
+                for name, sub, known in module_state.parts
             ],
         }
 
@@ -390,7 +392,7 @@ class Server:
 
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side hangs up."""
-    server = Server()
+    server = Server(types.ModuleType("submission"))
     server.link = Link(server, sock)
     while True:
         try:
@@ -402,7 +404,7 @@ def serve(sock: socket.socket) -> None:
 
 def rehearse() -> None:
     """Walk once where every submission walks, so that forks of this process share the pages and imports."""
-    server = Server("rehearsal")
+    server = Server(types.ModuleType("rehearsal"))
     server.seed(0)
     server.names_used(_REHEARSAL, "rehearsal.py")
     server.load(_REHEARSAL, "rehearsal.py")

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -26,22 +26,22 @@ from autograder.protocol import wire
 from autograder.protocol.errors import (
     Frame,
     RemoteException,
-    StudentCrashed,
+    StudentCrashedError,
     StudentError,
-    StudentTimeout,
+    StudentTimeoutError,
     mirrored_name,
     student_raised,
 )
 from autograder.protocol.server import Server, answer, raise_told, unsendable
-from autograder.proxy.deadline import Patience, TooLate
-from autograder.proxy.memory_limit import Allowance
-from autograder.proxy.replay import Conversations, Line, Said
+from autograder.proxy.deadline import Deadline, DeadlineExceededError
+from autograder.proxy.memory_limit import MemoryLimit
+from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
 from autograder.records import InfrastructureError
 
 UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
 NOT_ITS_CALLS = {"load", "names_used", "outline"}  # waited for in full, whatever did not end before
-IMPATIENCE = (0.1, 0.05, 0.025)  # what is left when a name did not end once, twice, more often
+SHARE_LEFT = (0.1, 0.05, 0.025)  # what is left when a name did not end once, twice, more often
 RECORDED = {"call", "backward", "get", "convert"}
 MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
 HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
@@ -60,9 +60,9 @@ class Worker(Protocol):
 
     def end(self, kill: bool = True) -> Any: ...
 
-    def in_line(self) -> float: ...
+    def seconds_queued(self) -> float: ...
 
-    def others_ran(self) -> float: ...
+    def other_threads_seconds(self) -> float: ...
 
     def output(self, limit: int = ...) -> str: ...
 
@@ -164,29 +164,55 @@ class Connection:
             raise failure
 
 
+@dataclass(frozen=True)
+class TestRun:
+    """How a test ended. "diverged": the test sent other requests than before and needs a fresh worker."""
+
+    __test__ = False
+
+    outcome: Literal["passed", "failed", "diverged"]
+    error: BaseException | None = None
+
+
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
 
     def __init__(self, worker: Worker, call_seconds: float, endless: Counter[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
-        self.line = Line(worker.socket)
+        self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
         self._endless = Counter[str]() if endless is None else endless  # how often which calls did not end
         self._number = 0
         self._callbacks_inside = 0
         self._received = 0
         self._dead: StudentError | None = None
-        self._allowance = Allowance()
+        self._memory_limit = MemoryLimit()
 
     def start_test(self, seed: int) -> Transcript:
         self._received = self._number = 0
-        self._allowance.begin()
+        self._memory_limit.begin()
         return super().start_test(seed)
 
-    def recite(self, known: Conversations, test: str, until: float) -> bool:
-        """Go through the known part of a test; True when it is passed, otherwise it is to be run."""
-        return not self.dead and self.line.recite(known, test, self._patience, until)
+    def run(
+        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
+    ) -> TestRun:
+        """Replay what `cache` knows of a test, and call `body`, which runs it, unless that passes the test.
+
+        `until` (time.monotonic) ends the replay. Without a cache, nothing is replayed or recorded.
+        """
+        if cache is None:
+            self._socket.disable()
+        elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
+            return TestRun("passed")
+        error = body()
+        if cache is not None and self._socket.diverged:
+            cache.mark_nondeterministic(test)
+            return TestRun("diverged")
+        if error is not None:
+            return TestRun("failed", error)
+        self._socket.mark_passed()
+        return TestRun("passed")
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
         self._raise_if_dead()
@@ -197,45 +223,47 @@ class WorkerConnection(Connection):
         except wire.WireError as error:
             raise _too_much_to_send(error) from None
         name, seconds = _called(operation, arguments), seconds or self.call_seconds
-        patience = self._patience(name, seconds)
+        deadline = self._deadline(name, seconds)
         try:
-            self.line.say(Said(frame, name, seconds), patience)
-            return self._await_reply(number, patience) if number else {"ok": None}
+            self._socket.send(Request(frame, name, seconds), deadline)
+            return self._await_reply(number, deadline) if number else {"ok": None}
         except StudentError:
             raise
-        except TooLate as late:
-            self._die(self._too_late(name, patience.seconds, late))
+        except DeadlineExceededError as late:
+            self._fail(self._too_late(name, deadline.seconds, late))
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a call from inside this one, which knows better why
-            self._die(StudentCrashed(self._epitaph()))
+            self._fail(StudentCrashedError(self._exit_reason()))
         except wire.WireError as error:
-            self._die(StudentCrashed(f"What came back could not be read: {error}."))
+            self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
         except BaseException:  # the test's alarm: a late answer must not answer the next question
-            self._bury(StudentTimeout("Your code was stopped while the test waited for it."))
+            self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
         raise AssertionError("unreachable")
 
-    def _patience(self, name: str, seconds: float, until: float = math.inf) -> Patience:
+    def _deadline(self, name: str, seconds: float, until: float = math.inf) -> Deadline:
         """How long to wait: not as long for what did not end before; from the second such name on, each
         halves what others are given."""
         times, others = self._endless[name], len(self._endless.keys() - {name})
-        share = IMPATIENCE[min(times, 3) - 1] if times else max(IMPATIENCE[0], 0.5 ** max(0, others - 1))
-        return Patience(seconds * share if name else seconds, self.worker, until)
+        share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
+        return Deadline(seconds * share if name else seconds, self.worker, until)
 
-    def _too_late(self, name: str, seconds: float, late: TooLate) -> StudentTimeout:
+    def _too_late(self, name: str, seconds: float, late: DeadlineExceededError) -> StudentTimeoutError:
         again = ", as in an earlier test" if self._endless[name] else ""
         if name and late.endless:
             self._endless[name] += 1
-        return StudentTimeout(f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved)
+        return StudentTimeoutError(
+            f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved
+        )
 
-    def _await_reply(self, number: int, deadline: Patience) -> dict:
+    def _await_reply(self, number: int, deadline: Deadline) -> dict:
         while True:
             reply = self._receive(deadline)
             if type(reply) is not dict:
                 raise wire.WireError("it is not a reply")
             if "callback" in reply:
                 answered = [number, "return", self._call_inside(reply)]
-                self.line.say(Said(wire.dumps(answered, self.register)), deadline)
+                self._socket.send(Request(wire.dumps(answered, self.register)), deadline)
                 continue
             if type(reply.get("id")) is not int or reply["id"] != number:
                 raise wire.WireError("it is not the reply to this question")
@@ -243,8 +271,8 @@ class WorkerConnection(Connection):
                 raise wire.WireError("it is neither an answer nor an error")
             return reply
 
-    def _receive(self, deadline: Patience) -> Any:
-        header, data = self.line.hear(deadline)
+    def _receive(self, deadline: Deadline) -> Any:
+        header, data = self._socket.receive(deadline)
         self._received += HEADER_WEIGHT * len(header) + len(data)
         if self._received > MAX_TEST_BYTES:
             raise wire.WireError("there is too much of it in one test")
@@ -264,22 +292,22 @@ class WorkerConnection(Connection):
         return self._dead is not None
 
     def close(self) -> None:
-        self._allowance.end()
+        self._memory_limit.end()
         self.worker.close()
 
     def _raise_if_dead(self) -> None:
         if self._dead is not None:
             raise self._dead.with_traceback(None)  # or its traceback would grow with each question
 
-    def _die(self, error: StudentError) -> None:
-        self._bury(error)
+    def _fail(self, error: StudentError) -> None:
+        self._mark_dead(error)
         raise error from None
 
-    def _bury(self, error: StudentError) -> None:
+    def _mark_dead(self, error: StudentError) -> None:
         self._dead = error
         self.worker.end(kill=True)
 
-    def _epitaph(self) -> str:
+    def _exit_reason(self) -> str:
         ending = self.worker.end(kill=False)
         if ending.reason in _ENDINGS:
             return _ENDINGS[ending.reason]
@@ -288,12 +316,12 @@ class WorkerConnection(Connection):
 
 
 class LoopbackConnection(Connection):
-    """A trusted module in this process, spoken to in the same way. Its random numbers are its own."""
+    """Requests to a server in this process, for a trusted module. Its random numbers are its own."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, server: Server) -> None:
         super().__init__()
-        self.server = Server(name)
-        self.server.link = self
+        self.server = server
+        server.link = self
         self._other_random_numbers = _RandomNumbers.elsewhere()
 
     def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
@@ -334,7 +362,7 @@ class LoopbackConnection(Connection):
 
     def _change_sides(self) -> None:
         here = _RandomNumbers.here()
-        self._other_random_numbers.come_here()
+        self._other_random_numbers.restore()
         self._other_random_numbers = here
 
 
@@ -359,7 +387,7 @@ def malformed(what: str) -> Iterator[None]:
     except StudentError:
         raise
     except Exception as error:
-        raise StudentCrashed(f"What came back is not {what} ({type(error).__name__}).") from None
+        raise StudentCrashedError(f"What came back is not {what} ({type(error).__name__}).") from None
 
 
 def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
@@ -390,7 +418,7 @@ class _RandomNumbers:
     def elsewhere(cls) -> _RandomNumbers:
         return cls(torch.default_generator.get_state(), np.random.MT19937(), random.getstate())
 
-    def come_here(self) -> None:
+    def restore(self) -> None:
         torch.default_generator.set_state(self.of_torch)
         set_bit_generator(self.of_numpy)
         random.setstate(self.of_python)
@@ -398,7 +426,9 @@ class _RandomNumbers:
 
 def _told_error(claim: dict) -> StudentError:
     if claim["type"] == "WireError":
-        return StudentCrashed("What your code gave back is too much, or nested too deeply, to be looked at.")
+        return StudentCrashedError(
+            "What your code gave back is too much, or nested too deeply, to be looked at."
+        )
     return student_raised(told_exception(claim))
 
 

@@ -10,7 +10,7 @@ MOST_IN_LINE = 4  # times the seconds of a call; where code stood in line for lo
 MOMENT = 0.01
 
 
-class TooLate(TimeoutError):
+class DeadlineExceededError(TimeoutError):
     """No answer. `endless`: the code had all its time; `starved`: the machine was too busy to give it that."""
 
     def __init__(self, endless: bool, starved: bool) -> None:
@@ -21,12 +21,12 @@ class TooLate(TimeoutError):
 class Timed(Protocol):
     """Somebody whose time is told by the kernel, in seconds; never by what runs there."""
 
-    def in_line(self) -> float: ...
+    def seconds_queued(self) -> float: ...
 
-    def others_ran(self) -> float: ...
+    def other_threads_seconds(self) -> float: ...
 
 
-class Patience:
+class Deadline:
     """Counts down from `seconds`; `until` (time.monotonic) ends it all.
 
     Code whose own further threads keep it from running has nobody else to blame.
@@ -34,7 +34,7 @@ class Patience:
 
     def __init__(self, seconds: float, worker: Timed, until: float = math.inf) -> None:
         self.seconds = seconds
-        self._worker, self._in_line_before = worker, worker.in_line()
+        self._worker, self._in_line_before = worker, worker.seconds_queued()
         self._end, self._until = time.monotonic() + seconds, until
         self._granted = 0.0
 
@@ -42,13 +42,15 @@ class Patience:
         """Seconds to wait before asking again; raises TooLate when there are none."""
         now = time.monotonic()
         if now >= self._until:
-            raise TooLate(endless=False, starved=False)
+            raise DeadlineExceededError(endless=False, starved=False)
         if now >= self._end + self._granted:
             most = MOST_IN_LINE * self.seconds
             self._granted = min(self._kept_waiting(), most)
             if now >= self._end + self._granted:
-                raise TooLate(endless=self._granted < most, starved=self._granted >= most)
+                raise DeadlineExceededError(endless=self._granted < most, starved=self._granted >= most)
         return min(max(self._end + self._granted - now, MOMENT), self._until - now)
 
     def _kept_waiting(self) -> float:
-        return max(0.0, self._worker.in_line() - self._in_line_before - self._worker.others_ran())
+        return max(
+            0.0, self._worker.seconds_queued() - self._in_line_before - self._worker.other_threads_seconds()
+        )

@@ -13,13 +13,13 @@ from contextvars import ContextVar
 _brought_home: ContextVar[bool] = ContextVar("changed inputs are brought home", default=False)
 
 
-def changes_come_home() -> bool:
+def inputs_are_mirrored() -> bool:
     """Whether a call's changes of its inputs are to be repeated on this side."""
     return _brought_home.get()
 
 
 @contextmanager
-def bringing_changes_home() -> Iterator[None]:
+def mirror_input_mutation() -> Iterator[None]:
     """Inside, an input that a student's code changes is changed here, as it would be without a wall."""
     token = _brought_home.set(True)
     try:

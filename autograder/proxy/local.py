@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autograder.protocol.errors import Frame, MissingName, RemoteException
+from autograder.protocol.errors import Frame, MissingNameError, RemoteException
 from autograder.source import text as source
 
 
@@ -30,7 +30,7 @@ class LocalStudent:
         try:
             return getattr(self._module, name)
         except AttributeError:
-            raise MissingName(self._missing(name)) from self.load_error
+            raise MissingNameError(self._missing(name)) from self.load_error
 
     def _missing(self, name: str) -> str:
         if self.load_error is None:

@@ -13,14 +13,14 @@ import weakref
 MORE = 512 << 20  # bytes beyond those that this process has when a test begins
 
 
-class Allowance:
+class MemoryLimit:
     """What this process may take: `begin` counts from what it has now, `end` lifts the limit.
 
     Where several have begun, the limit lasts until the last of them ends.
     """
 
     _usual: tuple[int, int] | None = None
-    _begun: weakref.WeakSet[Allowance] = weakref.WeakSet()
+    _begun: weakref.WeakSet[MemoryLimit] = weakref.WeakSet()
 
     def begin(self) -> None:
         if sys.platform != "linux":
@@ -32,16 +32,16 @@ class Allowance:
         has = Footprint.now().data
         if not has:
             return
-        if Allowance._usual is None:
-            Allowance._usual = getrlimit(RLIMIT_DATA)
+        if MemoryLimit._usual is None:
+            MemoryLimit._usual = getrlimit(RLIMIT_DATA)
         self._begun.add(self)
-        soft, hard = Allowance._usual
+        soft, hard = MemoryLimit._usual
         setrlimit(RLIMIT_DATA, (has + MORE if soft == RLIM_INFINITY else min(has + MORE, soft), hard))
 
     def end(self) -> None:
         self._begun.discard(self)
-        if Allowance._usual is not None and not self._begun:
+        if MemoryLimit._usual is not None and not self._begun:
             from resource import RLIMIT_DATA, setrlimit
 
-            setrlimit(RLIMIT_DATA, Allowance._usual)
-            Allowance._usual = None
+            setrlimit(RLIMIT_DATA, MemoryLimit._usual)
+            MemoryLimit._usual = None

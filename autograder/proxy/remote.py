@@ -18,11 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
-from autograder.protocol.errors import MissingName, RemoteException, StudentError, StudentRaised
-from autograder.protocol.module_state import Inventory
+from autograder.protocol.errors import MissingNameError, RemoteException, StudentError, StudentRaisedError
+from autograder.protocol.module_state import ModuleState
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
-from autograder.proxy.input_mutation import changes_come_home
+from autograder.proxy.input_mutation import inputs_are_mirrored
 
 Entry = TypeVar("Entry")
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
@@ -51,7 +51,7 @@ class RemoteStudent:
             if kind == "value":
                 return adopt(self._connection, found["value"])
         if kind == "missing":
-            raise MissingName(self._missing(name))
+            raise MissingNameError(self._missing(name))
         if kind == "class":
             return RemoteClass(self._connection, None, [name])
         return RemoteFunction(self._connection, None, [name])
@@ -59,7 +59,7 @@ class RemoteStudent:
     def _missing(self, name: str) -> str:
         if not self._load_errors:
             return f"There is no `{name}` in the submission."
-        error = StudentRaised(self._load_errors[0])
+        error = StudentRaisedError(self._load_errors[0])
         where = f" in line {error.remote.frames[-1].line}" if error.remote.frames else ""
         return f"There is no `{name}`: the file stopped{where} with {error.remote.type}."
 
@@ -233,9 +233,9 @@ class RemoteModule(Mirror):
             self._place_buffers(description["buffers"], places)
             _count_entries(self, {})
         self._sent.clear()
-        inventory = Inventory(self)
-        self._sent.update({name: tensor.detach().clone() for name, tensor in inventory.tensors.items()})
-        self.__dict__.update(_sent_flags=inventory.flags(), _modes=inventory.modes())
+        module_state = ModuleState(self)
+        self._sent.update({name: tensor.detach().clone() for name, tensor in module_state.tensors.items()})
+        self.__dict__.update(_sent_flags=module_state.flags(), _modes=module_state.modes())
 
     def _place_modules(self, modules: list) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
@@ -286,10 +286,10 @@ class RemoteModule(Mirror):
 
     def changes(self) -> list:
         """What this side changed since both were the same, in the form that the worker applies."""
-        inventory = Inventory(self)
-        values = {n: t.detach() for n, t in inventory.tensors.items() if not _same(t, self._sent[n])}
-        flags = {n: flag for n, flag in inventory.flags().items() if flag != self._sent_flags[n]}
-        modes = inventory.modes()
+        module_state = ModuleState(self)
+        values = {n: t.detach() for n, t in module_state.tensors.items() if not _same(t, self._sent[n])}
+        flags = {n: flag for n, flag in module_state.flags().items() if flag != self._sent_flags[n]}
+        modes = module_state.modes()
         changed_modes = modes if modes != self._modes else {}
         if not (values or flags or changed_modes):
             return []
@@ -309,15 +309,15 @@ class RemoteModule(Mirror):
         if "description" in change:
             self.describe(Handle(self._handle.number, change["description"]))
             return
-        inventory = Inventory(self)
-        tensors = inventory.tensors
+        module_state = ModuleState(self)
+        tensors = module_state.tensors
         for name, value in change["values"].items():
             _renew(tensors[name], _tensor(value))
             self._sent[name] = value.clone()
         for name, flag in change["flags"].items():
             self._sent_flags[name] = bool(flag)
             tensors[name].requires_grad_(bool(flag))
-        parts = dict(inventory.own)
+        parts = dict(module_state.own)
         for name, mode in change["modes"].items():
             parts[name].training = self._modes[name] = bool(mode)
 
@@ -371,7 +371,7 @@ def call(connection: Connection, target: list, args: tuple, kwargs: dict, module
     with malformed("the result of a call"):
         _bring_home(reply, inputs, generators, participants)
         _refill(connection, reply["refilled"], containers((args, kwargs)))
-        parameters = [p for m in participants.values() for p in Inventory(m).parameters.values()]
+        parameters = [p for m in participants.values() for p in ModuleState(m).parameters.values()]
         result = _differentiable(connection, reply, [inputs[i] for i in wanted] + parameters)
     return adopt(connection, result)
 
@@ -417,7 +417,7 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
 def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
     """Make here what the call changed there: its modules, the state of generators, and, if asked for, its inputs."""
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
-    if changes_come_home():
+    if inputs_are_mirrored():
         _change(changed)
     for number, change in reply["modules"]:
         participants[number].take_over(change)
@@ -431,7 +431,7 @@ def _refill(connection: Connection, refilled: list, held: list[list | dict]) -> 
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):
             raise TypeError("a list stays a list, and a dict a dict")
-        if changes_come_home():
+        if inputs_are_mirrored():
             container.clear()
             container.extend(new) if isinstance(container, list) else container.update(new)
 

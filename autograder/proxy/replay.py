@@ -1,11 +1,11 @@
-"""What a test and a student's code say to each other, kept so that it is not worked out twice.
+"""The replay cache: what tests and students' code said to each other, so that no exchange is computed twice.
 
-All students of a run meet the same inputs, so what a test says next depends on the answers alone. Where an answer
-was heard before, byte for byte, the next question is known and asked at once; when a whole test went by like that,
-and a student passed it with these answers, it is passed, and the test's own code need not run. At the first answer
-that nobody gave before the test runs after all, and what was said and heard already is not said again.
+All students of a run get the same inputs, so the next request of a test depends on the replies alone. Where a reply
+was seen before, byte for byte, the next request is known and sent at once. If a whole test can be replayed like that,
+and a submission passed it with these replies, the test is passed and its code does not run. At the first reply that
+was never seen before, the test runs, and what was exchanged already is not exchanged again.
 
-Questions are sent one at a time, as a test sends them: nobody can look ahead at what will be asked.
+Requests are sent one at a time, as a test sends them, so student code cannot see later requests in advance.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.protocol import wire
-from autograder.proxy.deadline import Patience
+from autograder.proxy.deadline import Deadline
 
-MAX_BYTES = 64 << 20  # of all that is kept
-TURN_BYTES = 512  # what a turn takes beside its frames, about
-Heard = tuple[bytearray, bytearray]
+MAX_BYTES = 64 << 20  # of all cached requests and nodes
+NODE_BYTES = 512  # roughly what a node takes beside its frames
+Reply = tuple[bytearray, bytearray]
 
 
 @dataclass(frozen=True)
-class Said:
-    """A frame from the test. `seconds` is how long its answer may take; None when it answers a call back."""
+class Request:
+    """A frame from the test. `seconds` is how long its reply may take; None when it answers a callback."""
 
     frame: bytes
     called: str = ""
@@ -34,136 +34,138 @@ class Said:
 
 
 @dataclass
-class Turn:
-    """A moment in a test: what it says there, and where each answer that was heard leads."""
+class Node:
+    """A point in a test: the requests that it sends there, and the node that each known reply leads to."""
 
-    said: tuple[Said, ...] = ()
-    answers: dict[bytes, Turn] = field(default_factory=dict)
+    requests: tuple[Request, ...] = ()
+    replies: dict[bytes, Node] = field(default_factory=dict)
     passed: bool = False
 
 
-class Conversations:
-    """The known conversations of a run, by the test's name. When they take too much room they are all forgotten."""
+class ReplayCache:
+    """The known exchanges of a run, by test. When they take more than `max_bytes`, all are dropped."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._distrusted: set[str] = set()
+        self._nondeterministic: set[str] = set()
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew: other inputs, other conversations."""
-        self._first: dict[str, Turn] = {}
+        """Drop everything, as for other inputs."""
+        self._first: dict[str, Node] = {}
         self._frames: dict[bytes, bytes] = {}
         self._bytes = 0
 
-    def first_turn(self, test: str) -> Turn | None:
-        """Where every conversation of a test begins; None when the test does not repeat itself."""
-        return None if test in self._distrusted else self._first.setdefault(test, Turn())
+    def first_node(self, test: str) -> Node | None:
+        """The node where a test begins; None for a nondeterministic test."""
+        return None if test in self._nondeterministic else self._first.setdefault(test, Node())
 
-    def distrust(self, test: str) -> None:
-        """This test said something else though it had heard the same: it is always run."""
-        self._distrusted.add(test)
+    def mark_nondeterministic(self, test: str) -> None:
+        """Never replay this test: it sent another request after the same replies."""
+        self._nondeterministic.add(test)
 
-    def next_turn(self, turn: Turn, said: list[Said], heard: Heard) -> Turn:
-        """The turn after what was said at this one, and heard; made when it is new."""
-        if not turn.said:
-            turn.said = tuple(self._kept(each) for each in said)
-        answer = _digest(heard)
-        if answer not in turn.answers:
-            self._bytes += TURN_BYTES
-            turn.answers[answer] = Turn()
+    def next_node(self, node: Node, requests: list[Request], reply: Reply) -> Node:
+        """The node after these requests and this reply; created when it is new."""
+        if not node.requests:
+            node.requests = tuple(self._cached(each) for each in requests)
+        digest = _digest(reply)
+        if digest not in node.replies:
+            self._bytes += NODE_BYTES
+            node.replies[digest] = Node()
         if self._bytes > self._max_bytes:
             self.forget()
-        return turn.answers[answer]
+        return node.replies[digest]
 
-    def _kept(self, said: Said) -> Said:
-        if said.frame not in self._frames:
-            self._bytes += len(said.frame)
-            self._frames[said.frame] = said.frame
-        return Said(self._frames[said.frame], said.called, said.seconds)
+    def _cached(self, request: Request) -> Request:
+        if request.frame not in self._frames:
+            self._bytes += len(request.frame)
+            self._frames[request.frame] = request.frame
+        return Request(self._frames[request.frame], request.called, request.seconds)
 
 
-class Line:
-    """A worker's socket in the middle of a conversation."""
+class ReplaySocket:
+    """A worker's socket that records what passes through it in a `ReplayCache`, and replays what is known."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
-        self._known: Conversations | None = None
-        self._turn: Turn | None = None
-        self._said: list[Said] = []  # since the last answer
-        self._said_ahead: deque[bytes] = deque()
-        self._heard_ahead: deque[Heard | Exception] = deque()
-        self._strayed = False
+        self._cache: ReplayCache | None = None
+        self._node: Node | None = None
+        self._requests: list[Request] = []  # since the last reply
+        self._sent_ahead: deque[bytes] = deque()
+        self._received_ahead: deque[Reply | Exception] = deque()
+        self._mismatch = False
 
     @property
-    def lost(self) -> bool:
-        """Whether a test did not repeat itself: it said something else, or did not listen to the end."""
-        return self._strayed or bool(self._said_ahead or self._heard_ahead)
+    def diverged(self) -> bool:
+        """Whether a test sent another request than before, or stopped before it had received every reply."""
+        return self._mismatch or bool(self._sent_ahead or self._received_ahead)
 
-    def keep_nothing(self) -> None:
-        """What comes next belongs to no conversation that is kept."""
-        self._known = self._turn = None
-        self._said.clear()
+    def disable(self) -> None:
+        """Neither record nor replay what follows."""
+        self._cache = self._node = None
+        self._requests.clear()
 
-    def recite(
-        self, known: Conversations, test: str, patience: Callable[[str, float, float], Patience], until: float
+    def replay(
+        self, cache: ReplayCache, test: str, deadline_of: Callable[[str, float, float], Deadline], until: float
     ) -> bool:
-        """Go through a test as far as its questions are known, at most `until`; True when it is passed.
+        """Replay a test as far as it is known, at most `until`; True when it is passed.
 
-        If not, the test is to be run: it will meet the answers that have come.
+        If it is not, the test has to run; it then receives the replies that have already come.
         """
-        turn = known.first_turn(test)
-        self._known, self._turn = known, turn
-        self._said.clear()
+        node = cache.first_node(test)
+        self._cache, self._node = cache, node
+        self._requests.clear()
         deadline: wire.Deadline = until
-        while turn is not None and turn.said and not turn.passed:
+        while node is not None and node.requests and not node.passed:
             try:
-                for said in turn.said:
-                    self._said_ahead.append(said.frame)
-                    if said.seconds is not None:
-                        deadline = patience(said.called, said.seconds, until)
-                wire.send_frame(self._socket, b"".join([said.frame for said in turn.said]), deadline)
-                heard = wire.receive_frame(self._socket, deadline)
+                for request in node.requests:
+                    self._sent_ahead.append(request.frame)
+                    if request.seconds is not None:
+                        deadline = deadline_of(request.called, request.seconds, until)
+                wire.send_frame(self._socket, b"".join([request.frame for request in node.requests]), deadline)
+                reply = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
-                self._heard_ahead.append(error)
+                self._received_ahead.append(error)
                 return False
-            self._heard_ahead.append(heard)
-            turn = turn.answers.get(_digest(heard))
-        if turn is None or not turn.passed:
+            self._received_ahead.append(reply)
+            node = node.replies.get(_digest(reply))
+        if node is None or not node.passed:
             return False
-        self._said_ahead.clear()
-        self._heard_ahead.clear()
+        self._sent_ahead.clear()
+        self._received_ahead.clear()
         return True
 
-    def passed(self) -> None:
-        """The test that has run is passed by whoever gives these answers."""
-        if self._turn is not None and not self._said:
-            self._turn.passed = True
+    def mark_passed(self) -> None:
+        """Remember that a submission with these replies passes the test."""
+        if self._node is not None and not self._requests:
+            self._node.passed = True
 
-    def say(self, said: Said, deadline: wire.Deadline) -> None:
-        """Send a frame; raises as `wire.send_frame`."""
-        self._said.append(said)
-        if not self._said_ahead:
-            wire.send_frame(self._socket, said.frame, deadline)
-        elif self._said_ahead.popleft() != said.frame:
-            self._strayed = True
-            raise ConnectionError("the test said something else before")
+    def send(self, request: Request, deadline: wire.Deadline) -> None:
+        """Send a frame, unless it was sent ahead; raises as `wire.send_frame`, and ConnectionError on divergence."""
+        self._requests.append(request)
+        if not self._sent_ahead:
+            wire.send_frame(self._socket, request.frame, deadline)
+        elif self._sent_ahead.popleft() != request.frame:
+            self._mismatch = True
+            raise ConnectionError("the test sent another request before")
 
-    def hear(self, deadline: wire.Deadline) -> Heard:
+    def receive(self, deadline: wire.Deadline) -> Reply:
         """Receive a frame; raises as `wire.receive_frame`."""
-        heard = (
-            self._heard_ahead.popleft() if self._heard_ahead else wire.receive_frame(self._socket, deadline)
+        reply = (
+            self._received_ahead.popleft()
+            if self._received_ahead
+            else wire.receive_frame(self._socket, deadline)
         )
-        if isinstance(heard, Exception):
-            raise heard
-        if self._known is not None and self._turn is not None:
-            self._turn = self._known.next_turn(self._turn, self._said, heard)
-            self._said.clear()
-        return heard
+        if isinstance(reply, Exception):
+            raise reply
+        if self._cache is not None and self._node is not None:
+            self._node = self._cache.next_node(self._node, self._requests, reply)
+            self._requests.clear()
+        return reply
 
 
-def _digest(heard: Heard) -> bytes:
-    header, data = heard
+def _digest(reply: Reply) -> bytes:
+    header, data = reply
     digest = hashlib.blake2b(len(header).to_bytes(4, "big"), digest_size=16)
     digest.update(header)
     digest.update(data)

@@ -31,7 +31,7 @@ class Use:
     dynamic: bool = False
 
 
-class Scene:
+class Subject:
     """A student in this process."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Scene:
         return self._forbidden[wanted]
 
 
-class RemoteScene(Scene, Generic[AnyConnection]):
+class RemoteSubject(Subject, Generic[AnyConnection]):
     """A student behind a connection."""
 
     def __init__(

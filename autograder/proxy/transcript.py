@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.protocol.errors import StudentError, StudentRaised
+from autograder.protocol.errors import StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle
 
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
@@ -63,14 +63,14 @@ def _target(arguments: dict) -> str:
 
 
 def _mirrored_type(error: StudentError) -> list[str]:
-    if not isinstance(error, StudentRaised):
+    if not isinstance(error, StudentRaisedError):
         return []
     return [base for base in error.remote.bases if base in type(error).__name__]
 
 
 def _words_of_library(error: StudentError) -> str:
     """What Python or PyTorch said of it; the words of a `raise` or an `assert` are the student's own."""
-    if not isinstance(error, StudentRaised) or not error.remote.frames:
+    if not isinstance(error, StudentRaisedError) or not error.remote.frames:
         return ""
     raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
     return "" if raised_by_hand else error.remote.text[:300]

@@ -39,13 +39,13 @@ HINTS = {
 }
 
 
-class SandboxUnavailable(InfrastructureError):
+class SandboxUnavailableError(InfrastructureError):
     """A kind of sandbox does not work on this machine; its `str` says which, why, and what to do."""
 
 
-def unavailable(tier: str, why: str) -> SandboxUnavailable:
+def unavailable(tier: str, why: str) -> SandboxUnavailableError:
     """The sentence for a tier that does not work here."""
-    return SandboxUnavailable(f"The sandbox {tier!r} does not work here. {why} {HINTS[tier]}")
+    return SandboxUnavailableError(f"The sandbox {tier!r} does not work here. {why} {HINTS[tier]}")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Layout:
         for folder in hidden:
             for shown in self.shown:
                 if _is_below(Path(folder).resolve(), shown):
-                    raise SandboxUnavailable(
+                    raise SandboxUnavailableError(
                         f"Student code could read {folder}, because it lies in {shown}, which every Python "
                         "process needs. Move the course to another folder."
                     )

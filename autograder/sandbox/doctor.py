@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from autograder.records import InfrastructureError
-from autograder.sandbox.command import HINTS, SandboxUnavailable, unavailable
+from autograder.sandbox.command import HINTS, SandboxUnavailableError, unavailable
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.launcher import Sandbox
 
@@ -51,7 +51,7 @@ def examine() -> list[TierReport]:
 def _examine(tier: str) -> TierReport:
     try:
         note = try_tier(tier)
-    except SandboxUnavailable as problem:
+    except SandboxUnavailableError as problem:
         reason = str(problem).removesuffix(HINTS[tier]).strip()
         return TierReport(tier, False, reason, HINTS[tier])
     hint = "Use it only for files that you trust." if tier == "unsafe" else ""
@@ -70,7 +70,7 @@ def try_tier(tier: str) -> str:
         try:
             facts = _ask(sandbox, hidden.name)
         except (InfrastructureError, OSError, ValueError) as problem:
-            if isinstance(problem, SandboxUnavailable):
+            if isinstance(problem, SandboxUnavailableError):
                 raise
             raise unavailable(tier, str(problem)) from None
         if facts["succeeded"] and tier != "unsafe":

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from autograder.records import InfrastructureError
-from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailable, unavailable
+from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailableError, unavailable
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.zygote import CLOCK, CLOCKS
 
@@ -85,7 +85,7 @@ class WorkerProcess:
         """What the worker has printed so far, at most `limit` bytes of it, control characters and all."""
         return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
 
-    def in_line(self) -> float:
+    def seconds_queued(self) -> float:
         """Seconds that its first thread, or this process when it was asked back, stood in line for a processor.
 
         0.0 where the system does not tell.
@@ -94,7 +94,7 @@ class WorkerProcess:
             self._clocks = _receive_clocks(self._status)
         return sum(_times(each)[1] for each in (*self._clocks[:1], *_own_clock()))
 
-    def others_ran(self) -> float:
+    def other_threads_seconds(self) -> float:
         """Seconds of processor time that its further threads have used; 0.0 where the system does not tell."""
         if not self._clocks:
             return 0.0
@@ -157,7 +157,9 @@ class Sandbox:
         folders: Iterable[Path] = (),
     ) -> None:
         if tier not in (*TIERS, "best"):
-            raise SandboxUnavailable(f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best.")
+            raise SandboxUnavailableError(
+                f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best."
+            )
         self.tier = best_tier() if tier == "best" else tier
         self._lock = threading.Lock()
         layout = Layout.of_this_python(folders)
@@ -196,11 +198,11 @@ class Sandbox:
         with self._lock:
             try:
                 return self._ready_server(modules).spawn(numbers)
-            except _ServerGone:
+            except _ServerGoneError:
                 self._discard(modules)
             try:
                 return self._ready_server(modules).spawn(numbers)
-            except _ServerGone as gone:
+            except _ServerGoneError as gone:
                 raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
 
     def close(self) -> None:
@@ -218,7 +220,7 @@ class Sandbox:
         server = self._started(modules)
         try:
             server.wait_until_ready()
-        except SandboxUnavailable:
+        except SandboxUnavailableError:
             self._discard(modules)
             raise
         return server
@@ -238,15 +240,15 @@ def best_tier() -> str:
             from autograder.sandbox.doctor import try_tier
 
             try_tier(tier)
-        except SandboxUnavailable as problem:
+        except SandboxUnavailableError as problem:
             reasons.append(str(problem))
         else:
             return tier
     advice = "With --unsafe students' code runs unprotected: it can read this user's files."
-    raise SandboxUnavailable("\n".join([*reasons, advice]))
+    raise SandboxUnavailableError("\n".join([*reasons, advice]))
 
 
-class _ServerGone(Exception):
+class _ServerGoneError(Exception):
     """The fork server does not answer any more; says what it complained of last."""
 
 
@@ -302,7 +304,7 @@ class _Server:
         except OSError:
             for each in (data, status, output):
                 each.close()
-            raise _ServerGone(self.last_words()) from None
+            raise _ServerGoneError(self.last_words()) from None
         finally:
             their_data.close()
             their_status.close()
@@ -379,8 +381,8 @@ def _own_clock() -> tuple[int, ...]:
 
 def _times(clock: int) -> tuple[float, float]:
     """Seconds for which a process ran, and for which it stood in line; zeros when it has ended."""
-    ran, in_line = (_read(clock).split() or [b"0", b"0"])[:2]
-    return int(ran) / 1e9, int(in_line) / 1e9
+    ran, seconds_queued = (_read(clock).split() or [b"0", b"0"])[:2]
+    return int(ran) / 1e9, int(seconds_queued) / 1e9
 
 
 def _read(file: int) -> bytes:
@@ -410,4 +412,4 @@ def _hang_up(connection: socket.socket) -> None:
         return
 
 
-__all__: Sequence[str] = ["Ending", "Sandbox", "SandboxUnavailable", "WorkerProcess", "best_tier"]
+__all__: Sequence[str] = ["Ending", "Sandbox", "SandboxUnavailableError", "WorkerProcess", "best_tier"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 PACKAGES = ("torch", "numpy", "IPython")
 
 
-def confess(channel: socket.socket) -> None:
+def report_isolation(channel: socket.socket) -> None:
     """Reads the path of a file that must be hidden; says which walls did not hold and what it lacks."""
     hidden = channel.recv(4096).decode()
     attempts: dict[str, Callable[[], object]] = {

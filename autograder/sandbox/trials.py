@@ -39,17 +39,17 @@ CALLS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
 }
 NOT_PERMITTED, NOT_THERE = 1, 38
 
-Scene = Mapping[str, Any]
-Trial = Callable[[Scene], list[str]]
+Facts = Mapping[str, Any]
+Trial = Callable[[Facts], list[str]]
 
 
 def run(channel: socket.socket) -> None:
     """Does what one line of JSON asks for, and answers one line."""
     with channel.makefile("rb") as reader:
-        scene = json.loads(reader.readline())
-        found = TRIALS[scene["trial"]](scene)
+        facts = json.loads(reader.readline())
+        found = TRIALS[facts["trial"]](facts)
         channel.sendall(json.dumps(found).encode() + b"\n")
-        if scene["trial"] == "stay":
+        if facts["trial"] == "stay":
             reader.readline()
 
 
@@ -78,39 +78,39 @@ def _read(path: str) -> object:
         return file.read(1)
 
 
-def read_course(scene: Scene) -> list[str]:
-    return _possible({f"read {path}": partial(_read, path) for path in scene["course"]})
+def read_course(facts: Facts) -> list[str]:
+    return _possible({f"read {path}": partial(_read, path) for path in facts["course"]})
 
 
-def read_home(scene: Scene) -> list[str]:
-    return _possible({f"list {scene['home']}": lambda: os.listdir(scene["home"])})
+def read_home(facts: Facts) -> list[str]:
+    return _possible({f"list {facts['home']}": lambda: os.listdir(facts["home"])})
 
 
-def read_system(scene: Scene) -> list[str]:
+def read_system(facts: Facts) -> list[str]:
     return _possible({f"read {path}": partial(_read, path) for path in SYSTEM_FILES})
 
 
-def see_names(scene: Scene) -> list[str]:
-    return [f"see that {path} is there" for path in scene["course"] if os.path.exists(path)]
+def see_names(facts: Facts) -> list[str]:
+    return [f"see that {path} is there" for path in facts["course"] if os.path.exists(path)]
 
 
-def read_environment(scene: Scene) -> list[str]:
-    found = ["read a variable of the grader"] if scene["token"] in str(dict(os.environ)) else []
-    files = [f"/proc/{pid}/environ" for pid in (scene["grader"], os.getppid(), 1)]
+def read_environment(facts: Facts) -> list[str]:
+    found = ["read a variable of the grader"] if facts["token"] in str(dict(os.environ)) else []
+    files = [f"/proc/{pid}/environ" for pid in (facts["grader"], os.getppid(), 1)]
     return found + _possible({f"read {file}": partial(_read, file) for file in files})
 
 
-def write_outside(scene: Scene) -> list[str]:
+def write_outside(facts: Facts) -> list[str]:
     """New files in folders that are open to everybody or its own; changes of a file that everybody may change."""
-    folders = [scene["playground"], scene["home"], "/", "/tmp", "/usr", "/dev/shm", *sys.path[-2:]]
+    folders = [facts["playground"], facts["home"], "/", "/tmp", "/usr", "/dev/shm", *sys.path[-2:]]
     attempts: dict[str, Callable[[], object]] = {
         f"write into {folder}": partial(_write_and_remove, folder) for folder in folders
     }
-    victim = f"{scene['playground']}/victim"
+    victim = f"{facts['playground']}/victim"
     attempts[f"empty {victim}"] = lambda: os.truncate(victim, 0)
     attempts[f"change the rights of {victim}"] = lambda: os.chmod(victim, 0o666)
     attempts[f"change the times of {victim}"] = lambda: os.utime(victim)
-    attempts[f"make a link in {scene['playground']}"] = lambda: os.symlink("/", f"{victim}.link")
+    attempts[f"make a link in {facts['playground']}"] = lambda: os.symlink("/", f"{victim}.link")
     return _possible(attempts)
 
 
@@ -125,10 +125,10 @@ def _write_and_remove(folder: str) -> None:
     os.unlink(path)
 
 
-def fill_scratch(scene: Scene) -> list[str]:
+def fill_scratch(facts: Facts) -> list[str]:
     """Small files, wherever there is a place for them, until there is too much of them."""
-    limit = scene["limits"]["scratch_mb"] * MEGABYTE
-    written = sum(_fill(folder, 2 * limit) for folder in (".", scene["playground"]))
+    limit = facts["limits"]["scratch_mb"] * MEGABYTE
+    written = sum(_fill(folder, 2 * limit) for folder in (".", facts["playground"]))
     return [f"keep {written // MEGABYTE} MB of files"] if written > limit else []
 
 
@@ -147,9 +147,9 @@ def _fill(folder: str, size: int) -> int:
     return len(names) * len(piece)
 
 
-def grow_a_file(scene: Scene) -> list[str]:
+def grow_a_file(facts: Facts) -> list[str]:
     """Raw writes into the one file that is open in every tier."""
-    written, limit = 0, scene["limits"]["file_mb"] * MEGABYTE
+    written, limit = 0, facts["limits"]["file_mb"] * MEGABYTE
     try:
         while written <= 2 * limit:
             written += os.write(1, bytes(MEGABYTE // 4))
@@ -165,17 +165,17 @@ def _make_socket(family: int, kind: int) -> None:
     socket.socket(family, kind).close()
 
 
-def use_network(scene: Scene) -> list[str]:
+def use_network(facts: Facts) -> list[str]:
     attempts: dict[str, Callable[[], object]] = {
         f"make a socket of family {family}, type {kind}": partial(_make_socket, family, kind)
         for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16)
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
     }
-    attempts["reach the grader over TCP"] = lambda: socket.create_connection(scene["listener"], 2).close()
+    attempts["reach the grader over TCP"] = lambda: socket.create_connection(facts["listener"], 2).close()
     return _possible(attempts)
 
 
-def fork(scene: Scene) -> list[str]:
+def fork(facts: Facts) -> list[str]:
     return _possible({"fork": lambda: _fork(os.fork), "fork with a terminal": lambda: _fork(_forkpty)})
 
 
@@ -190,7 +190,7 @@ def _fork(how: Callable[[], int]) -> None:
     os.waitpid(pid, 0)
 
 
-def run_programs(scene: Scene) -> list[str]:
+def run_programs(facts: Facts) -> list[str]:
     """The last attempt would take the place of this process, which then cannot answer."""
     program = next((p for p in ("/usr/bin/true", "/bin/true") if os.path.exists(p)), sys.executable)
     return _possible(
@@ -202,14 +202,14 @@ def run_programs(scene: Scene) -> list[str]:
     )
 
 
-def signal_others(scene: Scene) -> list[str]:
+def signal_others(facts: Facts) -> list[str]:
     """Signal 0 only asks whether another one would be allowed."""
-    others = {"the grader": scene["grader"], "everybody": -1, "its neighbour": os.getpid() + 1}
+    others = {"the grader": facts["grader"], "everybody": -1, "its neighbour": os.getpid() + 1}
     return _possible({f"send {who} a signal": partial(os.kill, pid, 0) for who, pid in others.items()})
 
 
-def see_processes(scene: Scene) -> list[str]:
-    places = ["/proc", "/proc/self/fd", f"/proc/{scene['grader']}/cmdline", "/proc/1/cmdline"]
+def see_processes(facts: Facts) -> list[str]:
+    places = ["/proc", "/proc/self/fd", f"/proc/{facts['grader']}/cmdline", "/proc/1/cmdline"]
     seen = {place for place in places if _succeeds(partial(_read, place))}
     if "/proc" in seen and not any(name.isdigit() for name in os.listdir("/proc")):
         seen.remove("/proc")  # an empty folder stands there
@@ -219,7 +219,7 @@ def see_processes(scene: Scene) -> list[str]:
 # ---------------------------------------------------------------------- rights
 
 
-def make_rare_calls(scene: Scene) -> list[str]:
+def make_rare_calls(facts: Facts) -> list[str]:
     column = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
     if column is None:
         return [f"make any call: there is no list of them for {platform.machine()} machines"]
@@ -232,7 +232,7 @@ def _is_let_through(number: int, arguments: tuple[int, ...]) -> bool:
     return answer >= 0 or ctypes.get_errno() not in (NOT_PERMITTED, NOT_THERE)
 
 
-def gain_rights(scene: Scene) -> list[str]:
+def gain_rights(facts: Facts) -> list[str]:
     return _possible(
         {
             "become root": lambda: os.setresuid(0, 0, 0),
@@ -243,7 +243,7 @@ def gain_rights(scene: Scene) -> list[str]:
     )
 
 
-def raise_limits(scene: Scene) -> list[str]:
+def raise_limits(facts: Facts) -> list[str]:
     names = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")
     return [f"raise the limit {name}" for name in names if _is_raised(getattr(resource, f"RLIMIT_{name}"))]
 
@@ -262,14 +262,14 @@ def _is_raised(kind: int) -> bool:
 # ---------------------------------------------------------------------- resources
 
 
-def take_memory(scene: Scene) -> list[str]:
-    size = (scene["limits"]["memory_mb"] + 64) * MEGABYTE
+def take_memory(facts: Facts) -> list[str]:
+    size = (facts["limits"]["memory_mb"] + 64) * MEGABYTE
     attempts = {"bytes": lambda: bytearray(size), "a mapping": lambda: mmap.mmap(-1, size)}
     return _possible({f"take {size // MEGABYTE} MB as {how}": each for how, each in attempts.items()})
 
 
-def start_threads(scene: Scene) -> list[str]:
-    wanted, end = 12 * scene["limits"]["processes"], threading.Event()
+def start_threads(facts: Facts) -> list[str]:
+    wanted, end = 12 * facts["limits"]["processes"], threading.Event()
     threading.stack_size(64 * 1024)
     try:
         for _ in range(wanted):
@@ -281,10 +281,10 @@ def start_threads(scene: Scene) -> list[str]:
     return [f"start {wanted} threads"]
 
 
-def open_files(scene: Scene) -> list[str]:
+def open_files(facts: Facts) -> list[str]:
     """No descriptor but input, output, errors and the grader's socket is open, and not too many more can be."""
     found = [f"use descriptor {number}" for number in range(4, 256) if _succeeds(partial(os.fstat, number))]
-    wanted = scene["limits"]["open_files"] + 1
+    wanted = facts["limits"]["open_files"] + 1
     try:
         opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(wanted)]
     except OSError:
@@ -292,21 +292,21 @@ def open_files(scene: Scene) -> list[str]:
     return [*found, f"open {len(opened)} more files"]
 
 
-def compute_too_long(scene: Scene) -> list[str]:
-    limit = scene["limits"]["cpu_seconds"] + 2
+def compute_too_long(facts: Facts) -> list[str]:
+    limit = facts["limits"]["cpu_seconds"] + 2
     while time.process_time() < limit:
         pass
     return [f"compute for {limit} seconds"]
 
 
-def wait_too_long(scene: Scene) -> list[str]:
-    limit = scene["limits"]["submission_seconds"] + 3
+def wait_too_long(facts: Facts) -> list[str]:
+    limit = facts["limits"]["submission_seconds"] + 3
     time.sleep(limit)
     return [f"go on for {limit} seconds"]
 
 
-def print_too_much(scene: Scene) -> list[str]:
-    for _ in range(4 * scene["limits"]["output_kb"]):
+def print_too_much(facts: Facts) -> list[str]:
+    for _ in range(4 * facts["limits"]["output_kb"]):
         print("x" * 1023)
     return []
 
@@ -314,15 +314,15 @@ def print_too_much(scene: Scene) -> list[str]:
 # ---------------------------------------------------------------------- what stays
 
 
-def stay(scene: Scene) -> list[str]:
+def stay(facts: Facts) -> list[str]:
     """Waits until the grader hangs up, so that it can be looked at from outside."""
     return []
 
 
-def leave_things(scene: Scene) -> list[str]:
+def leave_things(facts: Facts) -> list[str]:
     """A process of its own session that ignores signals, and files; the grader looks whether they are still there."""
-    for folder in (".", scene["playground"], "/dev/shm"):
-        _succeeds(partial(_write, f"{folder}/{LEFT_BEHIND}_{scene['token']}", b"left"))
+    for folder in (".", facts["playground"], "/dev/shm"):
+        _succeeds(partial(_write, f"{folder}/{LEFT_BEHIND}_{facts['token']}", b"left"))
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=time.sleep, args=(LONGEST,), daemon=True).start()
@@ -342,9 +342,9 @@ def _start_daemon() -> None:
     os._exit(0)
 
 
-def find_things(scene: Scene) -> list[str]:
-    folders = (".", scene["playground"], "/dev/shm")
-    paths = [f"{folder}/{LEFT_BEHIND}_{scene['token']}" for folder in folders]
+def find_things(facts: Facts) -> list[str]:
+    folders = (".", facts["playground"], "/dev/shm")
+    paths = [f"{folder}/{LEFT_BEHIND}_{facts['token']}" for folder in folders]
     there = [path for path in paths if os.path.exists(path)]
     for path in there:
         os.unlink(path)

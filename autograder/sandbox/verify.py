@@ -29,7 +29,7 @@ from autograder.sandbox.launcher import Ending, Sandbox, WorkerProcess
 TRIAL_ENTRY = "autograder.sandbox.trials:run"
 HELD, OPEN, NOT_PROMISED = "held", "open", "not promised"
 SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
-PATIENCE = 60.0  # a busy machine may need long for two seconds of its processor
+TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its processor
 TRIAL_LIMITS = {**vars(PROBE_LIMITS), "submission_seconds": 50}
 TOKEN_NAME = "AUTOGRADER_VERIFY"
 GONE_SECONDS = 5
@@ -39,12 +39,12 @@ POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrialContext:
     """What a trial needs: a sandbox, how to start another one, and what a worker is told."""
 
     sandbox: Sandbox
     start: Callable[[], Sandbox]
-    scene: Mapping[str, Any]
+    facts: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class Wall:
 
     name: str
     promised: tuple[str, ...]
-    attempt: Callable[[Stage], list[str]]
+    attempt: Callable[[TrialContext], list[str]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """One wall in one tier: "held", "open", or "not promised" where it is open as the tier says it is."""
 
     wall: str
@@ -75,7 +75,7 @@ class Column:
     tier: str
     works: bool
     reason: str
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[MatrixCell, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -101,21 +101,21 @@ def verify_tier(
     walls = [wall for wall in WALLS if not only or wall.name in only]
     start = partial(Sandbox, tier, entry=entry, folders=tuple(folders), warm=False)
     try:
-        with _scenery() as scene, start() as sandbox:
-            stage = Stage(sandbox, start, scene)
-            _tell("stay", stage)  # raises when no worker can be walled in at all
-            cells = [_try(wall, stage) for wall in walls]
+        with _scenery() as facts, start() as sandbox:
+            context = TrialContext(sandbox, start, facts)
+            _tell("stay", context)  # raises when no worker can be walled in at all
+            cells = [_try(wall, context) for wall in walls]
             return Column(tier, True, sandbox.note, tuple(cells))
     except (InfrastructureError, OSError) as problem:
         return Column(tier, False, str(problem).removesuffix(HINTS[tier]).strip())
 
 
-def _try(wall: Wall, stage: Stage) -> Cell:
-    found = tuple(wall.attempt(stage))
-    tier = stage.sandbox.tier
-    promised = tier in wall.promised and not (wall.name == THREADS and stage.sandbox.note)
+def _try(wall: Wall, context: TrialContext) -> MatrixCell:
+    found = tuple(wall.attempt(context))
+    tier = context.sandbox.tier
+    promised = tier in wall.promised and not (wall.name == THREADS and context.sandbox.note)
     verdict = HELD if not found else OPEN if promised else NOT_PROMISED
-    return Cell(wall.name, verdict, found)
+    return MatrixCell(wall.name, verdict, found)
 
 
 @contextmanager
@@ -176,25 +176,25 @@ class _Trial:
     printed: int
 
 
-def _perform(trial: str, stage: Stage, limits: Mapping[str, float]) -> _Trial:
-    with _send(trial, stage, limits) as worker:
+def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> _Trial:
+    with _send(trial, context, limits) as worker:
         found = _hear(worker)
         printed = len(worker.output(1 << 30))
         worker.socket.shutdown(socket.SHUT_WR)
         return _Trial(found, worker.end(kill=False), printed)
 
 
-def _send(trial: str, stage: Stage, limits: Mapping[str, float]) -> WorkerProcess:
+def _send(trial: str, context: TrialContext, limits: Mapping[str, float]) -> WorkerProcess:
     numbers = {**TRIAL_LIMITS, **limits}
-    worker = stage.sandbox.spawn(SimpleNamespace(**numbers))
-    request = {**stage.scene, "trial": trial, "limits": numbers}
+    worker = context.sandbox.spawn(SimpleNamespace(**numbers))
+    request = {**context.facts, "trial": trial, "limits": numbers}
     with suppress(ConnectionError):  # it is dead already; its ending says why
         worker.socket.sendall(json.dumps(request).encode() + b"\n")
     return worker
 
 
 def _hear(worker: WorkerProcess) -> list[str] | None:
-    worker.socket.settimeout(PATIENCE)
+    worker.socket.settimeout(TRIAL_SECONDS)
     try:
         with worker.socket.makefile("rb") as reader:
             line = reader.readline()
@@ -203,38 +203,38 @@ def _hear(worker: WorkerProcess) -> list[str] | None:
     return json.loads(line) if line.endswith(b"\n") else None
 
 
-def _tell(trial: str, stage: Stage) -> list[str]:
+def _tell(trial: str, context: TrialContext) -> list[str]:
     """What the worker says that it could do; one that does not answer may have done anything."""
-    went = _perform(trial, stage, {})
+    went = _perform(trial, context, {})
     if went.found is None:
         return [f"end without an answer ({went.ending.reason} {went.ending.code})"]
     return went.found
 
 
-def _be_stopped(trial: str, stage: Stage, reason: str, **limits: float) -> list[str]:
+def _be_stopped(trial: str, context: TrialContext, reason: str, **limits: float) -> list[str]:
     """The wall holds when the worker is killed for this reason before it can answer."""
-    went = _perform(trial, stage, limits)
+    went = _perform(trial, context, limits)
     if went.found is not None:
         return went.found
     return [] if went.ending.reason == reason else [f"end otherwise ({went.ending.reason})"]
 
 
-def _print(stage: Stage) -> list[str]:
-    went = _perform("print_too_much", stage, {})
+def _print(context: TrialContext) -> list[str]:
+    went = _perform("print_too_much", context, {})
     limit = TRIAL_LIMITS["output_kb"] * 1024
     complete = [] if went.found == [] else ["end while it printed"]
     return complete + ([f"print {went.printed} bytes"] if went.printed > limit else [])
 
 
-def _look_powerful(stage: Stage) -> list[str]:
+def _look_powerful(context: TrialContext) -> list[str]:
     """Its rights as the kernel lists them, seen from outside; then what it can do with them."""
     before = family(os.getpid())
-    with _send("stay", stage, {}) as worker:
+    with _send("stay", context, {}) as worker:
         if _hear(worker) is None:
             return ["end without an answer"]
         new = family(os.getpid()) - before
         found = [line for pid in new for line in _powers(pid)] if new else ["hide from the grader"]
-    return found + _tell("gain_rights", stage)
+    return found + _tell("gain_rights", context)
 
 
 def _powers(pid: int) -> list[str]:
@@ -247,11 +247,11 @@ def _powers(pid: int) -> list[str]:
     ]
 
 
-def _leave(stage: Stage) -> list[str]:
+def _leave(context: TrialContext) -> list[str]:
     """Things of a worker that has ended, and processes of a sandbox that has been closed."""
     before = family(os.getpid())
-    with stage.start() as sandbox:
-        own = replace(stage, sandbox=sandbox)
+    with context.start() as sandbox:
+        own = replace(context, sandbox=sandbox)
         with _send("leave_things", own, {}) as worker:
             if _hear(worker) is None:
                 return ["end without an answer"]

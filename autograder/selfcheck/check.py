@@ -15,18 +15,27 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from autograder.grading.explain import clean, explain
-from autograder.protocol.errors import MissingName, RemoteException
+from autograder.protocol.errors import MissingNameError, RemoteException
 from autograder.protocol.server import Server
 from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.local import LocalStudent, describe_error, from_file
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteScene, Scene, Use, uses_in
+from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import TestResult
-from autograder.selfcheck.workspace import UNWRITTEN, Place, Text, Work, find_work, label_of, read, run_text
+from autograder.selfcheck.workspace import (
+    UNWRITTEN,
+    CodeLocation,
+    Text,
+    Work,
+    find_work,
+    label_of,
+    read,
+    run_text,
+)
 from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm
 
 if TYPE_CHECKING:
-    from autograder.selfcheck.locked_hints import Clue, Testimony
+    from autograder.selfcheck.locked_hints import MistakeHint, Recording
 
 SEED = 0
 SECONDS = 20.0
@@ -41,7 +50,7 @@ class Finding:
 
     result: TestResult
     details: str = ""
-    place: Place | None = None
+    place: CodeLocation | None = None
     mistake: str = ""
     printed: str = ""
 
@@ -59,7 +68,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class CheckReport:
     """How a student's file stands. `problem` says what stopped the file itself, `stopped_at` where."""
 
     file: str
@@ -104,11 +113,11 @@ class Report:
         return {**asdict(self), "parts": dict(self.parts), "score": self.score, "max_score": self.max_score}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Report:
+    def from_record(cls, record: Mapping[str, Any]) -> CheckReport:
         """The report that `as_record` described."""
         findings = []
         for found in record["findings"]:
-            place = Place(**found["place"]) if found["place"] else None
+            place = CodeLocation(**found["place"]) if found["place"] else None
             findings.append(Finding(**{**found, "result": TestResult(**found["result"]), "place": place}))
         kept = {
             name: record[name]
@@ -117,12 +126,12 @@ class Report:
         return cls(findings=tuple(findings), **kept)
 
 
-def check_target(target: str | Path) -> Report:
+def check_target(target: str | Path) -> CheckReport:
     """Check a file, or an assignment by its folder or name. Raises Refused with a sentence when there is none."""
     return check_work(find_work(target))
 
 
-def check_work(work: Work) -> Report:
+def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
     text, label = read(work.file), label_of(work.file)
     printed = io.StringIO()
@@ -130,12 +139,12 @@ def check_work(work: Work) -> Report:
         loaded = run_text(text, label)
     problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
     student = LocalStudent(loaded.module)
-    scene = Scene(student, None, uses_in(text, label))
+    subject = Subject(student, None, uses_in(text, label))
     parsed = Text(text, label)
-    examined = _Examination(work.test_file, scene, loaded.module, from_file(label), parsed).findings()
+    examined = _Examination(work.test_file, subject, loaded.module, from_file(label), parsed).findings()
     if problem:
         examined = [_blamed_on(finding, problem, place) for finding in examined]
-    return Report(
+    return CheckReport(
         file=work.file.name,
         assignment=work.name,
         findings=tuple(examined),
@@ -147,22 +156,20 @@ def check_work(work: Work) -> Report:
     )
 
 
-def check_student(scene: Scene, test_file: Path, own: Own, part: str | None = None) -> tuple[TestResult, ...]:
-    """What each visible test (of one part, or of all) says about a student in this process.
+def check_student(
+    module: ModuleType, uses: Iterable[Use], test_file: Path, own: Own, part: str | None = None
+) -> tuple[TestResult, ...]:
+    """The results of the visible tests (of one part, or of all) for a module in this process.
 
-    `own` tells which steps of a traceback are in the student's code.
+    `own` tells which frames of a traceback are in the student's code.
     """
-    module = vars(scene.student)["_module"]
-    examination = _Examination(test_file, scene, module, own, Text("", "notebook.py"))
+    subject = Subject(LocalStudent(module), None, uses)
+    examination = _Examination(test_file, subject, module, own, Text("", "notebook.py"))
     return tuple(finding.result for finding in examination.findings(part))
 
 
 class _OwnServer(Server):
     """A student's module in their own process; they can interrupt it, and so can the alarm."""
-
-    def __init__(self, module: ModuleType) -> None:
-        super().__init__(module.__name__)
-        self.module = module
 
     def describe_error(self, error: BaseException) -> dict:
         if isinstance(error, (KeyboardInterrupt, TestAlarm)):
@@ -170,20 +177,18 @@ class _OwnServer(Server):
         return super().describe_error(error)
 
 
-def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteScene[LoopbackConnection]:
+def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteSubject[LoopbackConnection]:
     """The module in this process, asked through the same frames as when it is graded: the verdict is the same."""
-    connection = LoopbackConnection(module.__name__)
-    connection.server = _OwnServer(module)
-    connection.server.link = connection
-    return RemoteScene(connection, RemoteStudent(connection), None, uses)
+    connection = LoopbackConnection(_OwnServer(module))
+    return RemoteSubject(connection, RemoteStudent(connection), None, uses)
 
 
 class _Examination:
     """One student takes the visible tests; failures are looked up among the clues."""
 
-    def __init__(self, test_file: Path, scene: Scene, module: ModuleType, own: Own, text: Text) -> None:
-        self._test_file, self._scene, self._module, self._own = test_file, scene, module, own
-        self._graded = as_graded(module, scene.uses)
+    def __init__(self, test_file: Path, subject: Subject, module: ModuleType, own: Own, text: Text) -> None:
+        self._test_file, self._subject, self._module, self._own = test_file, subject, module, own
+        self._graded = as_graded(module, subject.uses)
         self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
 
     def findings(self, part: str | None = None) -> list[Finding]:
@@ -209,35 +214,35 @@ class _Examination:
         if not isinstance(error, TestAlarm):
             with contextlib.redirect_stdout(printed):
                 error = (
-                    session.run(test, self._scene, SECONDS) or error
+                    session.run(test, self._subject, SECONDS) or error
                 )  # with the steps of a plain traceback
             session.skip(test)
         failure = explain(error, full=True, own=self._own)
         message = failure.message.replace(" in the submission.", " in your file.")
         result = _without_points(skeleton, failure.outcome, message)
-        missing = isinstance(error, MissingName)
+        missing = isinstance(error, MissingNameError)
         place = None if missing else place_of_frame(describe_error(error, self._own))
         place = self._text.named(place) if place else None
         return Finding(result, details, place, printed=clean(printed.getvalue(), PRINTED))
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
         """Name mistakes, and say where to look when no traceback does."""
-        told = _testimonies(session, tests, self._module, self._scene.uses)
-        chosen = _clues(self._test_file.parent, told)
-        for name, testimony in told.items():
-            finding, clue = found[name], chosen.get(name)
+        told = _recordings(session, tests, self._module, self._subject.uses)
+        chosen = _hints(self._test_file.parent, told)
+        for name, recording in told.items():
+            finding, hint = found[name], chosen.get(name)
             result = finding.result
-            place = finding.place or self._place_in(clue, testimony, result.part)
-            if clue is not None:
-                result = replace(result, hint=clue.hint, mistake=clue.id)
-            found[name] = replace(finding, result=result, place=place, mistake=clue.title if clue else "")
+            place = finding.place or self._place_in(hint, recording, result.part)
+            if hint is not None:
+                result = replace(result, hint=hint.hint, mistake=hint.id)
+            found[name] = replace(finding, result=result, place=place, mistake=hint.title if hint else "")
 
-    def _place_in(self, clue: Clue | None, testimony: Testimony, part: str) -> Place | None:
+    def _place_in(self, hint: MistakeHint | None, recording: Recording, part: str) -> CodeLocation | None:
         """Where the mistake sits, or what the test called last; where it compares two things, that of its part."""
-        known = self._known(clue.place) if clue else None
+        known = self._known(hint.place) if hint else None
         if known:
             return self._places[known]
-        visited = [name for name in map(self._known, testimony.visited) if name]
+        visited = [name for name in map(self._known, recording.visited) if name]
         own = [name for name in visited if self._parts.get(name) == part]
         if own or len({name.partition(".")[0] for name in visited}) == 1:
             return self._places[(own or visited)[-1]]
@@ -261,7 +266,7 @@ def suite_of(test_file: Path) -> Any:
 
 def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:
     """The visible tests that a module fails, waiting ones left out."""
-    scene = as_graded(module, uses)
+    subject = as_graded(module, uses)
     failed = []
     session.start(SEED)
     for test in session.tests():
@@ -269,43 +274,43 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
             session.skip(test)
             continue
         with contextlib.redirect_stdout(io.StringIO()):
-            if session.run(test, scene, SECONDS) is not None:
+            if session.run(test, subject, SECONDS) is not None:
                 failed.append(test)
     return failed
 
 
-def _testimonies(
+def _recordings(
     session: SuiteSession, tests: list[Test], module: ModuleType, uses: list[Use]
-) -> dict[str, Testimony]:
+) -> dict[str, Recording]:
     if not tests:
         return {}
-    from autograder.selfcheck.locked_hints import Witness, take
+    from autograder.selfcheck.locked_hints import RecordingConnection, take
 
-    witness = Witness(module)
+    connection = RecordingConnection(module)
     session.start(SEED)
-    return {test.name: take(session, test, witness, uses) for test in tests}
+    return {test.name: take(session, test, connection, uses) for test in tests}
 
 
-def _clues(folder: Path, told: Mapping[str, Testimony]) -> dict[str, Clue]:
+def _hints(folder: Path, told: Mapping[str, Recording]) -> dict[str, MistakeHint]:
     if not told:
         return {}
-    from autograder.selfcheck.locked_hints import Clues, choose
+    from autograder.selfcheck.locked_hints import LockedHints, choose
 
-    clues = Clues(folder)
-    return choose({name: clues.about(name, testimony.answers) for name, testimony in told.items()})
+    hints = LockedHints(folder)
+    return choose({name: hints.about(name, recording.answers) for name, recording in told.items()})
 
 
-def place_of_frame(told: RemoteException) -> Place | None:
+def place_of_frame(told: RemoteException) -> CodeLocation | None:
     """The student's own line in which an exception began."""
     if not told.frames:
         return None
     frame = told.frames[-1]
     name, _, cell = frame.file.partition(" cell ")
     function = "" if frame.function.startswith("<") else frame.function
-    return Place(name, frame.line, int(cell) if cell else None, function)
+    return CodeLocation(name, frame.line, int(cell) if cell else None, function)
 
 
-def _stopped(errors: tuple[dict, ...]) -> tuple[str, Place | None]:
+def _stopped(errors: tuple[dict, ...]) -> tuple[str, CodeLocation | None]:
     """What stopped the file itself, as a sentence."""
     if not errors:
         return "", None
@@ -322,7 +327,7 @@ def _stopped(errors: tuple[dict, ...]) -> tuple[str, Place | None]:
     return clean(f"Your file stops{where}: {told.type}: {told.text}"), place
 
 
-def _blamed_on(finding: Finding, problem: str, place: Place | None) -> Finding:
+def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
     """A name that is missing because the file stopped is no failure of its own."""
     message = finding.result.message or ""
     if finding.result.outcome == "failed" and message.startswith("There is no `"):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.protocol.errors import MissingName
-from autograder.records import Refused
+from autograder.protocol.errors import MissingNameError
+from autograder.records import RefusedError
 from autograder.selfcheck.workspace import Work, label_of, read, run_text
 
 FOLDER = "pictures"
@@ -53,7 +53,7 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
 
 def why_not(error: Exception) -> str:
     """Why a picture of unfinished code cannot be drawn, for its author."""
-    told = isinstance(error, (NotImplementedError, MissingName))
+    told = isinstance(error, (NotImplementedError, MissingNameError))
     return str(error) if told else f"{type(error).__name__}: {error}"
 
 
@@ -61,7 +61,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise Refused(f"The folder {folder} cannot be made: {error.strerror}.") from None
+        raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
     return folder
 
 
@@ -73,7 +73,9 @@ def _from_here(file: Path) -> str:
 
 def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
     if not file.is_file():
-        raise Refused(f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures.")
+        raise RefusedError(
+            f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures."
+        )
     spec = importlib.util.spec_from_file_location("pictures", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from autograder.records import Refused
+from autograder.records import RefusedError
 
 STEP = 0.05
-PATIENCE = 1.0
+GRACE_SECONDS = 1.0
 
 
 class Unfinished(Exception):
@@ -31,7 +31,7 @@ def can_fork() -> bool:
     return hasattr(os, "fork")
 
 
-def run_apart(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
+def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
     """What `task` returns (plain data, as JSON knows it). `give_up` is asked while it runs.
 
     Raises Refused when the task does, and Unfinished when it takes too long or ends its process.
@@ -46,7 +46,7 @@ def run_apart(task: Callable[[], Any], seconds: float, give_up: Callable[[], boo
     patience = 0.0
     try:
         answer = _answer(reading, time.monotonic() + seconds, seconds, give_up)
-        patience = PATIENCE
+        patience = GRACE_SECONDS
     finally:
         os.close(reading)
         code = _end(child, patience)
@@ -76,7 +76,7 @@ def _be_the_child(task: Callable[[], Any], reading: int, writing: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nobody answers an input()
         try:
             reply = {"ok": task()}
-        except Refused as refusal:
+        except RefusedError as refusal:
             reply = {"refused": str(refusal)}
         except Exception as error:
             reply = {"broken": f"{type(error).__name__}: {error}"}
@@ -106,7 +106,7 @@ def _answer(reading: int, deadline: float, seconds: float, give_up: Callable[[],
 def _opened(answer: bytes) -> Any:
     reply = json.loads(answer)
     if "refused" in reply:
-        raise Refused(reply["refused"])
+        raise RefusedError(reply["refused"])
     if "broken" in reply:
         raise Unfinished(f"The tests themselves stopped: {reply['broken']}")
     return reply["ok"]

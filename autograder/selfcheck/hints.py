@@ -10,15 +10,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.records import Refused
-from autograder.selfcheck.check import Finding, Report
-from autograder.selfcheck.workspace import Place, Text, Work, read
+from autograder.records import RefusedError
+from autograder.selfcheck.check import CheckReport, Finding
+from autograder.selfcheck.workspace import CodeLocation, Text, Work, read
 
 FOLDER, FILE_NAME = ".autograder", "hints.json"
 
 
 @dataclass(frozen=True)
-class Step:
+class HelpStep:
     """One step: what kind of help it is, and the help."""
 
     kind: str
@@ -30,13 +30,13 @@ class Hint:
     """The newest step about a test, and how many there are."""
 
     title: str
-    step: Step
+    step: HelpStep
     number: int
     of: int
     again: bool = False
 
 
-def next_hint(work: Work, report: Report, start_over: bool = False) -> Hint | None:
+def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint | None:
     """The next step about what stops the file or the first failing test; None when all is well."""
     title, key, steps = _about(work, report)
     if not steps:
@@ -49,11 +49,11 @@ def next_hint(work: Work, report: Report, start_over: bool = False) -> Hint | No
     return Hint(title, steps[number - 1], number, len(steps), again)
 
 
-def _about(work: Work, report: Report) -> tuple[str, str, list[Step]]:
+def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
     """What there is to help with, the key under which it is remembered, and all steps; none when all is well."""
     if report.problem:
-        steps = [Step("What Python says", report.problem)]
-        steps += [Step("Where to look", report.stopped_at)] if report.stopped_at else []
+        steps = [HelpStep("What Python says", report.problem)]
+        steps += [HelpStep("Where to look", report.stopped_at)] if report.stopped_at else []
         return "Your file stops before its end.", _key(report.file, report.problem), steps
     finding = report.next
     if finding is None:
@@ -63,16 +63,16 @@ def _about(work: Work, report: Report) -> tuple[str, str, list[Step]]:
     return f"“{result.title}”", key, steps_for(finding, Text(read(work.file), report.file))
 
 
-def steps_for(finding: Finding, text: Text) -> list[Step]:
+def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     """All that can be said about a failure without saying the answer."""
-    steps = [Step("What the test looks at", _looks_at(finding))]
+    steps = [HelpStep("What the test looks at", _looks_at(finding))]
     if finding.result.hint:
-        steps.append(Step("A question", finding.result.hint))
+        steps.append(HelpStep("A question", finding.result.hint))
     if finding.place is not None:
-        steps.append(Step("Where to look", _where(finding.place, text)))
+        steps.append(HelpStep("Where to look", _where(finding.place, text)))
         section = text.section(finding.place.function)
         if section is not None:
-            steps.append(Step("Read again", _passage(*section)))
+            steps.append(HelpStep("Read again", _passage(*section)))
     return steps
 
 
@@ -81,13 +81,13 @@ def _looks_at(finding: Finding) -> str:
     return "\n".join(filter(None, (finding.details, f"What it found: {message}")))
 
 
-def _where(place: Place, text: Text) -> str:
+def _where(place: CodeLocation, text: Text) -> str:
     name = f", in `{place.function}`" if place.function else ""
     todos = [f"It asks for: {todo} ({where})" for where, todo in text.todos(place.function)]
     return "\n".join([f"{place}{name}", *todos])
 
 
-def _passage(place: Place, heading: str, leads: list[str]) -> str:
+def _passage(place: CodeLocation, heading: str, leads: list[str]) -> str:
     leads = [lead for lead in leads if not lead.startswith("To think about")]
     about = f"\nIt tells of: {'; '.join(leads)}." if leads else ""
     return f"“{heading}” ({place}){about}"
@@ -111,4 +111,6 @@ def _remember(memory: Path, shown: dict[str, int]) -> None:
         memory.parent.mkdir(exist_ok=True)
         memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
     except OSError as error:
-        raise Refused(f"{memory}, which remembers the hints, cannot be written: {error.strerror}.") from None
+        raise RefusedError(
+            f"{memory}, which remembers the hints, cannot be written: {error.strerror}."
+        ) from None

@@ -32,7 +32,7 @@ from torch.utils._pytree import tree_leaves
 from autograder.protocol.server import Server
 from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteScene, Use
+from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import Answer, Transcript
 from autograder.suite.session import SuiteSession, Test
 
@@ -48,7 +48,7 @@ PAD = 64  # hints are filled up, so that their length says little
 
 
 @dataclass(frozen=True)
-class Clue:
+class MistakeHint:
     """What is known about a mistake: its name, its question, and the function it sits in."""
 
     id: str
@@ -65,8 +65,7 @@ class SteadyServer(Server):
     """Answers for a module in the same way whenever, wherever and in whatever order it is asked."""
 
     def __init__(self, module: types.ModuleType) -> None:
-        super().__init__(module.__name__)
-        self.module = module
+        super().__init__(module)
         self._seed = 0
         self._begun = 0
 
@@ -87,13 +86,11 @@ class SteadyServer(Server):
         return reply
 
 
-class Witness(LoopbackConnection):
+class RecordingConnection(LoopbackConnection):
     """A module in this process that takes tests under fixed conditions; `visited` says what was called."""
 
     def __init__(self, module: types.ModuleType) -> None:
-        super().__init__(module.__name__)
-        self.server = SteadyServer(module)
-        self.server.link = self
+        super().__init__(SteadyServer(module))
         self.visited: list[str] = []
 
     def start_test(self, seed: int) -> Transcript:
@@ -109,7 +106,7 @@ class Witness(LoopbackConnection):
 
 
 @dataclass(frozen=True)
-class Testimony:
+class Recording:
     """What was answered in one test: `failed`, the answers, and which functions were called, in order."""
 
     __test__ = False
@@ -119,12 +116,14 @@ class Testimony:
     visited: tuple[str, ...]
 
 
-def take(session: SuiteSession, test: Test, witness: Witness, uses: Sequence[Use]) -> Testimony:
+def take(
+    session: SuiteSession, test: Test, connection: RecordingConnection, uses: Sequence[Use]
+) -> Recording:
     """Let a module take one visible test under fixed conditions."""
-    scene = RemoteScene(witness, RemoteStudent(witness), None, uses)
+    subject = RemoteSubject(connection, RemoteStudent(connection), None, uses)
     with contextlib.redirect_stdout(io.StringIO()):
-        error = session.run(test, scene, SECONDS)
-    return Testimony(error is not None, tuple(witness.transcript.answers), tuple(witness.visited))
+        error = session.run(test, subject, SECONDS)
+    return Recording(error is not None, tuple(connection.transcript.answers), tuple(connection.visited))
 
 
 def _replace_random_weights(module: nn.Module) -> None:
@@ -251,20 +250,20 @@ def _odd_number(number: float) -> str:
 # ---------------------------------------------------------------------- locking and opening
 
 
-def lock(fingerprint: bytes, clues: Sequence[Clue]) -> tuple[str, str]:
+def lock(fingerprint: bytes, hints: Sequence[MistakeHint]) -> tuple[str, str]:
     """Where the clues of this fingerprint stand, and the clues, unreadable without it."""
-    text = json.dumps([asdict(clue) for clue in clues], ensure_ascii=False).encode()
+    text = json.dumps([asdict(hint) for hint in hints], ensure_ascii=False).encode()
     text += b" " * (-len(text) % PAD)
     return _index(fingerprint), base64.b64encode(_crossed(text, fingerprint)).decode()
 
 
-def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> tuple[Clue, ...]:
+def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> tuple[MistakeHint, ...]:
     """The clues that this fingerprint opens; none when it fits nothing."""
     found = locked.get(_index(fingerprint))
     if found is None:
         return ()
     text = _crossed(base64.b64decode(found), fingerprint).decode()
-    return tuple(Clue(**record) for record in json.loads(text))
+    return tuple(MistakeHint(**record) for record in json.loads(text))
 
 
 def _index(fingerprint: bytes) -> str:
@@ -279,29 +278,29 @@ def _crossed(text: bytes, fingerprint: bytes) -> bytes:
 # ---------------------------------------------------------------------- the student's side
 
 
-class Clues:
+class LockedHints:
     """The locked clues that came with an assignment; none when there is no file or it cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         self.assignment, self._tests = _read(folder / FILE_NAME)
 
-    def about(self, test: str, answers: Sequence[Answer]) -> tuple[Clue, ...]:
+    def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """The known mistakes that answer this test in just this way."""
         grids = self._tests.get(test, {})
         found = fingerprints(salt_of(self.assignment, test), answers, map(int, grids)) if answers else {}
-        return tuple(clue for grid, key in found.items() for clue in open_lock(key, grids[str(grid)]))
+        return tuple(hint for grid, key in found.items() for hint in open_lock(key, grids[str(grid)]))
 
 
-def choose(found: Mapping[str, Sequence[Clue]]) -> dict[str, Clue]:
+def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]:
     """One clue a test; a mistake that explains several failures is preferred to several that explain one each."""
     frequency: dict[str, int] = {}
-    for clues in found.values():
-        for name in {clue.id for clue in clues}:
+    for hints in found.values():
+        for name in {hint.id for hint in hints}:
             frequency[name] = frequency.get(name, 0) + 1
     return {
-        test: min(clues, key=lambda clue: (-frequency[clue.id], clue.order))
-        for test, clues in found.items()
-        if clues
+        test: min(hints, key=lambda hint: (-frequency[hint.id], hint.order))
+        for test, hints in found.items()
+        if hints
     }
 
 

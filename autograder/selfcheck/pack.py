@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from autograder.course.config import Assignment, Course, Part
-from autograder.records import Refused, SourceFile
+from autograder.records import RefusedError, SourceFile
 from autograder.selfcheck.workspace import Work, read
 from autograder.text.files import zipped
 
@@ -34,7 +34,7 @@ def pack(work: Work, folder: Path) -> Packed:
     name = f"{work.stem}{work.file.suffix}"
     text = read(work.file)
     if not text.strip():
-        raise Refused(f"{work.file.name} is empty. Was it saved?")
+        raise RefusedError(f"{work.file.name} is empty. Was it saved?")
     data = zipped({f"{assignment.name}/{name}": text})
     free, newest = _free_name(folder / f"{assignment.name}.zip")
     if newest is not None and newest.read_bytes() == data:
@@ -42,10 +42,10 @@ def pack(work: Work, folder: Path) -> Packed:
     try:
         free.write_bytes(data)
     except OSError as error:
-        raise Refused(f"{free} cannot be written: {error.strerror}.") from None
+        raise RefusedError(f"{free} cannot be written: {error.strerror}.") from None
     try:
         file = _as_the_grader_reads(free, assignment, name)
-    except Refused:
+    except RefusedError:
         free.unlink()
         raise
     return Packed(free, file, newest.name if newest else "")
@@ -57,10 +57,10 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> So
     course = Course(root=archive.parent, title=assignment.title, assignments=(assignment,))
     (submission,) = find_submissions(archive, course)
     if submission.problem:
-        raise Refused(f"The grader would not take this: {submission.problem}")
+        raise RefusedError(f"The grader would not take this: {submission.problem}")
     (file,) = submission.files
     if file.name != name or submission.assignment != assignment.name:
-        raise Refused(f"The grader would take this for {submission.assignment}, {file.name}.")
+        raise RefusedError(f"The grader would take this for {submission.assignment}, {file.name}.")
     return file
 
 
@@ -68,14 +68,14 @@ def _assignment(work: Work) -> Assignment:
     """The assignment's record, as far as a student's folder tells: only its name counts here."""
     name = _name_in_hints(work.folder) or work.name
     if name.partition("_")[2] != work.stem:
-        raise Refused(
+        raise RefusedError(
             f"The folder {work.name} should be called like the assignment: a number, then _{work.stem}."
         )
     try:
         part = Part(name="all", title=work.title, points=1.0)
         return Assignment(name=name, title=work.title, minutes=1, parts=(part,))
     except ValidationError:
-        raise Refused(
+        raise RefusedError(
             f"The folder {name} should be called like the assignment, for example 03_{work.stem}."
         ) from None
 

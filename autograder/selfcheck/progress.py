@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.records import Refused
-from autograder.selfcheck.check import Report, check_work
-from autograder.selfcheck.forked import Unfinished, run_apart
+from autograder.records import RefusedError
+from autograder.selfcheck.check import CheckReport, check_work
+from autograder.selfcheck.forked import Unfinished, run_in_child
 from autograder.selfcheck.workspace import Work, find_works
 
 SECONDS = 60.0
@@ -19,7 +19,7 @@ class Standing:
     """One assignment: its report, or the sentence why there is none."""
 
     work: Work
-    report: Report | None
+    report: CheckReport | None
     problem: str = ""
 
 
@@ -46,7 +46,7 @@ def _course_around(folder: Path) -> Sequence[Work]:
 
 def _standing(work: Work) -> Standing:
     try:
-        record = run_apart(lambda: check_work(work).as_record(), SECONDS)
-    except (Refused, Unfinished) as problem:
+        record = run_in_child(lambda: check_work(work).as_record(), SECONDS)
+    except (RefusedError, Unfinished) as problem:
         return Standing(work, None, str(problem))
-    return Standing(work, Report.from_record(record) if isinstance(record, dict) else None)
+    return Standing(work, CheckReport.from_record(record) if isinstance(record, dict) else None)

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from autograder.selfcheck.check import Finding, Report
+from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
@@ -30,7 +30,7 @@ FULL, EMPTY = "█", "░"
 # ---------------------------------------------------------------------- check
 
 
-def check_screen(report: Report, drawings: Sequence[Drawing] = ()) -> RenderableType:
+def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> RenderableType:
     """One line a test, one red sentence a cause, what helps, pictures, the points so far, and what to do next."""
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
     lines += _about_the_file(report)
@@ -44,7 +44,7 @@ def check_screen(report: Report, drawings: Sequence[Drawing] = ()) -> Renderable
     return Group(*lines, Text(), _closing(report, drawn=bool(drawings)))
 
 
-def _closing(report: Report, drawn: bool) -> RenderableType:
+def _closing(report: CheckReport, drawn: bool) -> RenderableType:
     """Points so far, and what to do next."""
     score, total, name = report.score, report.max_score, report.assignment
     if report.all_passed:
@@ -68,7 +68,7 @@ def _closing(report: Report, drawn: bool) -> RenderableType:
     return Group(*lines, *_note(report))
 
 
-def _next(report: Report) -> Text:
+def _next(report: CheckReport) -> Text:
     """What to do now."""
     finding = report.next
     if report.problem or finding is None:
@@ -80,12 +80,12 @@ def _next(report: Report) -> Text:
     return Text(f"Next: “{finding.result.title}”{place}")
 
 
-def _note(report: Report) -> Iterator[RenderableType]:
+def _note(report: CheckReport) -> Iterator[RenderableType]:
     if report.note:
         yield Text(report.note, "dim")
 
 
-def _about_the_file(report: Report) -> Iterator[RenderableType]:
+def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
     if report.problem:
         yield Text(report.problem, "red")
     if report.stopped_at:
@@ -217,7 +217,7 @@ def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
 
 
 def watch_screen(
-    report: Report | None, problem: str, clock: str, extra: RenderableType | None
+    report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None
 ) -> RenderableType:
     """The whole screen: progress through the parts, what fails, and the keys. What passes is only counted."""
     lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
@@ -228,7 +228,7 @@ def watch_screen(
     return Group(*lines, Text(), Text(f"checked at {clock} · h hint · p picture · q quit", "dim"))
 
 
-def _standing_of(report: Report) -> Iterator[RenderableType]:
+def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
     yield Text(f"{report.assignment} · {report.file}", "bold")
     yield from _about_the_file(report)
     for part, findings in report.by_part().items():
@@ -258,7 +258,7 @@ def _standing_of(report: Report) -> Iterator[RenderableType]:
 # ---------------------------------------------------------------------- pack
 
 
-def packed_screen(packed: Packed, report: Report) -> RenderableType:
+def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """What lies in the archive, and how it stands."""
     return Group(
         Text(f"{packed.archive}", "bold"),
@@ -279,7 +279,7 @@ def _earlier(packed: Packed) -> Iterator[RenderableType]:
         yield _indented(Text(f"{packed.older} is older and was left as it is.", "yellow"))
 
 
-def _unfinished(report: Report) -> Iterator[RenderableType]:
+def _unfinished(report: CheckReport) -> Iterator[RenderableType]:
     if report.problem:
         yield Text(report.problem, "red")
     open_tests = [finding for finding in report.findings if not finding.passed]

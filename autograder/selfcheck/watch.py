@@ -18,10 +18,10 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from autograder.records import Refused
-from autograder.selfcheck.check import Report, check_work
+from autograder.records import RefusedError
+from autograder.selfcheck.check import CheckReport, check_work
 from autograder.selfcheck.drawing import Drawing, draw_all
-from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
+from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
 from autograder.selfcheck.workspace import Work, find_work
@@ -47,7 +47,7 @@ class Watch:
         self.work: Work = find_work(target)
         self._target, self._console, self._key, self._clock = target, console, key, clock
         self._seconds = seconds
-        self._report: Report | None = None
+        self._report: CheckReport | None = None
         self._problem = ""
         self._seen: Stamp = ()
         self._checked = ""
@@ -68,11 +68,11 @@ class Watch:
         try:
             if not isinstance(self._target, Path) or self._target.is_dir():
                 self.work = find_work(self._target)  # a notebook may have become the file that is further
-            record = run_apart(lambda: check_work(self.work).as_record(), self._seconds, self._changed)
-            self._report, self._problem = Report.from_record(record), ""
+            record = run_in_child(lambda: check_work(self.work).as_record(), self._seconds, self._changed)
+            self._report, self._problem = CheckReport.from_record(record), ""
         except GivenUp:
             return
-        except (Refused, Unfinished) as problem:
+        except (RefusedError, Unfinished) as problem:
             self._problem = str(problem)
         self._seen = self._seen if self._seen else _stamp(self.work)
         self._checked = self._clock()
@@ -96,8 +96,10 @@ class Watch:
 
     def _pictures(self) -> RenderableType:
         try:
-            drawn = run_apart(lambda: [asdict(d) for d in draw_all(self.work)], self._seconds, self._changed)
-        except (Refused, Unfinished) as problem:
+            drawn = run_in_child(
+                lambda: [asdict(d) for d in draw_all(self.work)], self._seconds, self._changed
+            )
+        except (RefusedError, Unfinished) as problem:
             return Text(str(problem), "red")
         return drawings_screen([Drawing(**record) for record in drawn])
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.yaml_file import did_you_mean
-from autograder.records import Refused
+from autograder.records import RefusedError
 
 SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds: files that were unpacked together
@@ -53,7 +53,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Place:
+class CodeLocation:
     """A line in a student's file; in a notebook, of a cell."""
 
     file: str
@@ -76,7 +76,7 @@ def find_work(target: str | Path = ".") -> Work:
     if len(found) == 1:
         return found[0]
     names = ", ".join(work.name for work in found)
-    raise Refused(f"There are several assignments here: {names}. Say which one you mean.")
+    raise RefusedError(f"There are several assignments here: {names}. Say which one you mean.")
 
 
 def find_works(target: str | Path = ".") -> list[Work]:
@@ -88,7 +88,7 @@ def find_works(target: str | Path = ".") -> list[Work]:
         works = _works_in(path)
         if works:
             return works
-        raise Refused(
+        raise RefusedError(
             f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file."
         )
     return [_named(str(target))]
@@ -96,13 +96,15 @@ def find_works(target: str | Path = ".") -> list[Work]:
 
 def _work_of_file(path: Path) -> Work:
     if path.suffix not in SOURCES:
-        raise Refused(f"{path} is neither a .py file nor a notebook.")
+        raise RefusedError(f"{path} is neither a .py file nor a notebook.")
     tests = _test_files(path.parent)
     own = [test for test in tests if test.stem == f"test_{path.stem}"]
     if path in tests:
-        raise Refused(f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}.")
+        raise RefusedError(
+            f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}."
+        )
     if not own and len(tests) != 1:
-        raise Refused(
+        raise RefusedError(
             f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder."
         )
     return Work(path, (own or tests)[0])
@@ -155,10 +157,10 @@ def _named(name: str) -> Work:
             return meant[0]
         if len(works) > 1:
             known = [work.name for work in works]
-            raise Refused(
+            raise RefusedError(
                 f"There is no assignment {name!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known) + '.'}"
             )
-    raise Refused(f"There is no file, folder or assignment {name!r} here.")
+    raise RefusedError(f"There is no file, folder or assignment {name!r} here.")
 
 
 def _short_names(work: Work) -> tuple[str, ...]:
@@ -174,9 +176,11 @@ def read(file: Path) -> str:
     try:
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refused(f"{file.name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
+        raise RefusedError(
+            f"{file.name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+        ) from None
     except OSError as error:
-        raise Refused(f"{file} cannot be read: {error.strerror}.") from None
+        raise RefusedError(f"{file} cannot be read: {error.strerror}.") from None
 
 
 @dataclass(frozen=True)
@@ -196,12 +200,14 @@ def run_text(text: str, filename: str) -> Loaded:
     """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other."""
     from autograder.protocol.server import Server
 
-    server = Server(Path(filename).stem)
+    server = Server(types.ModuleType(Path(filename).stem))
     notebook = sys.modules.get("autograder.notebook")
     try:
         errors = server.load(text, filename)["errors"]
     except ValueError:
-        raise Refused(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
+        raise RefusedError(
+            f"{filename} is not a notebook that can be read. Is it saved completely?"
+        ) from None
     finally:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
@@ -226,9 +232,9 @@ class Text:
         self.name = name
         self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text))
 
-    def functions(self) -> dict[str, Place]:
+    def functions(self) -> dict[str, CodeLocation]:
         """Functions, classes and methods by their qualified names, the last definition of each."""
-        found: dict[str, Place] = {}
+        found: dict[str, CodeLocation] = {}
         for cell in self.cells:
             for name, node in _definitions(cell):
                 found[name] = self._place(cell, node.lineno, name)
@@ -245,7 +251,7 @@ class Text:
                 waiting = []
         return parts
 
-    def named(self, place: Place) -> Place:
+    def named(self, place: CodeLocation) -> CodeLocation:
         """The place with the name of the function or method around it, whatever Python's traceback calls it."""
         for cell in self.cells:
             line = place.line - cell.first + 1
@@ -255,7 +261,7 @@ class Text:
                     return replace(place, function=name)
         return place
 
-    def todos(self, function: str) -> list[tuple[Place, str]]:
+    def todos(self, function: str) -> list[tuple[CodeLocation, str]]:
         """The `# TODO:` comments inside a function, with their lines."""
         found = []
         for cell in self.cells:
@@ -268,9 +274,9 @@ class Text:
                     ]
         return found
 
-    def section(self, function: str) -> tuple[Place, str, list[str]] | None:
+    def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:
         """The heading above a function's definition, and the bold words that paragraphs below it begin with."""
-        heading: tuple[Place, str, list[str]] | None = None
+        heading: tuple[CodeLocation, str, list[str]] | None = None
         for cell in self.cells:
             if not cell.code:
                 for number, line in enumerate(cell.text.splitlines(), start=1):
@@ -294,8 +300,8 @@ class Text:
                 titles.setdefault(match[1] or match[2], heading)
         return titles
 
-    def _place(self, cell: _Cell, line: int, function: str) -> Place:
-        return Place(self.name, cell.first + line - 1, cell.number, function)
+    def _place(self, cell: _Cell, line: int, function: str) -> CodeLocation:
+        return CodeLocation(self.name, cell.first + line - 1, cell.number, function)
 
 
 def _percent_cells(text: str) -> Iterator[_Cell]:

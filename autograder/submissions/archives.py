@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.submissions.files import (
     ARCHIVES,
     CLASS_ENTRIES,
@@ -68,17 +68,17 @@ class PackedFolder:
 
     def entries(self) -> list[Entry]:
         if self.problem:
-            raise Refused(self.problem)
+            raise RefusedError(self.problem)
         return [self.children[name] for name in sorted(self.children)]
 
     def inspect(self) -> None:
         for problem in self._problems():
-            raise Refused(problem)
+            raise RefusedError(problem)
         if self.count > STUDENT_ENTRIES:
-            raise Refused(f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}")
+            raise RefusedError(f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}")
         if self.size > STUDENT_BYTES:
             megabytes = STUDENT_BYTES // MEGABYTE
-            raise Refused(f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}")
+            raise RefusedError(f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}")
 
     def _problems(self) -> Iterator[str]:
         if self.problem:
@@ -149,7 +149,7 @@ def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder
     Raises Refused when it is too large, broken, or packed in another way than zip, tar and tar.gz.
     """
     if suffix(path.name) not in ARCHIVES:
-        raise Refused(
+        raise RefusedError(
             f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive."
         )
     root = PackedFolder(stem(path.name), path)
@@ -167,10 +167,12 @@ def _broken(name: str) -> Iterator[None]:
     """Whatever an archive's reader raises becomes a sentence: for hostile bytes that can be nearly anything."""
     try:
         yield
-    except Refused:
+    except RefusedError:
         raise
     except Exception as error:
-        raise Refused(f"{shown(name)} is broken or not an archive of that kind; pack it again.") from error
+        raise RefusedError(
+            f"{shown(name)} is broken or not an archive of that kind; pack it again."
+        ) from error
 
 
 class _Narrow:
@@ -183,7 +185,7 @@ class _Narrow:
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(self._limit + 1 if size < 0 else min(size, self._limit + 1))
         if len(data) > self._limit:
-            raise Refused(self._problem)
+            raise RefusedError(self._problem)
         return data
 
 
@@ -192,7 +194,7 @@ def _fill_from_zip(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
     narrow: IO[bytes] = _Narrow(stream, entries * ENTRY_BYTES, problem)  # type: ignore[assignment]
     archive = zipfile.ZipFile(narrow)
     if len(archive.infolist()) > entries:
-        raise Refused(problem)
+        raise RefusedError(problem)
     for info in archive.infolist():
         name = info.orig_filename
         make = None if name.endswith("/") else partial(_zip_entry, archive, info)
@@ -207,9 +209,9 @@ def _zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> En
 
 def _load_from_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
     if info.flag_bits & 1:
-        raise Refused(f"{shown(name)} is encrypted; pack it without a password.")
+        raise RefusedError(f"{shown(name)} is encrypted; pack it without a password.")
     if info.compress_type not in _METHODS:
-        raise Refused(f"{shown(name)} is compressed in an unusual way; pack it as a plain zip.")
+        raise RefusedError(f"{shown(name)} is compressed in an unusual way; pack it as a plain zip.")
     data = b""
     with _broken(name), archive.open(info) as stream:
         while len(data) <= FILE_BYTES and (more := stream.read(PIECE)):
@@ -260,7 +262,7 @@ class _Tar:
     def _spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise Refused(f"{shown(self.name)} unpacks to too much. {ONLY_THE_FILE}")
+            raise RefusedError(f"{shown(self.name)} unpacks to too much. {ONLY_THE_FILE}")
 
 
 def _fill_from_tar(root: PackedFolder, tar: _Tar) -> None:
@@ -269,7 +271,7 @@ def _fill_from_tar(root: PackedFolder, tar: _Tar) -> None:
     while (info := tar.header()) is not None:
         count += 1
         if count > 2 * tar.entries:  # a long name is an entry of its own
-            raise Refused(f"{shown(tar.name)} holds more than {tar.entries} files. {ONLY_THE_FILE}")
+            raise RefusedError(f"{shown(tar.name)} holds more than {tar.entries} files. {ONLY_THE_FILE}")
         if info.type in _EXTENDED:
             long_name = _pax_path(tar.body(info, HEADER_BYTES)) or long_name
         elif info.type == tarfile.GNUTYPE_LONGNAME:

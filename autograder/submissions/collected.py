@@ -12,14 +12,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.text.files import write_whole
 
 FILE_NAME = "collected.json"
 SCHEMA = 1
 
 
-class CollectError(Refused):
+class CollectError(RefusedError):
     """A file that collecting needs cannot be understood; its `str` is a sentence for the instructor."""
 
 

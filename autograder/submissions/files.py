@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from autograder.records import Refused, SourceFile
+from autograder.records import RefusedError, SourceFile
 from autograder.submissions.names import shown
 
 MEGABYTE = 1 << 20
@@ -91,14 +91,16 @@ class DiskFolder:
                 for entry in entries:
                     found.append(_on_disk(entry))
                     if len(found) > CLASS_ENTRIES:
-                        raise Refused(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
+                        raise RefusedError(
+                            f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}."
+                        )
         except OSError as error:
-            raise Refused(f"The folder {shown(self.name)} cannot be read: {error.strerror}.") from None
+            raise RefusedError(f"The folder {shown(self.name)} cannot be read: {error.strerror}.") from None
         return sorted(found, key=lambda entry: entry.name)
 
     def inspect(self) -> None:
         if len(self.entries()) > STUDENT_ENTRIES:
-            raise Refused(
+            raise RefusedError(
                 f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}"
             )
 
@@ -114,7 +116,7 @@ def open_regular(path: Path, limit: int) -> BinaryIO:
     try:
         descriptor = os.open(path, _READ_ONLY)
     except OSError as error:
-        raise Refused(f"{name} cannot be opened: {error.strerror}.") from None
+        raise RefusedError(f"{name} cannot be opened: {error.strerror}.") from None
     status, problem = os.fstat(descriptor), None
     if not stat.S_ISREG(status.st_mode):
         problem = f"{name} is not a regular file."
@@ -124,7 +126,7 @@ def open_regular(path: Path, limit: int) -> BinaryIO:
         problem = too_large(path.name, limit)
     if problem:
         os.close(descriptor)
-        raise Refused(problem)
+        raise RefusedError(problem)
     return os.fdopen(descriptor, "rb")
 
 
@@ -133,15 +135,15 @@ def read_source(file: File) -> SourceFile:
     data = file.load()
     name = shown(file.name)
     if len(data) > FILE_BYTES:
-        raise Refused(too_large(file.name, FILE_BYTES))
+        raise RefusedError(too_large(file.name, FILE_BYTES))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refused(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
+        raise RefusedError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
     if "\0" in text:
-        raise Refused(f"{name} is not a text: it contains a zero byte.")
+        raise RefusedError(f"{name} is not a text: it contains a zero byte.")
     if suffix(file.name) == ".ipynb" and not _has_cells(text):
-        raise Refused(f"{name} is not a notebook that can be read. Is it saved completely?")
+        raise RefusedError(f"{name} is not a notebook that can be read. Is it saved completely?")
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 
 
@@ -192,4 +194,4 @@ def _load(path: Path) -> bytes:
         try:
             return stream.read(FILE_BYTES + 1)
         except OSError as error:
-            raise Refused(f"{shown(path.name)} cannot be read: {error.strerror}.") from None
+            raise RefusedError(f"{shown(path.name)} cannot be read: {error.strerror}.") from None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
-from autograder.records import Refused, Submission
+from autograder.records import RefusedError, Submission
 from autograder.submissions.archives import PackedFolder, open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
 from autograder.submissions.names import safe_name, shown, student_name
@@ -37,7 +37,7 @@ MOST_LETTERS = 200  # of a name that is compared with those of the assignments
 MOST_NAMES = 4  # of assignments that stand in a sentence
 
 
-class SubmissionsError(Refused):
+class SubmissionsError(RefusedError):
     """The path or the options do not say what to grade; its `str` is a sentence for the instructor."""
 
 
@@ -80,7 +80,7 @@ class _Search:
             folder = DiskFolder(path)
             try:
                 entries = self._visible(folder)
-            except Refused as refusal:
+            except RefusedError as refusal:
                 raise SubmissionsError(str(refusal)) from None
             yield from self._top(folder, entries, path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
@@ -115,7 +115,7 @@ class _Search:
                 root = stack.enter_context(open_archive(path, whole_class=True))
                 folder = self._without_wrapper(root)
                 entries = self._visible(folder)
-            except Refused as refusal:
+            except RefusedError as refusal:
                 if assignment is None:
                     raise SubmissionsError(str(refusal)) from None
                 yield Submission(student, assignment.name, problem=str(refusal), path=path)
@@ -206,7 +206,7 @@ class _Search:
         with ExitStack() as stack:
             try:
                 folder = self._inner(stack.enter_context(opened(entry)))
-            except Refused as refusal:
+            except RefusedError as refusal:
                 yield self._refused(student, entry, str(refusal))
                 return
             yield from self._student(student, folder)
@@ -225,7 +225,7 @@ class _Search:
         try:
             folder.inspect()
             entries = [entry for entry in folder.entries() if is_work(entry) and not is_given(entry)]
-        except Refused as refusal:
+        except RefusedError as refusal:
             yield self._refused(student, folder, str(refusal))
             return
         shelves: dict[str, list[Entry]] = {}
@@ -285,7 +285,7 @@ class _Search:
         path = entries[0].path
         try:
             files = take(entries, assignment, beside)
-        except Refused as refusal:
+        except RefusedError as refusal:
             return Submission(student, assignment.name, problem=str(refusal), path=path)
         return Submission(student, assignment.name, files, path=path)
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from autograder.course.config import Assignment
-from autograder.records import Refused, SourceFile
+from autograder.records import RefusedError, SourceFile
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import (
     ARCHIVES,
@@ -45,7 +45,7 @@ def take(
     `beside`), too; without them, the only other one of its kind. Two that differ do not. Raises Refused.
     """
     if len(entries) > 1 and not all(map(is_source, entries)):
-        raise Refused(f"{names(entries)} are all there; hand in only one of them.")
+        raise RefusedError(f"{names(entries)} are all there; hand in only one of them.")
     if is_source(entries[0]):
         return _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
     return _take_from(entries[0], assignment, DEPTH)
@@ -69,14 +69,16 @@ def _take_from(
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
         if found and packed and not _is_expected(found[0], assignment):
-            raise Refused(f"{names([*found, *packed])} are all there; {_expected(assignment)} is expected.")
+            raise RefusedError(
+                f"{names([*found, *packed])} are all there; {_expected(assignment)} is expected."
+            )
         if found:
             return _texts([*found, *_below(inner, assignment)])
         if len(inner) == 1 and depth > 0:
             return _take_from(inner[0], assignment, depth - 1, another)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
         where = f" in {shown(another)}, which is called like another assignment" if another else ""
-        raise Refused(f"No file {_expected(assignment)} was handed in; {there}{where}.")
+        raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
 
 
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
@@ -102,7 +104,7 @@ def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str,
             continue
         try:
             inside = folder.entries()
-        except Refused:
+        except RefusedError:
             continue
         here = f"{way}{folder.name}/"
         yield from ((here, entry) for entry in inside if is_source(entry))
@@ -115,17 +117,17 @@ def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
     kinds = [[entry for entry in sources if suffix(entry.name) == kind] for kind in SOURCES]
     for same in kinds:
         if len(same) > COMPARED:
-            raise Refused(_not_clear(same))
+            raise RefusedError(_not_clear(same))
     texts = []
     for same in filter(None, kinds):
         try:
             own = [_text(entry) for entry in same]
-        except Refused as refusal:
+        except RefusedError as refusal:
             others = [entry for entry in sources if entry not in same]
             too = f" There is {names(others)}, too; hand in only what counts." if others else ""
-            raise Refused(f"{refusal}{too}") from None
+            raise RefusedError(f"{refusal}{too}") from None
         if len({"\n".join(text.text.splitlines()) for text in own}) > 1:
-            raise Refused(_not_clear(same))
+            raise RefusedError(_not_clear(same))
         texts.append(replace(own[0], name=own[0].name.rpartition("/")[2]))
     return tuple(texts)
 
@@ -133,7 +135,7 @@ def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
 def _text(entry: Entry) -> SourceFile:
     if not isinstance(entry, File):
         what = entry.what if isinstance(entry, Odd) else "a folder"
-        raise Refused(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
+        raise RefusedError(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
     return read_source(entry)
 
 
@@ -144,11 +146,11 @@ def _not_clear(same: Sequence[Entry]) -> str:
 def opened(entry: Entry) -> AbstractContextManager[Folder]:
     """A folder, or an archive as one; raises Refused for anything else."""
     if isinstance(entry, Odd):
-        raise Refused(f"{shown(entry.name)} is {entry.what}; hand in the file itself.")
+        raise RefusedError(f"{shown(entry.name)} is {entry.what}; hand in the file itself.")
     if not isinstance(entry, File):
         return nullcontext(entry)
     if entry.path is None:
-        raise Refused(f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself.")
+        raise RefusedError(f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself.")
     return open_archive(entry.path)
 
 
@@ -188,7 +190,7 @@ def holds_work(entry: Entry, depth: int = DEPTH) -> bool:
         return is_source(entry) or is_archive(entry)
     try:
         inside = [inner for inner in entry.entries() if is_work(inner)]
-    except Refused:
+    except RefusedError:
         return True
     return any(holds_work(inner, depth - 1) for inner in inside) if depth else False
 

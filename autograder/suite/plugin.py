@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from autograder.proxy.subject import Scene
+    from autograder.proxy.subject import Subject
 
 MARKERS = (
     "part(name): the part of the assignment that the test belongs to",
@@ -32,19 +32,19 @@ class Suite:
 
     def __init__(self, run_seed: int) -> None:
         self.run_seed = run_seed
-        self.stage: Stage | None = None
+        self.subjects: SubjectProvider | None = None
         self.passed: dict[str, bool] = {}
 
-    def scene(self, item: pytest.Item) -> Scene:
-        if self.stage is None:
+    def subject(self, item: pytest.Item) -> Subject:
+        if self.subjects is None:
             raise pytest.UsageError("nobody is on the stage: this test is not part of a suite")
-        return self.stage.scene(item.path)
+        return self.subjects.subject(item.path)
 
 
-class Stage:
+class SubjectProvider:
     """Decides who is tested by a file of tests. The default: the reference, or the file beside the tests."""
 
-    def scene(self, test_file: Path) -> Scene:
+    def subject(self, test_file: Path) -> Subject:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -98,13 +98,13 @@ def missing_needs(item: pytest.Item, suite: Suite) -> list[str]:
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> Any:
     """The module under test: functions and classes of a student's file, wherever it runs."""
-    return request.config.stash[SUITE].scene(request.node).student
+    return request.config.stash[SUITE].subject(request.node).student
 
 
 @pytest.fixture
 def reference(request: pytest.FixtureRequest) -> Any:
     """The solution, in this process. Only hidden tests may use it: students do not have it."""
-    found = request.config.stash[SUITE].scene(request.node).reference
+    found = request.config.stash[SUITE].subject(request.node).reference
     if found is None:
         raise pytest.UsageError("there is no solution here: visible tests must do without `reference`")
     return found
@@ -143,8 +143,8 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     suite = config.stash.get(SUITE, None)
-    if suite is not None and suite.stage is not None:
-        suite.stage.close()
+    if suite is not None and suite.subjects is not None:
+        suite.subjects.close()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -152,15 +152,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not any(map(is_test_of_suite, items)):
         return
     items[:] = visible_first(items)
-    if suite.stage is not None:
+    if suite.subjects is not None:
         return
-    from autograder.suite.subjects import CourseStage
+    from autograder.suite.subjects import CourseSubjects
 
     submission = config.getoption("--submission")
-    stage = CourseStage(Path(submission) if submission else None, unsafe=config.getoption("--unsafe"))
-    suite.stage = stage
+    subjects = CourseSubjects(Path(submission) if submission else None, unsafe=config.getoption("--unsafe"))
+    suite.subjects = subjects
     if submission:
-        chosen = [item for item in items if is_test_of_suite(item) and stage.is_for(item.path)]
+        chosen = [item for item in items if is_test_of_suite(item) and subjects.is_for(item.path)]
         if not chosen:
             names = sorted(
                 {f"{item.path.parent.name.partition('_')[2]}.py" for item in items if is_test_of_suite(item)}
@@ -182,7 +182,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if missing:
         suite.passed[item.name] = False
         pytest.skip(f"waits for `{missing[0]}`")
-    suite.scene(item).begin(seed_of(suite.run_seed, item.name))
+    suite.subject(item).begin(seed_of(suite.run_seed, item.name))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -191,18 +191,18 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return (yield)
     suite = item.config.stash[SUITE]
     suite.passed[item.name] = False
-    refuse_forbidden(item, suite.scene(item))
+    refuse_forbidden(item, suite.subject(item))
     result = yield
     suite.passed[item.name] = True
     return result
 
 
-def refuse_forbidden(item: pytest.Item, scene: Scene) -> None:
+def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
     """Fail a test whose `forbids` names something that the submission uses."""
     from autograder.checks import CheckFailed
 
     names = forbidden_by(item)
-    use = scene.forbidden(names) if names else None
+    use = subject.forbidden(names) if names else None
     if use is not None:
         sentence = f"Line {use.line} uses `{use.name}`, which this exercise asks you to write by hand."
         raise CheckFailed(sentence, public=sentence)

@@ -21,10 +21,10 @@ from _pytest.config import _prepareconfig
 from _pytest.pathlib import module_name_from_path
 
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.proxy.subject import Scene
+from autograder.proxy.subject import Subject
 from autograder.suite.plugin import (
     SUITE,
-    Stage,
+    SubjectProvider,
     Suite,
     forbidden_by,
     is_test_of_suite,
@@ -90,14 +90,14 @@ class SuiteSession:
     """Suites collected once. `run` puts a student on the stage and runs one test."""
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
-        self._stage = _FixedStage()
+        self._current = _CurrentSubject()
         self._collected = _Collected()
         paths = list(files)
         arguments = [*QUIET, "--rootdir", str(root), "-c", str(_no_settings()), *map(str, paths)]
         self._config = _prepareconfig(arguments, plugins=[self._collected])
         self._config._do_configure()
         self._suite: Suite = self._config.stash[SUITE]
-        self._suite.stage = self._stage
+        self._suite.subjects = self._current
         self._session = pytest.Session.from_config(self._config)
         self._config.hook.pytest_sessionstart(session=self._session)
         try:
@@ -131,12 +131,12 @@ class SuiteSession:
         """The test is passed, though it was not run."""
         self._suite.passed[test.name] = True
 
-    def run(self, test: Test, scene: Scene, seconds: float) -> BaseException | None:
+    def run(self, test: Test, subject: Subject, seconds: float) -> BaseException | None:
         """Run one test with this student; the exception that ended it, or None when it passed.
 
         A `TestAlarm` ends it after `seconds`.
         """
-        self._stage.current = scene
+        self._current.current = subject
         item = test.item
         item._initrequest()  # type: ignore[attr-defined]
         self._session._setupstate.teardown_exact(item)  # leaves another file that a test was run from
@@ -152,7 +152,7 @@ class SuiteSession:
         finally:
             item.ihook.pytest_runtest_teardown(item=item, nextitem=item.parent)
             item._request = item.funcargs = None  # type: ignore[attr-defined]
-            self._stage.current = None
+            self._current.current = None
 
     def close(self) -> None:
         """End the session: nobody is on its stage any more."""
@@ -190,10 +190,10 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
     return problems
 
 
-class _FixedStage(Stage):
-    current: Scene | None = None
+class _CurrentSubject(SubjectProvider):
+    current: Subject | None = None
 
-    def scene(self, test_file: Path) -> Scene:
+    def subject(self, test_file: Path) -> Subject:
         if self.current is None:
             raise pytest.UsageError("nobody is on the stage")
         return self.current

@@ -10,9 +10,9 @@ import pytest
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.proxy.local import LocalStudent, load_file
-from autograder.proxy.subject import Scene, uses_in
-from autograder.records import InfrastructureError, Refused, SourceFile
-from autograder.suite.plugin import Stage
+from autograder.proxy.subject import Subject, uses_in
+from autograder.records import InfrastructureError, RefusedError, SourceFile
+from autograder.suite.plugin import SubjectProvider
 
 
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
@@ -41,20 +41,20 @@ def import_needed(assignment: Assignment) -> None:
             ) from None
 
 
-class CourseStage(Stage):
+class CourseSubjects(SubjectProvider):
     """Finds the assignment of a test file by its folder; scenes are kept for the whole session."""
 
     def __init__(self, submission: Path | None = None, unsafe: bool = False) -> None:
         self._submission = submission
         self._unsafe = unsafe
-        self._scenes: dict[Path, Scene] = {}
-        self._bench: Any = None
+        self._subjects: dict[Path, Subject] = {}
+        self._workers: Any = None
 
-    def scene(self, test_file: Path) -> Scene:
+    def subject(self, test_file: Path) -> Subject:
         folder = test_file.parent
-        if folder not in self._scenes:
-            self._scenes[folder] = self._make(test_file)
-        return self._scenes[folder]
+        if folder not in self._subjects:
+            self._subjects[folder] = self._make(test_file)
+        return self._subjects[folder]
 
     def is_for(self, test_file: Path) -> bool:
         """Whether a test file belongs to the assignment of the submission."""
@@ -63,32 +63,32 @@ class CourseStage(Stage):
         return test_file.parent.name.partition("_")[2] == self._submission.stem
 
     def close(self) -> None:
-        if self._bench is not None:
-            self._bench.close()
+        if self._workers is not None:
+            self._workers.close()
 
-    def _make(self, test_file: Path) -> Scene:
+    def _make(self, test_file: Path) -> Subject:
         beside = test_file.with_name(test_file.name.removeprefix("test_"))
         if beside != test_file and beside.is_file() and self._submission is None:
             student = load_file(beside)
-            return Scene(student, None, uses_in(beside.read_text("utf-8-sig"), beside.name))
+            return Subject(student, None, uses_in(beside.read_text("utf-8-sig"), beside.name))
         try:
             course = load_course(test_file)
             assignment = course.assignment(test_file.parent.name)
             reference = load_reference(course, assignment)
             if self._submission is not None:
                 return self._submitted(course, assignment)
-        except (CourseError, Refused, InfrastructureError, OSError) as error:
+        except (CourseError, RefusedError, InfrastructureError, OSError) as error:
             raise pytest.UsageError(str(error)) from None
         text = course.solution_file(assignment).read_text("utf-8")
-        return Scene(reference, reference, uses_in(text, f"{assignment.stem}.py"))
+        return Subject(reference, reference, uses_in(text, f"{assignment.stem}.py"))
 
-    def _submitted(self, course: Course, assignment: Assignment) -> Scene:
-        from autograder.grading.grader import Bench
+    def _submitted(self, course: Course, assignment: Assignment) -> Subject:
+        from autograder.grading.grader import WorkerFactory
         from autograder.sandbox.launcher import Sandbox
 
         assert self._submission is not None
         file = SourceFile(self._submission.name, self._submission.read_text("utf-8-sig"))
-        self._bench = Bench(
+        self._workers = WorkerFactory(
             course, Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         )
-        return self._bench.scene(assignment, file)
+        return self._workers.subject(assignment, file)

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from autograder.records import Refused
+from autograder.records import RefusedError
 
 BEGINNING = 1000  # bytes, in which a file's mark stands
 EPOCH = (2020, 1, 1, 0, 0, 0)
@@ -20,9 +20,9 @@ def check_folder(folder: Path) -> None:
     place = folder.absolute()
     there = next(path for path in (place, *place.parents) if os.path.lexists(path))
     if not there.is_dir():
-        raise Refused(f"{folder} cannot be written: {there} is not a folder.")
+        raise RefusedError(f"{folder} cannot be written: {there} is not a folder.")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise Refused(f"{folder} cannot be written: there is no permission to write into {there}.")
+        raise RefusedError(f"{folder} cannot be written: there is no permission to write into {there}.")
 
 
 def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
@@ -31,9 +31,11 @@ def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
     `writer` is the subject of the sentence, as in "`similar` did not write it". Makes nothing.
     """
     if file.is_dir():
-        raise Refused(f"{file} is a folder. Name a file with --output.")
+        raise RefusedError(f"{file} is a folder. Name a file with --output.")
     if file.exists() and not ours(file):
-        raise Refused(f"{file} is there already, and {writer} did not write it. Name another file with --output.")
+        raise RefusedError(
+            f"{file} is there already, and {writer} did not write it. Name another file with --output."
+        )
     check_folder(file.parent)
 
 

@@ -29,7 +29,7 @@ from autograder.checks import CheckFailed
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.proxy.local import load_text
-from autograder.proxy.subject import Scene, uses_in
+from autograder.proxy.subject import Subject, uses_in
 from autograder.suite.session import SuiteSession, Test
 from autograder.suite.subjects import load_reference
 
@@ -336,7 +336,7 @@ class Trial:
         """Raises CourseError when the suite has no such test or the assignment no such mistake."""
         test = self._known(chance)
         listener = Listener(chance.shares)
-        right = Scene(self.reference, self.reference)
+        right = Subject(self.reference, self.reference)
         alarms = list(self._failures(test, right, range(first_seed, first_seed + runs), listener))
         caught, outside = {}, {}
         for mistake in chance.mistakes:
@@ -359,19 +359,19 @@ class Trial:
                 raise CourseError(f"{self.assignment.name} has no mistake {mistake}.")
         return self.tests[chance.test]
 
-    def _mistaken(self, mistake: str) -> Scene:
+    def _mistaken(self, mistake: str) -> Subject:
         text, name = self.mistakes[mistake], f"{self.assignment.stem}.py"
         student = load_text(text, name, f"chance_{self.assignment.stem}_{mistake}")
         if student.load_error is not None:
             raise CourseError(f"{self.assignment.name}: {mistake} does not run: {student.load_error}.")
-        return Scene(student, self.reference, uses_in(text, name))
+        return Subject(student, self.reference, uses_in(text, name))
 
-    def _failures(self, test: Test, scene: Scene, seeds: range, listener: Listener) -> Iterator[str]:
+    def _failures(self, test: Test, subject: Subject, seeds: range, listener: Listener) -> Iterator[str]:
         """Each run in which the test failed: its seed, and what the test said."""
         for seed in seeds:
             self.session.start(seed)
             with listener.listening():
-                error = self.session.run(test, scene, SECONDS)
+                error = self.session.run(test, subject, SECONDS)
             error = listener.failure or error
             if error is not None:
                 yield f"run {seed}: {type(error).__name__}: {error}"

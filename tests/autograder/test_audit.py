@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from autograder.authoring.audit import Audit, Case, Finding
+from autograder.authoring.audit import Audit, AuditFinding, Case
 from autograder.authoring.build import build
 from autograder.cli import app, console
 from autograder.course.config import load_course
@@ -64,7 +64,9 @@ def test_only_an_earlier_audit_gives_way(course, tmp_path):
         _, found = audit(course, "--only", "stub", "--output", str(file))
         assert json.loads(file.read_text("utf-8")) == [found]
     file.write_text('[{"mine": true}]', "utf-8")
-    done = CliRunner().invoke(app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)])
+    done = CliRunner().invoke(
+        app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)]
+    )
     assert (done.exit_code, "`audit` did not write it" in done.stderr) == (2, True)
     assert file.read_text("utf-8") == '[{"mine": true}]'
 
@@ -154,13 +156,17 @@ def test_mutants_that_survive_and_those_that_may(course):
 def test_the_table_fits_a_narrow_terminal(monkeypatch):
     name = "09_masked_language_model"
     cases = {kind: Case(kind, name, kind, "") for kind in ("solution", "mistake", "alternative", "mutant")}
-    found = [Finding(cases["solution"], True)] * 20 + [Finding(cases["mistake"], True, named=True)] * 41
-    found += [Finding(cases["alternative"], True)] * 12
-    found += [Finding(cases["mutant"], number > 4) for number in range(81)]
+    found = [AuditFinding(cases["solution"], True)] * 20 + [
+        AuditFinding(cases["mistake"], True, named=True)
+    ] * 41
+    found += [AuditFinding(cases["alternative"], True)] * 12
+    found += [AuditFinding(cases["mutant"], number > 4) for number in range(81)]
     screen = io.StringIO()
     monkeypatch.setattr(console, "console", Console(file=screen, width=80))
     console.show_audit([Audit(name, found, {"mutant": "It changes nothing."}), Audit("01_adding")])
     lines = [line.split() for line in screen.getvalue().splitlines()]
     assert lines[0] == ["assignment", "stub", "solution", "caught", "named", "others", "mutants"]
     assert lines[2] == [name, "–", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
-    assert "+ those that equivalent_mutants.yml says change nothing." in " ".join(" ".join(line) for line in lines)
+    assert "+ those that equivalent_mutants.yml says change nothing." in " ".join(
+        " ".join(line) for line in lines
+    )

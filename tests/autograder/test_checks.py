@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from types import ModuleType
 
 import numpy
 import pytest
@@ -18,7 +19,8 @@ from torch import Tensor, nn
 
 from autograder import checks
 from autograder.checks.sentences import show, verb, without_inputs, without_literals
-from autograder.protocol.errors import RemoteException, StudentTimeout, student_raised
+from autograder.protocol.errors import RemoteException, StudentTimeoutError, student_raised
+from autograder.protocol.server import Server
 from autograder.protocol.wire import Opaque
 from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
@@ -896,7 +898,10 @@ def test_an_exception_made_of_an_input_tells_nothing_of_a_hidden_test() -> None:
     assert "It_is_77" in str(caught.value) and caught.value.public.startswith("push(…) raised a KeyError")
     with pytest.raises(checks.CheckFailed) as caught:
         checks.raises(KeyError, leak, 77, naming="number", what="push(77)")
-    assert caught.value.public == "push(…) raised a KeyError, as it should, but its message does not name number."
+    assert (
+        caught.value.public
+        == "push(…) raised a KeyError, as it should, but its message does not name number."
+    )
 
 
 def test_the_same_random_weights_come_in_whatever_order_they_were_made() -> None:
@@ -965,7 +970,11 @@ def test_an_exception_of_the_student_s_process_counts_as_its_builtin() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [NotImplementedError("half is not written yet."), StudentTimeout("No answer."), InfrastructureError("x")],
+    [
+        NotImplementedError("half is not written yet."),
+        StudentTimeoutError("No answer."),
+        InfrastructureError("x"),
+    ],
 )
 def test_what_is_no_answer_passes_through_raises(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
@@ -1240,7 +1249,7 @@ def grow(x):
 
 @pytest.fixture
 def remote() -> RemoteStudent:
-    connection = LoopbackConnection("submission_of_checks")
+    connection = LoopbackConnection(Server(ModuleType("submission_of_checks")))
     connection.request("load", text=SUBMISSION, filename="layer.py")
     connection.start_test(3)
     return RemoteStudent(connection)

@@ -15,15 +15,15 @@ import torch
 
 from autograder.authoring import build as building
 from autograder.authoring import hints_file as locking
-from autograder.authoring.hints_file import has_clues, is_current, make, place_of, survey
+from autograder.authoring.hints_file import has_hints, is_current, make, place_of, survey
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.proxy.transcript import Answer, Transcript
-from autograder.selfcheck.check import Report, check_target
+from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,
     GRIDS,
-    Clue,
+    MistakeHint,
     SteadyServer,
     _Reading,
     choose,
@@ -43,14 +43,14 @@ def answers(*values: object) -> list[Answer]:
     return [Answer("call", "f", value) for value in values]
 
 
-def clue(name: str, order: int = 0) -> Clue:
-    return Clue(name, name, f"What about {name}?", "f", order)
+def hint(name: str, order: int = 0) -> MistakeHint:
+    return MistakeHint(name, name, f"What about {name}?", "f", order)
 
 
 # -- the five assignments ---------------------------------------------------------------------------
 
 
-def check_copy(assignment: Assignment, text: str, folder: Path) -> Report:
+def check_copy(assignment: Assignment, text: str, folder: Path) -> CheckReport:
     """What a student who hands in this text reads."""
     if not folder.exists():
         shutil.copytree(COURSE.release_folder(assignment), folder)
@@ -242,7 +242,7 @@ def test_missing_hints_are_said_and_left_over_ones_too(course: Course, adding: A
     ]
     hints(course).write_text(text)
     course.mistakes_file(adding).unlink()
-    assert not has_clues(course, adding)
+    assert not has_hints(course, adding)
     assert building.check(course) == [
         "assignments/01_adding/hints.json is not written by the build; remove it."
     ]
@@ -258,7 +258,7 @@ def test_the_place_of_a_mistake_is_the_function_it_sits_in(course: Course, addin
 # -- the student's side -----------------------------------------------------------------------------
 
 
-def wrong(course: Course, text: str) -> Report:
+def wrong(course: Course, text: str) -> CheckReport:
     file = course.stub_file(course.assignments[0])
     file.write_text(text)
     return check_target(file)
@@ -286,7 +286,7 @@ def test_without_a_readable_file_there_are_no_hints(course: Course) -> None:
 
 
 def test_one_mistake_that_explains_all_is_preferred() -> None:
-    a, b = clue("a", 0), clue("b", 1)
+    a, b = hint("a", 0), hint("b", 1)
     assert choose({"one": [a, b], "two": [b], "three": []}) == {"one": b, "two": b}
 
 
@@ -334,8 +334,8 @@ def test_no_grid_fits_numbers_everywhere() -> None:
 
 def test_only_the_key_opens_a_lock() -> None:
     key = b"k" * 32
-    index, text = lock(key, [clue("ä")])
-    assert open_lock(key, {index: text}) == (clue("ä"),)
+    index, text = lock(key, [hint("ä")])
+    assert open_lock(key, {index: text}) == (hint("ä"),)
     assert open_lock(b"x" * 32, {index: text}) == ()
 
 

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.lms.collecting import Report, Wish, collect, gradescope
+from autograder.lms.collecting import CollectOptions, CollectReport, collect, gradescope
 from autograder.lms.collecting.choose import named_in
 from autograder.lms.collecting.times import read_moment
-from autograder.lms.exports import Request, export
+from autograder.lms.exports import ExportRequest, export
 from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
@@ -59,10 +59,10 @@ def packed(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def gather(course: Course, tmp_path: Path) -> Callable[..., Report]:
-    def run(*paths: Path, assignment: str | None = None, **wishes: object) -> Report:
+def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
+    def run(*paths: Path, assignment: str | None = None, **wishes: object) -> CollectReport:
         wanted = course.assignment(assignment) if assignment else None
-        return collect(paths, course, Wish(tmp_path / "submitted", wanted, **wishes))  # type: ignore[arg-type]
+        return collect(paths, course, CollectOptions(tmp_path / "submitted", wanted, **wishes))  # type: ignore[arg-type]
 
     return run
 
@@ -290,7 +290,7 @@ def test_gradescope_keeps_when_it_came_and_which_attempt_it_was(packed, gather, 
 def test_gradescope_metadata_that_is_none_is_a_sentence(packed, gather, text):
     report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
     (problem,) = report.odd
-    assert "submission_metadata.yml in" in problem and not report.fates
+    assert "submission_metadata.yml in" in problem and not report.counts
     assert not Path("pwned").exists()
 
 
@@ -299,15 +299,15 @@ def test_gradescope_metadata_that_is_none_is_a_sentence(packed, gather, text):
 )
 def test_gradescope_metadata_of_another_shape_stops_nothing(packed, gather, text):
     report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
-    assert report.odd or report.notes or report.fates
+    assert report.odd or report.notes or report.counts
 
 
 def test_gradescope_metadata_of_a_large_class(packed, gather, monkeypatch):
     """With every test's output in it, the file is larger than what a student may hand in."""
     long = METADATA + "# " + "x" * (5 << 20) + "\n"
     archive = packed("export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long})
-    assert gather(archive).fates["new"] == 5
-    assert gather(unpacked(archive)).fates["unchanged"] == 5
+    assert gather(archive).counts["new"] == 5
+    assert gather(unpacked(archive)).counts["unchanged"] == 5
     monkeypatch.setattr(gradescope, "METADATA_BYTES", 5 << 20)
     assert "larger than 5 MB" in gather(archive).odd[0]
 
@@ -322,7 +322,7 @@ def test_unpacked_is_the_same_as_packed(packed, gather, tmp_path, files, name):
     before = tree(tmp_path / "submitted")
     again = gather(unpacked(archive))
     assert tree(tmp_path / "submitted") == before
-    assert again.fates == {"unchanged": first.fates["new"]}
+    assert again.counts == {"unchanged": first.counts["new"]}
     assert len(again.odd) == len(first.odd)
 
 
@@ -347,8 +347,8 @@ def test_plain_folders_and_archives(packed, gather, tmp_path):
     assert report.odd == [
         "class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."
     ]
-    assert gather(unpacked(archive) / "class").fates == {"unchanged": 4}
-    assert gather(tmp_path / "submitted").fates == {"unchanged": 3}
+    assert gather(unpacked(archive) / "class").counts == {"unchanged": 4}
+    assert gather(tmp_path / "submitted").counts == {"unchanged": 3}
 
 
 def test_one_file_and_a_folder_of_files(gather, tmp_path):
@@ -358,7 +358,7 @@ def test_one_file_and_a_folder_of_files(gather, tmp_path):
     (week / "grace.py").write_text("grace = 1\n")
     assert gather(week, assignment=NAME).summary == "2 submissions of 2 students: 2 new."
     assert "Say it with --assignment" in gather(week).odd[0]
-    assert gather(week / "ada.py", assignment=NAME).fates == {"unchanged": 1}
+    assert gather(week / "ada.py", assignment=NAME).counts == {"unchanged": 1}
 
 
 def test_whoever_collected_is_whoever_is_graded(packed, gather, course, tmp_path):
@@ -411,10 +411,10 @@ def test_roster_gives_the_ids(packed, gather, roster, tmp_path):
     report = gather(packed("submissions.zip", CANVAS), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
-    strangers = [problem for problem in report.odd if "was left out" in problem]
-    assert len(strangers) == 4
+    unknown_students = [problem for problem in report.odd if "was left out" in problem]
+    assert len(unknown_students) == 4
     told = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
-    assert f"submissions.zip: {told}" in strangers
+    assert f"submissions.zip: {told}" in unknown_students
 
 
 def test_same_student_from_every_site_is_one_folder(packed, gather, roster, tmp_path):
@@ -482,14 +482,14 @@ def test_a_later_submission_counts_and_the_earlier_one_is_kept(packed, gather, t
     files = tree(tmp_path / "submitted")
     assert files.pop(f"ada/{NAME}/adding.py") == "tuesday\n"
     assert list(files.values()) == ["monday\n"] and next(iter(files)).startswith(f".earlier/ada/{NAME}/")
-    assert report.fates == {"replaced": 1} and "this one counts now" in report.notes[0]
+    assert report.counts == {"replaced": 1} and "this one counts now" in report.notes[0]
     assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
 
 
 def test_an_earlier_submission_that_comes_later_changes_nothing(packed, gather, tmp_path):
     tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
     report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
-    assert report.fates == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
+    assert report.counts == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
     assert tree(tmp_path / "submitted") == {f"ada/{NAME}/adding.py": "tuesday\n"}
     assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
 
@@ -507,8 +507,8 @@ def test_what_was_changed_by_hand_stays(packed, gather, tmp_path):
     file.write_text("mended\n")
     report = gather(archive)
     assert file.read_text() == "mended\n"
-    assert report.fates == {"changed by hand": 1} and "`--replace`" in report.odd[0]
-    assert gather(archive, replace=True).fates == {"replaced": 1}
+    assert report.counts == {"changed by hand": 1} and "`--replace`" in report.odd[0]
+    assert gather(archive, replace=True).counts == {"replaced": 1}
     assert sorted(tree(tmp_path / "submitted").values()) == ["mended\n", "x\n"]
 
 
@@ -524,7 +524,7 @@ def test_collecting_twice_is_collecting_once(packed, gather, tmp_path):
     archive = packed("1.zip", CANVAS)
     gather(archive)
     before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
-    assert gather(archive).fates == {"unchanged": 6}
+    assert gather(archive).counts == {"unchanged": 6}
     assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
 
 
@@ -585,11 +585,11 @@ def test_times_find_students_by_whatever_is_known_of_them(packed, gather, roster
 
 def test_times_stay_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
-    assert gather(archive).fates == {"new": 1}
-    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).fates == {
+    assert gather(archive).counts == {"new": 1}
+    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {
         "unchanged": 1
     }
-    assert gather(archive).fates == {"unchanged": 1}
+    assert gather(archive).counts == {"unchanged": 1}
     assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
     assert known(tmp_path / "submitted")["1002"].late
 
@@ -669,7 +669,7 @@ def test_what_cannot_be_used_never_takes_the_place_of_what_can(packed, gather, t
     report = gather(packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME)
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"} and report.odd
     gather(packed("adding-3.zip", {"turingalan_1003_3_essay.pdf": "%PDF"}), assignment=NAME)
-    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).fates == {"replaced": 1}
+    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).counts == {"replaced": 1}
 
 
 def test_only_names_as_canvas_gives_them_are_students(packed, gather, tmp_path):
@@ -711,7 +711,9 @@ def test_from_the_site_and_back_to_it(packed, gather, course, tmp_path, tool, fi
     students = [student for student in sorted(known(tmp_path / "submitted")) if student in sheet]
     grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
     (tmp_path / "sheet.csv").write_text(sheet, "utf-8")
-    exported = export(tool, Request(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv"))
+    exported = export(
+        tool, ExportRequest(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv")
+    )
     assert exported.problems == []
     with (tmp_path / "sheet-filled.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[column] != "10"]
@@ -817,7 +819,7 @@ def test_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path
 def test_files_that_are_no_archives_are_told_and_stop_nothing(packed, gather, tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     report = gather(tmp_path / name, packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    assert report.fates == {"new": 1}
+    assert report.counts == {"new": 1}
     (problem,) = report.odd
     assert problem.startswith(f"{tmp_path / name}: ") and problem.endswith(".")
 

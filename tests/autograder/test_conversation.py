@@ -9,7 +9,7 @@ import pytest
 
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
-from autograder.proxy.replay import Conversations, Said, Turn
+from autograder.proxy.replay import Node, ReplayCache, Request
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import SuiteSession
@@ -227,19 +227,19 @@ def heard(text: bytes) -> tuple[bytearray, bytearray]:
 
 
 def test_what_takes_too_much_room_is_forgotten():
-    known = Conversations(max_bytes=10_000)
-    first = known.first_turn("test")
-    assert isinstance(first, Turn)
-    known.next_turn(first, [Said(bytes(4000))], heard(b"yes"))
-    assert known.first_turn("test") is first and first.said
+    known = ReplayCache(max_bytes=10_000)
+    first = known.first_node("test")
+    assert isinstance(first, Node)
+    known.next_node(first, [Request(bytes(4000))], heard(b"yes"))
+    assert known.first_node("test") is first and first.requests
     for answer in range(20):
-        known.next_turn(first, [], heard(b"%d" % answer))
-    assert known.first_turn("test") is not first
+        known.next_node(first, [], heard(b"%d" % answer))
+    assert known.first_node("test") is not first
 
 
 def test_the_same_question_is_kept_once():
-    known = Conversations(max_bytes=20_000)
-    turn = known.first_turn("test")
+    known = ReplayCache(max_bytes=20_000)
+    node = known.first_node("test")
     for _ in range(10):
-        turn = known.next_turn(turn, [Said(b"?" * 8000)], heard(b"yes"))
-    assert known.first_turn("test").said
+        node = known.next_node(node, [Request(b"?" * 8000)], heard(b"yes"))
+    assert known.first_node("test").requests

@@ -181,7 +181,9 @@ def test_what_is_preloaded_has_the_name_of_a_module(tmp_path: Path) -> None:
     assert problems_of(tmp_path, text.replace("numpy", "my module")).endswith(sentence)
 
 
-@pytest.mark.parametrize("stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"])
+@pytest.mark.parametrize(
+    "stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"]
+)
 def test_a_module_that_hides_another_is_refused(tmp_path: Path, stem: str) -> None:
     """A student's folder comes first on the way to modules: torch would meet a student's `random`."""
     said = problems_of(tmp_path, COURSE.replace("01_adding", f"01_{stem}"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.answers import KINDS, Answer
+from autograder.authoring.answers import ANSWER_KINDS, SampleAnswer
 from autograder.authoring.build import build
 from autograder.authoring.demo import DemoStudent, write_demo
 from autograder.course.config import Course, CourseError, load_course
@@ -41,7 +41,7 @@ def big_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> list[
     return write_demo(course, tmp_path_factory.mktemp("big"), students=30, seed=1)
 
 
-def answers(students: list[DemoStudent]) -> list[Answer]:
+def answers(students: list[DemoStudent]) -> list[SampleAnswer]:
     return [answer for student in students for answer in student.answers.values()]
 
 
@@ -58,13 +58,13 @@ def test_the_same_seed_makes_the_same_class(tiny: Course, tmp_path: Path) -> Non
 @pytest.mark.parametrize("seed", range(5))
 def test_thirty_students_do_everything_once(tiny: Course, tmp_path: Path, seed: int) -> None:
     kinds = Counter(answer.kind for answer in answers(write_demo(tiny, tmp_path, 30, seed)))
-    assert set(kinds) == set(KINDS)
+    assert set(kinds) == set(ANSWER_KINDS)
     assert kinds["loop"] == 1
 
 
 def test_a_real_class_is_mostly_right(big_class: list[DemoStudent]) -> None:
     kinds = Counter(answer.kind for answer in answers(big_class))
-    assert set(kinds) == set(KINDS) and kinds["loop"] == 1
+    assert set(kinds) == set(ANSWER_KINDS) and kinds["loop"] == 1
     expected = Counter(answer.expected for answer in answers(big_class))
     assert expected["full"] > sum(expected.values()) / 2
     assert expected["none"] < sum(expected.values()) / 4
@@ -84,7 +84,7 @@ def test_files_are_what_they_should_be(big_class: list[DemoStudent]) -> None:
             check_files(answer, assignment.partition("_")[2])
 
 
-def check_files(answer: Answer, stem: str) -> None:
+def check_files(answer: SampleAnswer, stem: str) -> None:
     names = {
         "nothing": [],
         "notebook": [f"{stem}.ipynb"],
@@ -159,7 +159,7 @@ def test_a_course_without_solutions_has_no_class(tiny: Course, tmp_path: Path) -
 
 
 @pytest.fixture(scope="module")
-def graded(tiny: Course, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Answer, Grade | None]]:
+def graded(tiny: Course, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[SampleAnswer, Grade | None]]:
     """A class of thirty, each answer with its grade; None when nothing was handed in."""
     folder = tmp_path_factory.mktemp("class")
     students = write_demo(tiny, folder, 30, seed=4)
@@ -173,13 +173,13 @@ def graded(tiny: Course, tmp_path_factory: pytest.TempPathFactory) -> list[tuple
     return [(student.answers[TINY], grades.pop(student.name, None)) for student in students]
 
 
-def of_kind(graded: list[tuple[Answer, Grade | None]], kind: str) -> list[tuple[Answer, Grade]]:
+def of_kind(graded: list[tuple[SampleAnswer, Grade | None]], kind: str) -> list[tuple[SampleAnswer, Grade]]:
     found = [(answer, grade) for answer, grade in graded if answer.kind == kind and grade is not None]
     assert found
     return found
 
 
-def test_everybody_gets_what_was_meant(graded: list[tuple[Answer, Grade | None]]) -> None:
+def test_everybody_gets_what_was_meant(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for answer, grade in graded:
         assert (grade is None) == (answer.kind == "nothing")
         if grade is not None:
@@ -188,30 +188,30 @@ def test_everybody_gets_what_was_meant(graded: list[tuple[Answer, Grade | None]]
             assert (grade.status == "refused") == (answer.kind == "latin1")
 
 
-def test_mistakes_are_named(graded: list[tuple[Answer, Grade | None]]) -> None:
+def test_mistakes_are_named(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for kind in ("mistake", "two_mistakes"):
         for answer, grade in of_kind(graded, kind):
             assert {test.mistake for test in grade.tests if test.mistake} == set(answer.mistakes)
 
 
-def test_right_answers_are_told_no_mistake(graded: list[tuple[Answer, Grade | None]]) -> None:
+def test_right_answers_are_told_no_mistake(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for kind in ("right", "alternative", "both_files"):
         for _, grade in of_kind(graded, kind):
             assert not any(test.mistake or test.message for test in grade.tests)
 
 
-def test_two_mistakes_cost_points_in_two_parts(graded: list[tuple[Answer, Grade | None]]) -> None:
+def test_two_mistakes_cost_points_in_two_parts(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for _, grade in of_kind(graded, "two_mistakes"):
         assert {test.part for test in grade.tests if test.outcome != "passed"} == {"add", "total"}
 
 
-def test_an_unfinished_answer_keeps_what_is_written(graded: list[tuple[Answer, Grade | None]]) -> None:
+def test_an_unfinished_answer_keeps_what_is_written(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for answer, grade in of_kind(graded, "unfinished"):
         assert answer.unwritten == ("Total.push",)
         assert {test.part for test in grade.tests if test.outcome == "passed"} == {"add"}
 
 
-def test_trouble_costs_only_its_own_points(graded: list[tuple[Answer, Grade | None]]) -> None:
+def test_trouble_costs_only_its_own_points(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     outcomes = {"loop": "timeout", "exit": "crashed", "memory": "failed"}
     for kind, outcome in outcomes.items():
         for _, grade in of_kind(graded, kind):

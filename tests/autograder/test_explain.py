@@ -8,10 +8,10 @@ from autograder.checks import CheckFailed
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import (
     Frame,
-    MissingName,
+    MissingNameError,
     RemoteException,
-    StudentCrashed,
-    StudentTimeout,
+    StudentCrashedError,
+    StudentTimeoutError,
     student_raised,
 )
 from autograder.records import SourceFile
@@ -31,14 +31,26 @@ def raised(kind="ValueError", text=SECRET, **options):
 @pytest.mark.parametrize(
     "error, outcome, message",
     [
-        (StudentTimeout(LATE), "timeout", LATE),
+        (StudentTimeoutError(LATE), "timeout", LATE),
         (TestAlarm(), "timeout", "This test took too long."),
-        (StudentCrashed(ENDED), "crashed", ENDED),
-        (MissingName(MISSING), "failed", MISSING),
-        (raised(), "failed", f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))"),
-        (raised("IndexError", ""), "failed", "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))"),
+        (StudentCrashedError(ENDED), "crashed", ENDED),
+        (MissingNameError(MISSING), "failed", MISSING),
+        (
+            raised(),
+            "failed",
+            f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))",
+        ),
+        (
+            raised("IndexError", ""),
+            "failed",
+            "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))",
+        ),
         (raised("NotImplementedError", "x"), "failed", "`Head.forward` is not written yet (line 12)."),
-        (raised("TypeError", "1 argument.", frames=()), "failed", "Your code raised a TypeError: 1 argument."),
+        (
+            raised("TypeError", "1 argument.", frames=()),
+            "failed",
+            "Your code raised a TypeError: 1 argument.",
+        ),
     ],
 )
 def test_visible_sentences(error, outcome, message):

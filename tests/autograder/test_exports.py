@@ -21,13 +21,13 @@ from autograder.authoring.build import build
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.feedback.html import write_all
-from autograder.lms.exports import EXPORTERS, Exported, ExportError, Request, export
+from autograder.lms.exports import EXPORTERS, Exported, ExportError, ExportRequest, export
 from autograder.lms.exports.classroom50 import scale
 from autograder.lms.exports.gradescope import files
 from autograder.lms.exports.gradescope_run import results
 from autograder.lms.roster import read_roster
 from autograder.lms.sheet import Sheet
-from autograder.records import Grade, Refused, TestResult
+from autograder.records import Grade, RefusedError, TestResult
 from autograder.submissions.collected import Collected, CollectError, write_collected
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
@@ -121,7 +121,7 @@ def ask(course: Course, submitted: Path, tmp_path: Path):
     def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **wishes: object) -> Exported:
         if like:
             wishes["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
-        return export(tool, Request(course, grades, submitted, **wishes))  # type: ignore[arg-type]
+        return export(tool, ExportRequest(course, grades, submitted, **wishes))  # type: ignore[arg-type]
 
     return exported
 
@@ -232,7 +232,7 @@ def test_only_earlier_exports_give_way(ask, course, tmp_path, tool):
     ask(tool, output=path, assignment=NAME)
     ask(tool, output=path, assignment=NAME, grades=())
     path.write_text("Student,ID\nfrom Canvas\n")
-    with pytest.raises(Refused, match="`export` did not write it"):
+    with pytest.raises(RefusedError, match="`export` did not write it"):
         ask(tool, output=path, assignment=NAME)
     assert path.read_text() == "Student,ID\nfrom Canvas\n"
 
@@ -242,7 +242,7 @@ def test_only_earlier_results_give_way(ask, tmp_path):
     for _ in range(2):
         ask("classroom50", output=path, grades=[one])
     path.write_text('{"name": "ada"}')
-    with pytest.raises(Refused, match="`export` did not write it"):
+    with pytest.raises(RefusedError, match="`export` did not write it"):
         ask("classroom50", output=path, grades=[one])
     assert path.read_text() == '{"name": "ada"}'
 
@@ -368,7 +368,7 @@ def test_csv_finds_names_in_the_roster_by_any_number(course, tmp_path):
     roster.write_text(
         "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n", "utf-8"
     )
-    request = Request(
+    request = ExportRequest(
         course,
         CLASS,
         tmp_path / "none",
@@ -521,7 +521,7 @@ def archive(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("gradescope")
     course = load_course(write_tiny_course(folder / "course"))
     build(course)
-    export("gradescope", Request(course, (), assignment=NAME, output=folder / "autograder.zip"))
+    export("gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip"))
     shutil.rmtree(course.root)
     return folder / "autograder.zip"
 
@@ -644,11 +644,11 @@ def test_gradescope_installs_what_the_assignment_imports(course):
 
 def test_gradescope_needs_an_assignment_that_was_built(course, tmp_path):
     with pytest.raises(ExportError, match="--assignment"):
-        export("gradescope", Request(course, ()))
+        export("gradescope", ExportRequest(course, ()))
     with pytest.raises(ExportError, match="autograder build"):
-        export("gradescope", Request(course, (), assignment=NAME, output=tmp_path / "x.zip"))
+        export("gradescope", ExportRequest(course, (), assignment=NAME, output=tmp_path / "x.zip"))
     with pytest.raises(ExportError, match="--hidden is one of"):
-        export("gradescope", Request(course, (), assignment=NAME, hidden="never"))
+        export("gradescope", ExportRequest(course, (), assignment=NAME, hidden="never"))
 
 
 # ------------------------------------------------------------------ the command

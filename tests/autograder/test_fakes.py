@@ -1,10 +1,13 @@
 """The fakes say what they promise, here and on the other side of the wall, and remember how they were asked."""
 
+from types import ModuleType
+
 import pytest
 import torch
 from torch import nn
 
 from autograder.fakes import Coin, Die, Reverser, Successor
+from autograder.protocol.server import Server
 from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 
@@ -41,7 +44,7 @@ def writer(request):
         space = {}
         exec(WRITER, space)
         return type("Here", (), {name: staticmethod(space[name]) for name in ("write", "translate")})
-    connection = LoopbackConnection("writer")
+    connection = LoopbackConnection(Server(ModuleType("writer")))
     connection.server.load(WRITER, "writer.py")
     return RemoteStudent(connection)
 

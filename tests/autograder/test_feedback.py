@@ -28,9 +28,9 @@ from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import differing, write_class_report
 from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
+from autograder.gradebook import texts
 from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
-from autograder.gradebook.texts import keep
 from autograder.grading.run import Outcome as Run
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
@@ -296,7 +296,7 @@ def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignmen
 
 def test_a_page_says_what_was_handed_in_and_when(tmp_path: Path, course: Course) -> None:
     files = (SourceFile("adding.py", "x = 1"), SourceFile("<b>.ipynb", "{}"))
-    (known,) = keep(tmp_path, [Submission("ada", NAME, files)])
+    (known,) = texts.put(tmp_path, [Submission("ada", NAME, files)])
     zoned = course.model_copy(update={"timezone": "Europe/Berlin"})
     entry = {"student": "ada", "assignment": NAME, "submission_sha256": known.digest}
     entry["at"] = "2026-11-27T11:00:00+00:00"

@@ -26,9 +26,9 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.gradebook.journal import Journal, read_journal
+from autograder.grading import grader as grading
+from autograder.grading import run as cohort
 from autograder.grading.grader import Grader
-from autograder.grading.grader import grader as grading
-from autograder.grading.grader import run as cohort
 from autograder.grading.pool import Plan
 from autograder.grading.run import Outcome, grade_class
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
@@ -349,7 +349,7 @@ def while_grading(act: Callable[[], bool]) -> contextlib.AbstractContextManager:
 
 @pytest.mark.parametrize(("when", "nap"), [("import math", 1.0), (IN_ATTENTION, 0.05)])
 def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, when, nap):
-    sandbox = grader.bench.sandbox
+    sandbox = grader.workers.sandbox
     assert grade(solution).score == FULL
     idle = descendants(sandbox._servers[()].process.pid)
     killed: list[int] = []
@@ -371,7 +371,7 @@ def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, when,
 
 
 def test_a_fork_server_that_somebody_kills_is_started_again(grade, grader, solution):
-    sandbox = grader.bench.sandbox
+    sandbox = grader.workers.sandbox
     wrong = solution.replace(".tril()", ".triu()")
     expected = grade(wrong)
     for pid in descendants(sandbox._servers[()].process.pid):
@@ -381,10 +381,10 @@ def test_a_fork_server_that_somebody_kills_is_started_again(grade, grader, solut
 
 
 def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solution):
-    sandbox = grader.bench.sandbox
+    sandbox = grader.workers.sandbox
     server = sandbox._servers[()].process.pid
     slow = solution.replace(IN_ATTENTION, f"import time; time.sleep(0.1)\n    {IN_ATTENTION}")
-    runs = grading._Sitting._once
+    runs = grading.SuiteRun._once
     killed = []
 
     def once(self, test, fresh):
@@ -398,7 +398,7 @@ def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solutio
         return runs(self, test, fresh)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading._Sitting, "_once", once)
+        patch.setattr(grading.SuiteRun, "_once", once)
         found = grade(slow)
     assert killed and found.score == FULL, messages(found)
     assert sandbox._servers[()].process.pid != server

@@ -19,6 +19,7 @@ from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.feedback.html import write_all
+from autograder.gradebook import texts
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.gradebook.lateness import (
@@ -31,9 +32,8 @@ from autograder.gradebook.lateness import (
     finals,
     on_the_clock,
     points_off,
-    strangers,
+    unknown_students,
 )
-from autograder.gradebook.texts import keep
 from autograder.gradebook.times import keep_times, read_names, read_times
 from autograder.grading.run import Outcome
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
@@ -359,7 +359,7 @@ def test_times_come_from_what_was_collected_and_earlier_ones_stay(tmp_path):
     submitted.mkdir()
     for text, when in (("one", "2026-11-27T12:00:00+01:00"), ("two", "2026-11-30T12:00:00Z")):
         write_collected(submitted, [Collected("ada", NAME, submitted_at=when), Collected("ben", NAME)])
-        keep_times(grades, submitted, keep(grades, [submission("ada", text), submission("ben", text)]))
+        keep_times(grades, submitted, texts.put(grades, [submission("ada", text), submission("ben", text)]))
     digests = [submission_digest(submission("ada", text)) for text in ("one", "two")]
     assert read_times(grades) == {
         ("ada", NAME, digests[0]): berlin("2026-11-27 12:00"),
@@ -373,7 +373,7 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
     write_collected(
         tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
     )
-    keep_times(tmp_path / "grades", folder, keep(tmp_path / "grades", [submission("ada")]))
+    keep_times(tmp_path / "grades", folder, texts.put(tmp_path / "grades", [submission("ada")]))
     assert list(read_times(tmp_path / "grades").values()) == [berlin("2026-11-27 12:00")]
 
 
@@ -391,7 +391,7 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
 )
 def test_times_come_from_nbgraders_stamp(tmp_path, stamp, moment):
     (tmp_path / "timestamp.txt").write_text(stamp + "\n", "utf-8")
-    known = keep(tmp_path / "grades", [submission("ada", path=tmp_path / "adding.py")])
+    known = texts.put(tmp_path / "grades", [submission("ada", path=tmp_path / "adding.py")])
     keep_times(tmp_path / "grades", tmp_path, known)
     assert list(read_times(tmp_path / "grades").values()) == ([moment] if moment else [])
 
@@ -414,7 +414,7 @@ def written(tmp_path, course) -> Path:
     ben = Collected("ben", NAME, submitted_at="2026-11-27T12:00:00+01:00", late=True)
     write_collected(submitted, [ada, ben, Collected("cy", NAME, "Cyrus <b> Vance", late=True)])
     students = ("ada", "ben", "cy")
-    keep_times(folder, submitted, keep(folder, [submission(student) for student in students]))
+    keep_times(folder, submitted, texts.put(folder, [submission(student) for student in students]))
     with Journal(folder) as journal:
         for student in students:
             journal.append(graded(student, text=submission_digest(submission(student))))
@@ -513,9 +513,9 @@ def test_an_extension_for_nobody_is_told(written, course):
 
 def test_an_extension_for_an_assignment_without_grades_is_not_told(course):
     other = Extension(student="adda", assignment="02_other", days=2)
-    assert strangers(with_extensions(course, other), [graded()]) == []
-    assert len(strangers(with_extensions(course, Extension(student="adda", days=2)), [graded()])) == 1
-    assert strangers(with_extensions(course, other), []) == []
+    assert unknown_students(with_extensions(course, other), [graded()]) == []
+    assert len(unknown_students(with_extensions(course, Extension(student="adda", days=2)), [graded()])) == 1
+    assert unknown_students(with_extensions(course, other), []) == []
 
 
 def test_a_file_where_a_folder_should_be_is_a_sentence(tmp_path, course):

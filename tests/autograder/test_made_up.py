@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.demo_marker import give_way, mark
+from autograder.gradebook.demo_marker import choose_output_folder, mark
 from autograder.gradebook.journal import FILE_NAME
 
 
@@ -24,18 +24,18 @@ def made_up(tmp_path: Path) -> Path:
 
 
 def test_real_grades_go_on_in_their_folder(grades: Path, tmp_path: Path) -> None:
-    assert give_way(grades, tmp_path / "submitted") == (grades, "")
-    assert give_way(tmp_path / "new", tmp_path / "submitted") == (tmp_path / "new", "")
+    assert choose_output_folder(grades, tmp_path / "submitted") == (grades, "")
+    assert choose_output_folder(tmp_path / "new", tmp_path / "submitted") == (tmp_path / "new", "")
 
 
 def test_made_up_grades_go_on_in_theirs(tmp_path: Path, made_up: Path) -> None:
     for _ in range(2):
-        assert give_way(tmp_path / "new", made_up) == (tmp_path / "new", "")
+        assert choose_output_folder(tmp_path / "new", made_up) == (tmp_path / "new", "")
 
 
 def test_a_made_up_class_steps_aside(grades: Path, made_up: Path) -> None:
     for _ in range(2):
-        place, sentence = give_way(grades, made_up)
+        place, sentence = choose_output_folder(grades, made_up)
         assert place.name == "grades-made-up" and "grades-made-up" in sentence
     assert (grades / FILE_NAME).read_text("utf-8") == "somebody's\n"
 
@@ -44,6 +44,6 @@ def test_made_up_grades_are_moved_and_kept(grades: Path, tmp_path: Path) -> None
     for name in ("grades-made-up", "grades-made-up-2"):
         mark(grades)
         (grades / FILE_NAME).touch()
-        place, sentence = give_way(grades, tmp_path / "submitted")
+        place, sentence = choose_output_folder(grades, tmp_path / "submitted")
         assert place == grades and not grades.exists()
         assert (tmp_path / name / FILE_NAME).exists() and sentence.endswith(f"{name}.")

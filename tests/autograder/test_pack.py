@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from autograder import cli
 from autograder.course.config import load_course
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
 from autograder.submissions import find_submissions
@@ -66,7 +66,7 @@ def test_packing_looks_as_it_should_and_never_overwrites(folder: Path) -> None:
 
 def test_an_empty_file_is_not_packed(folder: Path) -> None:
     write(folder, " \n")
-    with pytest.raises(Refused, match="adding.py is empty"):
+    with pytest.raises(RefusedError, match="adding.py is empty"):
         pack(find_work("."), folder)
     assert not list(folder.glob("*.zip"))
 
@@ -107,7 +107,7 @@ def test_a_notebook_is_packed_as_one(folder: Path) -> None:
 
 def test_what_the_grader_would_refuse_is_not_left_behind(folder: Path) -> None:
     write(folder, "#" * (5 << 20))
-    with pytest.raises(Refused, match="The grader would not take this: .*adding.py"):
+    with pytest.raises(RefusedError, match="The grader would not take this: .*adding.py"):
         pack(find_work("adding.py"), folder)
     assert list(folder.glob("*.zip")) == []
 
@@ -115,10 +115,12 @@ def test_what_the_grader_would_refuse_is_not_left_behind(folder: Path) -> None:
 def test_without_a_name_there_is_a_sentence(folder: Path) -> None:
     (folder / "hints.json").unlink()
     folder = folder.rename(folder.with_name("homework"))
-    with pytest.raises(Refused, match="homework should be called like the assignment"):
+    with pytest.raises(RefusedError, match="homework should be called like the assignment"):
         pack(find_work(folder), folder)
     folder = folder.rename(folder.with_name("x_adding"))
-    with pytest.raises(Refused, match="x_adding should be called like the assignment, for example 03_adding"):
+    with pytest.raises(
+        RefusedError, match="x_adding should be called like the assignment, for example 03_adding"
+    ):
         pack(find_work(folder), folder)
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from autograder.course.config import Limits
 from autograder.protocol import wire
-from autograder.protocol.errors import StudentTimeout
+from autograder.protocol.errors import StudentTimeoutError
 from autograder.proxy.connection import WorkerConnection
-from autograder.proxy.deadline import MOST_IN_LINE, Patience, TooLate
+from autograder.proxy.deadline import MOST_IN_LINE, Deadline, DeadlineExceededError
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.replay import Conversations, Line, Said
+from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.sandbox.launcher import Sandbox
 
 
@@ -24,52 +24,52 @@ class Told:
     waited: float = 0.0
     others: float = 0.0
 
-    def in_line(self) -> float:
+    def seconds_queued(self) -> float:
         return self.waited
 
-    def others_ran(self) -> float:
+    def other_threads_seconds(self) -> float:
         return self.others
 
 
-def seconds_until_too_late(patience: Patience) -> tuple[float, TooLate]:
+def seconds_until_too_late(deadline: Deadline) -> tuple[float, DeadlineExceededError]:
     began = time.monotonic()
-    with pytest.raises(TooLate) as late:
+    with pytest.raises(DeadlineExceededError) as late:
         while True:
-            time.sleep(min(patience.left(), 0.02))
+            time.sleep(min(deadline.left(), 0.02))
     return time.monotonic() - began, late.value
 
 
 def test_code_that_had_all_its_time_is_endless():
-    seconds, late = seconds_until_too_late(Patience(0.1, Told(waited=7.0)))
+    seconds, late = seconds_until_too_late(Deadline(0.1, Told(waited=7.0)))
     assert 0.1 <= seconds < 2 and late.endless and not late.starved
 
 
 def test_time_in_line_is_given_back_once():
     worker = Told(waited=7.0)
-    patience = Patience(0.1, worker)
+    deadline = Deadline(0.1, worker)
     worker.waited += 0.2
-    seconds, late = seconds_until_too_late(patience)
+    seconds, late = seconds_until_too_late(deadline)
     assert 0.3 <= seconds < 2 and late.endless
 
 
 def test_code_that_stood_in_line_all_the_time_was_starved():
     worker = Told()
-    patience = Patience(0.05, worker)
+    deadline = Deadline(0.05, worker)
     worker.waited = 100.0
-    seconds, late = seconds_until_too_late(patience)
+    seconds, late = seconds_until_too_late(deadline)
     assert seconds >= 0.05 * (1 + MOST_IN_LINE) and late.starved and not late.endless
 
 
 def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it():
     worker = Told()
-    patience = Patience(0.1, worker)
+    deadline = Deadline(0.1, worker)
     worker.waited, worker.others = 1.0, 3.0
-    seconds, late = seconds_until_too_late(patience)
+    seconds, late = seconds_until_too_late(deadline)
     assert seconds < 0.4 and late.endless
 
 
 def test_the_end_of_a_test_ends_all_and_proves_nothing():
-    _, late = seconds_until_too_late(Patience(60, Told(), time.monotonic() + 0.05))
+    _, late = seconds_until_too_late(Deadline(60, Told(), time.monotonic() + 0.05))
     assert not late.endless and not late.starved
 
 
@@ -89,12 +89,12 @@ def sandbox():
         yield found
 
 
-def ask(sandbox: Sandbox, connection: WorkerConnection, name: str) -> tuple[float, StudentTimeout]:
+def ask(sandbox: Sandbox, connection: WorkerConnection, name: str) -> tuple[float, StudentTimeoutError]:
     connection.request("load", 10, text=TEXT, filename="loops.py")
     student = RemoteStudent(connection, [])
     assert student.right() == 5
     began = time.monotonic()
-    with pytest.raises(StudentTimeout) as late:
+    with pytest.raises(StudentTimeoutError) as late:
         getattr(student, name)()
     connection.close()
     return time.monotonic() - began, late.value
@@ -140,41 +140,41 @@ def ends():
         yield here, there
 
 
-def talk(line: Line, there, said: bytes, heard: str) -> None:
+def talk(line: ReplaySocket, there, said: bytes, heard: str) -> None:
     until = time.monotonic() + 5
     wire.send(there, heard)
-    line.say(Said(wire.dumps(said.decode()), "f", 1.0), until)
-    line.hear(until)
+    line.send(Request(wire.dumps(said.decode()), "f", 1.0), until)
+    line.receive(until)
 
 
-def recite(line: Line, known: Conversations, test: str) -> bool:
-    return line.recite(known, test, lambda name, seconds, until: Patience(seconds, Told(), until), 1e12)
+def replay(line: ReplaySocket, known: ReplayCache, test: str) -> bool:
+    return line.replay(known, test, lambda name, seconds, until: Deadline(seconds, Told(), until), 1e12)
 
 
 def test_a_test_that_is_not_recited_adds_nothing_to_the_one_before(ends):
     here, there = ends
-    known, line = Conversations(), Line(here)
-    assert not recite(line, known, "first")
+    known, line = ReplayCache(), ReplaySocket(here)
+    assert not replay(line, known, "first")
     talk(line, there, b"question", "answer")
-    line.passed()
-    line.keep_nothing()
+    line.mark_passed()
+    line.disable()
     talk(line, there, b"question of a forbidden test", "answer")
-    line.passed()
-    (last,) = known.first_turn("first").answers.values()
-    assert last.passed and not last.said
+    line.mark_passed()
+    (last,) = known.first_node("first").replies.values()
+    assert last.passed and not last.requests
 
 
 def test_a_test_that_does_not_listen_to_the_end_did_not_repeat_itself(ends):
     here, there = ends
-    known, line = Conversations(), Line(here)
-    recite(line, known, "first")
+    known, line = ReplayCache(), ReplaySocket(here)
+    replay(line, known, "first")
     for question in (b"one", b"two"):
         talk(line, there, question, "answer")
-    again = Line(here)
+    again = ReplaySocket(here)
     wire.send(there, "answer")
     wire.send(there, "answer")
-    assert not recite(again, known, "first")
+    assert not replay(again, known, "first")
     until = time.monotonic() + 5
-    again.say(Said(wire.dumps("one"), "f", 1.0), until)
-    again.hear(until)
-    assert again.lost
+    again.send(Request(wire.dumps("one"), "f", 1.0), until)
+    again.receive(until)
+    assert again.diverged

@@ -23,7 +23,7 @@ from autograder.feedback.pictures import Picture, failing_parts, picture_file, p
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import read_journal
-from autograder.grading.grader import Bench, Candidate
+from autograder.grading.grader import LoadedSubmission, WorkerFactory
 from autograder.grading.pool import Plan
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
@@ -190,35 +190,35 @@ def test_other_pictures_are_drawn_anew(folder: Path, course: Course, grades: dic
 def test_pictures_are_drawn_from_what_was_graded(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
-    found = keeping.kept(folder, grades["Ada"])
+    found = keeping.get(folder, grades["Ada"])
     assert found is not None and [file.text for file in found.files] == [SUBTRACTS]
     another = Submission("Ada", NAME, (SourceFile("adding.py", RIGHT),))
-    keeping.keep(tmp_path, [another, Submission("zoe", NAME, problem="No.")])
+    keeping.put(tmp_path, [another, Submission("zoe", NAME, problem="No.")])
     assert len(list((tmp_path / "submissions").iterdir())) == 1
-    assert keeping.kept(tmp_path, grades["Ada"]) is None
+    assert keeping.get(tmp_path, grades["Ada"]) is None
     forged = next((tmp_path / "submissions").iterdir())
     forged.rename(forged.with_name(f"{grades['Ada'].submission_sha256}.json"))
-    assert keeping.kept(tmp_path, grades["Ada"]) is None
+    assert keeping.get(tmp_path, grades["Ada"]) is None
 
 
 def test_odd_texts_are_kept_as_they_are(tmp_path: Path) -> None:
     odd = Submission("ada", NAME, (SourceFile("adding.py", "a = 'ü\ud800\r\n'"), SourceFile("b.ipynb", "")))
-    keeping.keep(tmp_path, [odd])
+    keeping.put(tmp_path, [odd])
     grade = Grade("ada", NAME, "graded", 0, 1, submission_sha256=keeping.submission_digest(odd))
-    found = keeping.kept(tmp_path, grade)
+    found = keeping.get(tmp_path, grade)
     assert found is not None and found.files == odd.files
 
 
 def test_what_was_put_away_is_graded_as_it_was(tmp_path: Path) -> None:
     texts = Submission("ada", NAME, (SourceFile("adding.py", RIGHT), SourceFile("adding.ipynb", "{}")))
     nothing = Submission("zoe", NAME, problem="No.")
-    put_away = keeping.keep(tmp_path, [texts, nothing])
+    put_away = keeping.put(tmp_path, [texts, nothing])
     assert [one.submission.files for one in put_away] == [(), ()]
-    assert list(keeping.taken_out(tmp_path, put_away)) == [texts, nothing]
+    assert list(keeping.iterate(tmp_path, put_away)) == [texts, nothing]
     file = next((tmp_path / "submissions").iterdir())
     file.write_text(file.read_text("utf-8").replace("+", "-"), "utf-8")
     with pytest.raises(InfrastructureError, match=f"{file.name} was changed or is gone"):
-        list(keeping.taken_out(tmp_path, put_away))
+        list(keeping.iterate(tmp_path, put_away))
 
 
 def test_a_report_draws_from_the_kept_texts(
@@ -227,9 +227,9 @@ def test_a_report_draws_from_the_kept_texts(
     """Without grading again; whose text is not there any more is named."""
     journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
     (tmp_path / "grades.jsonl").write_text(journal, "utf-8")
-    submission = keeping.kept(folder, grades["bo"])
+    submission = keeping.get(folder, grades["bo"])
     assert submission is not None
-    keeping.keep(tmp_path, [submission])
+    keeping.put(tmp_path, [submission])
     done = autograder("report", tmp_path, "--pictures", "--jobs", 1, "--course", course.root)
     assert done.returncode == 1
     assert "Ada, 01_adding: the text that was graded is not kept." in done.stderr
@@ -248,26 +248,26 @@ def test_without_a_sandbox_nothing_is_drawn_and_that_is_said(
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def workers() -> Iterator[WorkerFactory]:
     """The course's own assignments, with time enough for a busy machine."""
     course = load_course(ROOT)
-    bench = Bench(course, Sandbox(hidden=course.hidden_folders))
-    yield bench
-    bench.close()
+    workers = WorkerFactory(course, Sandbox(hidden=course.hidden_folders))
+    yield workers
+    workers.close()
 
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in load_course(ROOT).assignments])
 def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
-    bench: Bench, name: str, monkeypatch: pytest.MonkeyPatch
+    workers: WorkerFactory, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(painter, "SECONDS", 300.0)
-    assignment = bench.course.assignment(name)
+    assignment = workers.course.assignment(name)
     patient = assignment.limits.model_copy(update={"call_seconds": 100.0, "cpu_seconds": 300.0})
     assignment = assignment.model_copy(update={"limits": patient})
-    file = SourceFile(f"{assignment.stem}.py", bench.course.solution_file(assignment).read_text("utf-8"))
-    gallery = painter._gallery(bench.course.pictures_file(assignment))
+    file = SourceFile(f"{assignment.stem}.py", workers.course.solution_file(assignment).read_text("utf-8"))
+    gallery = painter._gallery(workers.course.pictures_file(assignment))
     wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]
-    drawn = painter._drawn(Candidate(bench, assignment, file), wanted)
+    drawn = painter._drawn(LoadedSubmission(workers, assignment, file), wanted)
     assert len(drawn) >= 2
     assert {picture.title: picture.problem for picture in drawn if picture.problem} == {}
     assert all(len(picture.image) < 60_000 for picture in drawn), "too large for a page"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ import torch
 from torch import nn
 
 from autograder.course.config import Limits
-from autograder.protocol.errors import MissingName, StudentCrashed, StudentError, StudentRaised
+from autograder.protocol.errors import MissingNameError, StudentCrashedError, StudentError, StudentRaisedError
+from autograder.protocol.server import Server
 from autograder.proxy.connection import LoopbackConnection, WorkerConnection
-from autograder.proxy.input_mutation import bringing_changes_home
+from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import RemoteStudent
 from autograder.sandbox.launcher import Sandbox
 
@@ -33,7 +35,7 @@ def sandbox():
 @pytest.fixture(params=["loopback", "worker"])
 def student(request, sandbox):
     if request.param == "loopback":
-        connection = LoopbackConnection("submission_net")
+        connection = LoopbackConnection(Server(ModuleType("submission_net")))
     else:
         connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
     connection.request("load", text=NET.read_text(), filename="net.py")
@@ -227,7 +229,7 @@ def test_functions(student):
 
 def test_changed_inputs_are_changed_here_too_when_a_check_asks_for_it(student):
     x = torch.zeros(2)
-    with bringing_changes_home():
+    with mirror_input_mutation():
         student.in_place(x)
     assert torch.equal(x, torch.ones(2))
 
@@ -235,7 +237,7 @@ def test_changed_inputs_are_changed_here_too_when_a_check_asks_for_it(student):
 def test_changed_lists_and_dicts_are_changed_here_too_when_a_check_asks_for_it(student):
     x, nested = torch.zeros(2), [3, 1, 2]
     ids, book, pair = [x], {"ids": nested, "x": x}, ({"a": 1}, 5)
-    with bringing_changes_home():
+    with mirror_input_mutation():
         student.refill(ids, book, pair)
     assert (len(ids), ids[1]) == (2, 1)
     assert book["ids"] is nested and nested == [1, 2, 3]
@@ -259,7 +261,7 @@ def test_exceptions_keep_their_type_and_line(student):
 
 
 def test_missing_names(student):
-    with pytest.raises(MissingName, match="There is no `nothing` in the submission"):
+    with pytest.raises(MissingNameError, match="There is no `nothing` in the submission"):
         student.nothing  # noqa: B018
 
 
@@ -553,18 +555,18 @@ def test_every_kind_of_argument(student):
         ("IndexError", IndexError, "index"),
         ("TooLong", ValueError, "too long by 3"),
         ("Unspeakable", ValueError, ""),
-        ("StopIteration", StudentRaised, "1"),
+        ("StopIteration", StudentRaisedError, "1"),
         ("UnicodeDecodeError", ValueError, "odd"),
-        ("SystemExit", StudentRaised, "0"),
-        ("KeyboardInterrupt", StudentRaised, ""),
-        ("skip", StudentRaised, "skipped"),
-        ("GeneratorExit", StudentRaised, ""),
+        ("SystemExit", StudentRaisedError, "0"),
+        ("KeyboardInterrupt", StudentRaisedError, ""),
+        ("skip", StudentRaisedError, "skipped"),
+        ("GeneratorExit", StudentRaisedError, ""),
     ],
 )
 def test_exceptions_of_all_kinds(student, name, kind, text):
     with pytest.raises(kind) as caught:
         student.fail_with(name)
-    assert isinstance(caught.value, StudentRaised) and text in str(caught.value)
+    assert isinstance(caught.value, StudentRaisedError) and text in str(caught.value)
     assert caught.value.remote.type == {"skip": "Skipped"}.get(name, name)
     assert student.product(torch.ones(1), torch.ones(1)) == 1
 
@@ -582,7 +584,7 @@ def test_a_function_that_is_returned_can_be_called(student):
 
 @pytest.mark.parametrize("kind", ["deep", "many", "long", "big", "huge"])
 def test_what_is_too_much_is_a_sentence_and_no_end(student, kind):
-    with pytest.raises(StudentCrashed, match="too much, or nested too deeply"):
+    with pytest.raises(StudentCrashedError, match="too much, or nested too deeply"):
         student.returns(kind)
     assert not student._connection.dead
     assert student.product(torch.ones(1), torch.ones(1)) == 1

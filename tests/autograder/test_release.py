@@ -155,7 +155,9 @@ def test_no_file_of_somebody_else_is_written_over(root, wheel, tmp_path, output)
     (tmp_path / "empty.zip").touch()
     before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
     done = release(root, wheel, tmp_path / output)
-    said = "is a file; a release" if output == "notes" else "is there already, and `release` did not write it."
+    said = (
+        "is a file; a release" if output == "notes" else "is there already, and `release` did not write it."
+    )
     assert (done.exit_code, said in done.stderr) == (2, True)
     assert before == {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
 

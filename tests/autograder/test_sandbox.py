@@ -23,7 +23,7 @@ import pytest
 
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
-from autograder.sandbox.launcher import Ending, Sandbox, SandboxUnavailable
+from autograder.sandbox.launcher import Ending, Sandbox, SandboxUnavailableError
 
 ROOT = Path(__file__).resolve().parents[2]
 SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
@@ -756,7 +756,7 @@ def test_a_fork_server_that_does_not_start_says_why(reports, tier):
     if not reports[tier].works:
         pytest.skip(reports[tier].reason)
     sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
-    with pytest.raises(SandboxUnavailable, match="(?s)does not work here.*No module named 'no'"):
+    with pytest.raises(SandboxUnavailableError, match="(?s)does not work here.*No module named 'no'"):
         sandbox.spawn(limits())
     sandbox.close()
 
@@ -884,7 +884,7 @@ def test_what_is_preloaded_is_there_and_only_for_those_who_asked(reports, tier):
 def test_a_module_that_cannot_be_preloaded_stops_nobody_else(reports, entry):
     tier = next(tier for tier in ALL if reports[tier].works)
     with Sandbox(tier, **entry) as sandbox:
-        with pytest.raises(SandboxUnavailable, match="No module named 'no_such'"):
+        with pytest.raises(SandboxUnavailableError, match="No module named 'no_such'"):
             sandbox.spawn(limits(), ["no_such.module"])
         assert attempt(sandbox, "def attempt(): return 'alive'") == {"value": "alive"}
 
@@ -901,7 +901,7 @@ def test_the_doctor_tries_all_tiers(reports):
 
 def test_without_bubblewrap_the_sentence_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SandboxUnavailable, match="no bubblewrap.*Install bubblewrap"):
+    with pytest.raises(SandboxUnavailableError, match="no bubblewrap.*Install bubblewrap"):
         Sandbox("namespaces")
     report = doctor.examine()[0]
     assert (report.tier, report.works) == ("namespaces", False)
@@ -938,20 +938,20 @@ def test_best_is_the_strongest_that_works_and_never_unsafe(tiers_that_work):
     tiers_that_work("landlock", "unsafe")
     assert launcher.best_tier() == "landlock"
     tiers_that_work("unsafe")
-    with pytest.raises(SandboxUnavailable, match="(?s)'namespaces'.*'landlock'.*--unsafe"):
+    with pytest.raises(SandboxUnavailableError, match="(?s)'namespaces'.*'landlock'.*--unsafe"):
         Sandbox("best")
 
 
 def test_an_unknown_tier_is_a_sentence():
     with pytest.raises(
-        SandboxUnavailable, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"
+        SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"
     ):
         Sandbox("chroot")
 
 
 @pytest.mark.parametrize("tier", SAFE)
 def test_a_course_among_pythons_own_files_is_refused(tier):
-    with pytest.raises(SandboxUnavailable, match="Move the course"):
+    with pytest.raises(SandboxUnavailableError, match="Move the course"):
         Sandbox(tier, hidden=[Path("/usr/share/course/tests")])
 
 

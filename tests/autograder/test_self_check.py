@@ -15,12 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder import cli
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.selfcheck import forked as apart
-from autograder.selfcheck.check import Report, check_target
-from autograder.selfcheck.forked import GivenUp, Unfinished, run_apart
+from autograder.selfcheck.check import CheckReport, check_target
+from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
-from autograder.selfcheck.workspace import Place, Text, find_work, find_works
+from autograder.selfcheck.workspace import CodeLocation, Text, find_work, find_works
 from tests.autograder.student_folder import (
     FORGETS,
     RIGHT,
@@ -267,9 +267,9 @@ def test_a_misspelt_assignment_is_recognised(folder: Path, monkeypatch: pytest.M
         copy_of(folder.parent, folder.parent.parent / name)
         (folder.parent.parent / name / "assignments" / "01_adding").rename(folder.parent / name)
     monkeypatch.chdir(folder.parent)
-    with pytest.raises(Refused, match="02_mroe.*02_more"):
+    with pytest.raises(RefusedError, match="02_mroe.*02_more"):
         find_work("02_mroe")
-    with pytest.raises(Refused, match="several assignments here: 01_adding, 02_more, 03_most"):
+    with pytest.raises(RefusedError, match="several assignments here: 01_adding, 02_more, 03_most"):
         find_work(".")
     assert len(find_works(".")) == 3
 
@@ -299,9 +299,9 @@ def test_the_file_that_is_further_counts(folder: Path) -> None:
 def test_a_place_is_named_by_the_text_around_it() -> None:
     """Python 3.10 says `forward` for `Head.forward`, and every Python `<lambda>` for a lambda."""
     text = Text("# %%\nclass Head:\n    def forward(self):\n        return (lambda: 1 / 0)()\n", "x.py")
-    assert text.named(Place("x.py", 4, None, "<lambda>")).function == "Head.forward"
-    assert text.named(Place("x.py", 2, None, "Head")).function == "Head"
-    assert text.named(Place("x.py", 9)) == Place("x.py", 9)
+    assert text.named(CodeLocation("x.py", 4, None, "<lambda>")).function == "Head.forward"
+    assert text.named(CodeLocation("x.py", 2, None, "Head")).function == "Head"
+    assert text.named(CodeLocation("x.py", 9)) == CodeLocation("x.py", 9)
 
 
 def test_parts_of_a_file_that_cannot_be_parsed_are_left_out() -> None:
@@ -316,7 +316,7 @@ def test_parts_of_a_file_that_cannot_be_parsed_are_left_out() -> None:
 def test_reports_survive_the_way_to_another_process(folder: Path) -> None:
     write(folder, SUBTRACTS)
     report = check_target(folder)
-    assert Report.from_record(json.loads(json.dumps(report.as_record()))) == report
+    assert CheckReport.from_record(json.loads(json.dumps(report.as_record()))) == report
 
 
 def test_json_for_machines(folder: Path) -> None:
@@ -328,24 +328,24 @@ def test_json_for_machines(folder: Path) -> None:
 
 
 def test_what_ends_its_process_is_a_sentence() -> None:
-    assert run_apart(lambda: {"a": 1}, 5) == {"a": 1}
+    assert run_in_child(lambda: {"a": 1}, 5) == {"a": 1}
     with pytest.raises(Unfinished, match="exit code 3"):
-        run_apart(lambda: os._exit(3), 5)
+        run_in_child(lambda: os._exit(3), 5)
     with pytest.raises(Unfinished, match="more than 0.2 seconds"):
-        run_apart(lambda: time.sleep(60), 0.2)
+        run_in_child(lambda: time.sleep(60), 0.2)
     with pytest.raises(GivenUp):
-        run_apart(lambda: time.sleep(60), 5, lambda: True)
+        run_in_child(lambda: time.sleep(60), 5, lambda: True)
     with pytest.raises(Unfinished, match="ZeroDivisionError"):
-        run_apart(lambda: 1 / 0, 5)
+        run_in_child(lambda: 1 / 0, 5)
 
 
 def refuse() -> None:
-    raise Refused("no")
+    raise RefusedError("no")
 
 
 def test_refusals_come_through() -> None:
-    with pytest.raises(Refused, match="^no$"):
-        run_apart(refuse, 5)
+    with pytest.raises(RefusedError, match="^no$"):
+        run_in_child(refuse, 5)
 
 
 def test_a_loop_ends_with_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,9 +400,7 @@ def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
 def test_check_imports_nothing_needless(folder: Path) -> None:
     """Half of the waiting would be for libraries that a check does not use."""
     write(folder, SUBTRACTS)
-    code = (
-        "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
-    )
+    code = "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
     )

@@ -6,6 +6,7 @@ import ast
 import json
 import time
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 import pytest
@@ -158,7 +159,7 @@ RENAMED = [
 @pytest.mark.parametrize("renamed", RENAMED)
 def test_what_is_not_read_does_not_run_either(renamed):
     """Nobody reads the demonstration below a text, so a text that calls itself __main__ may not use it."""
-    server = Server("a_text")
+    server = Server(ModuleType("a_text"))
     text = f"{renamed}\nran = 1\nif __name__ == '__main__':\n    ran = 2\nelse:\n    ran += 10"
     assert server.load(text, "net.py") == {"errors": []}
     assert server.find("ran") == {"kind": "value", "value": 11}
@@ -166,7 +167,7 @@ def test_what_is_not_read_does_not_run_either(renamed):
 
 def test_errors_beside_a_demonstration_are_the_texts_own():
     text = "if __name__ == '__main__':\n    pass\n\ndef f(:\n"
-    (error,) = Server("a_text").load(text, "net.py")["errors"]
+    (error,) = Server(ModuleType("a_text")).load(text, "net.py")["errors"]
     assert (error["type"], error["frames"][0][:2]) == ("SyntaxError", ["net.py", 4])
 
 

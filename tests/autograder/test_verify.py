@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.sandbox import doctor, verify
 from autograder.sandbox.trials import LEFT_BEHIND, TRIALS
-from autograder.sandbox.verify import ALL, SAFE, Cell, Column
+from autograder.sandbox.verify import ALL, SAFE, Column, MatrixCell
 
 # takes one wall down in the fork server, before any worker is forked; the trials stay the same
 WITHOUT = """
@@ -149,8 +149,8 @@ def test_a_tier_in_which_a_worker_cannot_be_walled_in_does_not_work(works, monke
 
 def column(tier: str, verdict: str = "held", works: bool = True) -> Column:
     cells = (
-        Cell("memory", "held"),
-        Cell("network", verdict, () if verdict == "held" else ("make a socket",)),
+        MatrixCell("memory", "held"),
+        MatrixCell("network", verdict, () if verdict == "held" else ("make a socket",)),
     )
     return Column(tier, works, "" if works else "There is no kernel for it.", cells if works else ())
 

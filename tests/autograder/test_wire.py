@@ -54,7 +54,9 @@ leaves = plain | st.binary(max_size=40) | tensors() | meta_tensors() | arrays | 
 handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(
     CallableHandle, st.integers(0, 9), plain
 )
-names = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts  # NaN is no name: it is not even itself
+names = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts
+)  # NaN is no name: it is not even itself
 keys = names | st.tuples(names, names)
 values = st.recursive(
     leaves | handles | st.builds(Opaque, texts),

@@ -19,14 +19,14 @@ from torch import nn
 
 from autograder.course.config import Limits
 from autograder.protocol.errors import (
-    MissingName,
-    StudentCrashed,
+    MissingNameError,
+    StudentCrashedError,
     StudentError,
-    StudentRaised,
-    StudentTimeout,
+    StudentRaisedError,
+    StudentTimeoutError,
 )
 from autograder.proxy.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
-from autograder.proxy.input_mutation import bringing_changes_home
+from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import TestAlarm, alarm
@@ -197,7 +197,7 @@ def test_a_worker_that_changes_nothing_is_believed(hostile, text):
 @pytest.mark.parametrize("changes", CALLS)
 def test_the_result_of_a_call(hostile, changes):
     student = hostile(f"change_call({changes})")
-    with bringing_changes_home(), pytest.raises(StudentCrashed):
+    with mirror_input_mutation(), pytest.raises(StudentCrashedError):
         use_net(student)
 
 
@@ -206,11 +206,11 @@ def test_a_call_changes_nothing_but_what_it_was_given(hostile, index):
     student = hostile(f"change_call(mutated=[[{index}, torch.zeros(3)]])")
     x, y, untouched = torch.ones(3, requires_grad=True), torch.ones(3), torch.ones(3)
     if index == 1:
-        with bringing_changes_home():
+        with mirror_input_mutation():
             student.product(x, y)
         assert torch.equal(y, torch.zeros(3)) and torch.equal(x, untouched)
     else:
-        with pytest.raises(StudentCrashed):
+        with pytest.raises(StudentCrashedError):
             student.product(x, y)
         assert torch.equal(x, untouched) and torch.equal(y, untouched)
 
@@ -229,7 +229,7 @@ GENERATORS = [
 @pytest.mark.parametrize("generators", GENERATORS)
 def test_generators_that_are_none(hostile, generators):
     text = f"forge('call', lambda reply, arguments: {{'ok': {{**reply['ok'], 'generators': {generators}}}}})"
-    with pytest.raises(StudentCrashed):
+    with pytest.raises(StudentCrashedError):
         hostile(text).draw(torch.Generator())
 
 
@@ -244,7 +244,7 @@ def poison(reply, arguments):
     return reply
 forge("call", poison)
 ''')  # fmt: skip
-    with pytest.raises(StudentCrashed, match="contradicts itself"):
+    with pytest.raises(StudentCrashedError, match="contradicts itself"):
         student.draw(torch.Generator())
 
 
@@ -277,7 +277,7 @@ GRADIENTS = [
 @pytest.mark.parametrize("gradients", GRADIENTS)
 def test_gradients_that_are_none(hostile, gradients):
     student = hostile(f"forge('backward', lambda reply, arguments: {{'ok': {gradients}}})")
-    with pytest.raises(StudentCrashed):
+    with pytest.raises(StudentCrashedError):
         use_net(student)
 
 
@@ -288,9 +288,9 @@ def test_gradients_of_nothing_but_nan_are_wrong_and_no_more(hostile):
 
 def test_a_backward_pass_that_raises_or_ends_the_worker(hostile):
     for text, kind in (
-        ("def stop(r, a): raise SystemExit\nforge('backward', stop)", StudentCrashed),
-        ("forge('backward', lambda r, a: os._exit(3))", StudentCrashed),
-        ("forge('backward', lambda r, a: time.sleep(60))", StudentTimeout),
+        ("def stop(r, a): raise SystemExit\nforge('backward', stop)", StudentCrashedError),
+        ("forge('backward', lambda r, a: os._exit(3))", StudentCrashedError),
+        ("forge('backward', lambda r, a: time.sleep(60))", StudentTimeoutError),
         (
             "forge('backward', lambda r, a: {'error': {**ODD, 'bases': ['ValueError']}})",
             ValueError,
@@ -362,7 +362,7 @@ forge("find", lambda reply, arguments: {"error": claim})
     with pytest.raises(KeyError) as caught:
         student.Net  # noqa: B018
     told = caught.value.remote
-    assert isinstance(caught.value, StudentRaised) and not isinstance(caught.value, SystemExit)
+    assert isinstance(caught.value, StudentRaisedError) and not isinstance(caught.value, SystemExit)
     assert (
         len(told.type) == 80
         and len(told.text) == 2000
@@ -441,7 +441,7 @@ def test_a_shared_part_cannot_multiply_without_end(hostile):
     ]
     student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
     started = time.monotonic()
-    with pytest.raises(StudentCrashed):
+    with pytest.raises(StudentCrashedError):
         list(student.Net(3).state_dict())
     assert time.monotonic() - started < 60
 
@@ -485,7 +485,7 @@ def test_names_of_the_students_module_are_only_data(hostile):
         and type(student) is RemoteStudent
         and isinstance(student._connection, WorkerConnection)
     )
-    with pytest.raises(MissingName):
+    with pytest.raises(MissingNameError):
         student.nothing  # noqa: B018
 
 
@@ -603,14 +603,14 @@ def test_a_function_of_the_test_shows_nothing_of_itself(hostile):
 def test_calls_back_without_end(hostile):
     student = hostile("def use(model):\n while True: model(1)", call_seconds=1)
     started = time.monotonic()
-    with pytest.raises(StudentTimeout):
+    with pytest.raises(StudentTimeoutError):
         student.use(Fake())
     assert time.monotonic() - started < 60 and student._connection.dead
 
 
 def test_calls_back_inside_calls_back(hostile):
     student = hostile("def use(function): return function(function)")
-    with pytest.raises(StudentCrashed, match="nested too deeply"):
+    with pytest.raises(StudentCrashedError, match="nested too deeply"):
         student.use(student.use)
     assert MAX_CALLBACKS_INSIDE < 50
 
@@ -692,7 +692,7 @@ def use(model):
 
 def test_answers_of_sixty_megabytes_do_not_pile_up(hostile):
     student = hostile("def use(model): return torch.zeros(15_000_000)", memory_mb=1024)
-    with pytest.raises(StudentCrashed, match="too much of it in one test"):
+    with pytest.raises(StudentCrashedError, match="too much of it in one test"):
         for _ in range(20):
             student.use(1)
 
@@ -704,7 +704,7 @@ def use(model):
         write(bytes([byte])); time.sleep(0.1)
 ''', call_seconds=1)  # fmt: skip
     started = time.monotonic()
-    with pytest.raises(StudentTimeout):
+    with pytest.raises(StudentTimeoutError):
         student.use(1)
     assert time.monotonic() - started < 4
 
@@ -714,19 +714,19 @@ def test_an_alarm_of_the_test_leaves_no_late_answer_behind(hostile):
     with pytest.raises(TestAlarm), alarm(0.5):
         student.use(2)
     assert student._connection.dead
-    with pytest.raises(StudentTimeout):
+    with pytest.raises(StudentTimeoutError):
         student.use(0)
 
 
 def test_a_dead_worker_stays_dead_and_says_why_each_time(hostile):
     student = hostile("def use(code): os._exit(code)")
     for _ in range(3):
-        with pytest.raises(StudentCrashed, match="exit code 3"):
+        with pytest.raises(StudentCrashedError, match="exit code 3"):
             student.use(3)
     depth, step = 0, None
     try:
         student.use(3)
-    except StudentCrashed as error:
+    except StudentCrashedError as error:
         step = error.__traceback__
     while step is not None:
         depth, step = depth + 1, step.tb_next

@@ -1,6 +1,6 @@
 """From what a course site lets an instructor download to `submitted/`, the folder that `autograder grade` reads.
 
-Each source is a module that turns an archive or a folder into `Handed` records; the rest is the same for all.
+Each source is a module that turns an archive or a folder into `RawSubmission` records; the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting import canvas, folders, gradescope, moodle
 from autograder.lms.collecting.choose import choose, named_in, the_only_one
-from autograder.lms.collecting.raw_submission import Found, Handed, opened, visible
-from autograder.lms.collecting.submission_folder import Fate, Shelf
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission, opened, visible
+from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.lms.collecting.times import SubmissionTimes, read_times
 from autograder.lms.roster import Person, Roster, folder_name, graded_name
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.submissions.collected import Collected, CollectError
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import Entry, File, Folder, Odd, suffix
@@ -28,7 +28,7 @@ from autograder.text.wording import counted, listed
 SOURCES = ("canvas", "moodle", "gradescope", "folders")
 
 _RECOGNISED = {"gradescope": gradescope.fits, "moodle": moodle.fits, "canvas": canvas.fits}
-_FATES: dict[Fate, str] = {
+_FATES: dict[ImportStatus, str] = {
     "older": "{0}: the one that is there was handed in later; it stays.",
     "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
     "changed by hand": "{0}: the files in {1} were changed after they were collected, or never were; they stay. "
@@ -37,11 +37,11 @@ _FATES: dict[Fate, str] = {
 
 
 @dataclass
-class Report:
+class CollectReport:
     """What became of all archives: counts, what an instructor may want to know, and what was not understood."""
 
     folder: Path
-    fates: Counter[Fate] = field(default_factory=Counter)
+    counts: Counter[ImportStatus] = field(default_factory=Counter)
     students: set[str] = field(default_factory=set)
     late: list[str] = field(default_factory=list)
     untimed: list[str] = field(default_factory=list)
@@ -51,19 +51,19 @@ class Report:
     @property
     def summary(self) -> str:
         """`31 submissions of 30 students: 29 new, 2 replaced; 2 late: Ada Lovelace, Alan Turing.`"""
-        parts = ", ".join(f"{self.fates[fate]} {fate}" for fate in self.fates) or "nothing"
+        parts = ", ".join(f"{self.counts[status]} {status}" for status in self.counts) or "nothing"
         late = f"; {len(self.late)} late: {listed(self.late)}" if self.late else ""
-        total = sum(self.fates.values())
+        total = sum(self.counts.values())
         return f"{counted(total, 'submission')} of {counted(len(self.students), 'student')}: {parts}{late}."
 
     def as_record(self) -> dict[str, Any]:
         facts = {"output": str(self.folder), "students": len(self.students), "late": len(self.late)}
         facts |= {"late_students": self.late}
-        return {**facts, "submissions": dict(self.fates), "notes": self.notes, "not_understood": self.odd}
+        return {**facts, "submissions": dict(self.counts), "notes": self.notes, "not_understood": self.odd}
 
 
 @dataclass(frozen=True)
-class Wish:
+class CollectOptions:
     """How to collect: into which folder, for which assignment, as which source; None is found out."""
 
     output: Path
@@ -74,7 +74,7 @@ class Wish:
     times: Path | None = None
 
 
-def collect(paths: Sequence[Path], course: Course, wish: Wish) -> Report:
+def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> CollectReport:
     """Bring the submissions in these archives and folders into `wish.output`, one archive after another.
 
     What cannot be understood is told in the report and stops nothing else. Raises CollectError, before anything is
@@ -84,21 +84,21 @@ def collect(paths: Sequence[Path], course: Course, wish: Wish) -> Report:
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise CollectError(f"There is no file or folder {missing[0]}.")
-    if wish.source not in (None, *SOURCES):
-        raise CollectError(f"There is no source `{wish.source}`; there are {', '.join(SOURCES)}.")
+    if options.source not in (None, *SOURCES):
+        raise CollectError(f"There is no source `{options.source}`; there are {', '.join(SOURCES)}.")
     for path in paths:
         _check_kind(path)
-    times = read_times(wish.times, course, paths, wish.assignment) if wish.times else None
-    shelf = Shelf(wish.output, wish.replace)
-    report = Report(wish.output)
+    times = read_times(options.times, course, paths, options.assignment) if options.times else None
+    submitted = SubmissionFolder(options.output, options.replace)
+    report = CollectReport(options.output)
     try:
         for path in paths:
             try:
-                _Collection(path, course, wish, times, shelf, report).run()
-            except Refused as refusal:
+                _Collection(path, course, options, times, submitted, report).run()
+            except RefusedError as refusal:
                 report.odd.append(f"{path}: {refusal}")
     finally:
-        shelf.save()
+        submitted.save()
     if times and report.untimed:
         whose = listed(report.untimed)
         report.odd.append(f"{times.name} does not tell, or not just once, when these came: {whose}.")
@@ -120,48 +120,48 @@ class _Collection:
 
     path: Path
     course: Course
-    wish: Wish
+    options: CollectOptions
     times: SubmissionTimes | None
-    shelf: Shelf
-    report: Report
+    submitted: SubmissionFolder
+    report: CollectReport
 
     def run(self) -> None:
-        if self.wish.source == "folders" or suffix(self.path.name) in FILES:
+        if self.options.source == "folders" or suffix(self.path.name) in FILES:
             self._take_folders()
             return
         with opened(self.path) as folder:
-            source, entries = _recognised(folder, self.wish.source)
+            source, entries = _recognised(folder, self.options.source)
             if source != "folders":
                 self._take_all(_read(source, entries, self.path))
         if source == "folders":
             self._take_folders()
 
     def _take_folders(self) -> None:
-        named = self.wish.assignment.name if self.wish.assignment else None
+        named = self.options.assignment.name if self.options.assignment else None
         self._take_all(folders.read(self.path, self.course, named))
 
-    def _take_all(self, found: Found) -> None:
+    def _take_all(self, found: Findings) -> None:
         """Take what a source gave, each student under the id that the roster has."""
-        assignment = self.wish.assignment or named_in(self.path.name, self.course)
+        assignment = self.options.assignment or named_in(self.path.name, self.course)
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)
         for handed in found.handed:
-            person = self.wish.roster.find(handed.keys)
-            if person is None and self.wish.roster.people:
-                reason = self.wish.roster.why_not(handed.keys)
+            person = self.options.roster.find(handed.keys)
+            if person is None and self.options.roster.people:
+                reason = self.options.roster.why_not(handed.keys)
                 self._tell([f"{shown(handed.where)} was left out: {reason}"])
                 continue
             self._take(handed, person or Person(handed.keys[0], handed.name), assignment, meant)
 
     def _take(
-        self, handed: Handed, person: Person, assignment: Assignment | None, meant: Assignment | None
+        self, handed: RawSubmission, person: Person, assignment: Assignment | None, meant: Assignment | None
     ) -> None:
         told = self.course.assignment(handed.assignment) if handed.assignment else assignment
         choice = choose(handed, self.course, told, meant)
         self._tell(choice.odd, choice.notes)
         folder = folder_name(person.id)
         for name, files in choice.files.items():
-            if name in choice.unusable and self.shelf.holds(folder, name, files):
+            if name in choice.unusable and self.submitted.holds(folder, name, files):
                 continue
             facts = Collected(
                 student=graded_name(person.id),
@@ -173,33 +173,33 @@ class _Collection:
                 source=self.path.name,
                 key="" if handed.keys[0] == person.id else handed.keys[0],
             )
-            self._count(facts, self.shelf.put(folder, facts, files), person)
+            self._count(facts, self.submitted.put(folder, facts, files), person)
 
-    def _time(self, handed: Handed, person: Person, assignment: str) -> str | None:
+    def _time(self, handed: RawSubmission, person: Person, assignment: str) -> str | None:
         """When it came: what the instructor's table says, else the source."""
         texts = (*handed.keys, handed.name, person.id, *person.aliases, person.name)
         told = self.times.find(texts, assignment) if self.times else None
         return told or handed.submitted_at
 
-    def _count(self, facts: Collected, fate: Fate, person: Person) -> None:
-        self.report.fates[fate] += 1
+    def _count(self, facts: Collected, status: ImportStatus, person: Person) -> None:
+        self.report.counts[status] += 1
         self.report.students.add(facts.student)
         if facts.late:
             self.report.late.append(shown(facts.name or facts.student))
         if facts.submitted_at is None:
             self.report.untimed.append(shown(facts.name or facts.student))
-        if fate in _FATES:
-            place = self.shelf.folder / folder_name(person.id) / facts.assignment
+        if status in _FATES:
+            place = self.submitted.folder / folder_name(person.id) / facts.assignment
             whose = f"{shown(facts.name or facts.student)}, {facts.assignment}"
-            sentence = _FATES[fate].format(whose, place)
-            self._tell(*(([sentence], []) if fate == "changed by hand" else ([], [sentence])))
+            sentence = _FATES[status].format(whose, place)
+            self._tell(*(([sentence], []) if status == "changed by hand" else ([], [sentence])))
 
     def _tell(self, odd: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.report.odd += [f"{self.path.name}: {sentence}" for sentence in odd]
         self.report.notes += [f"{self.path.name}: {sentence}" for sentence in notes]
 
 
-def _read(source: str, entries: Sequence[Entry], path: Path) -> Found:
+def _read(source: str, entries: Sequence[Entry], path: Path) -> Findings:
     if source == "gradescope":
         return gradescope.read(entries, path)
     return canvas.read(entries) if source == "canvas" else moodle.read(entries)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograder.lms.collecting.raw_submission import Found, Handed
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission
 from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.names import shown
 
@@ -26,9 +26,9 @@ def fits(entries: Sequence[Entry]) -> bool:
     return 2 * sum(NAME.fullmatch(file.name) is not None for file in files) >= len(entries) > 0
 
 
-def read(entries: Sequence[Entry]) -> Found:
+def read(entries: Sequence[Entry]) -> Findings:
     """Who handed in what; whatever has another name is odd."""
-    found = Found()
+    found = Findings()
     students: dict[str, list[tuple[int, re.Match[str], File]]] = {}
     for entry in entries:
         match = NAME.fullmatch(entry.name)
@@ -42,6 +42,8 @@ def read(entries: Sequence[Entry]) -> Found:
         files = tuple(replace(file, name=match["file"]) for _, match, file in items)
         name = newest["name"] or ""
         found.handed.append(
-            Handed((student, name), files, name=name, late=newest["late"] is not None, where=name or student)
+            RawSubmission(
+                (student, name), files, name=name, late=newest["late"] is not None, where=name or student
+            )
         )
     return found

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autograder.course.config import Assignment, Course
-from autograder.lms.collecting.raw_submission import Handed
-from autograder.records import Refused
+from autograder.lms.collecting.raw_submission import RawSubmission
+from autograder.records import RefusedError
 from autograder.submissions.files import FILE_BYTES, SOURCES, File, plain_stem, stem, suffix, too_large
 from autograder.submissions.names import safe_name, shown
 from autograder.submissions.take import is_given, is_work, names
@@ -44,7 +44,7 @@ def named_in(text: str, course: Course) -> Assignment | None:
     return course.assignment(longest[0]) if best and len(longest) == 1 else None
 
 
-def the_only_one(handed: Iterable[Handed], course: Course) -> Assignment | None:
+def the_only_one(handed: Iterable[RawSubmission], course: Course) -> Assignment | None:
     """The assignment that all files are called like, as far as they are called like any."""
     stems = _stems(course)
     names = (stem(_plainly_named(file, stems).name) for one in handed for file in one.files if is_work(file))
@@ -53,7 +53,7 @@ def the_only_one(handed: Iterable[Handed], course: Course) -> Assignment | None:
 
 
 def choose(
-    handed: Handed, course: Course, assignment: Assignment | None, meant: Assignment | None = None
+    handed: RawSubmission, course: Course, assignment: Assignment | None, meant: Assignment | None = None
 ) -> Choice:
     """Sort a student's files; `assignment` is the one that they are for, None when their names have to tell.
 
@@ -88,7 +88,7 @@ def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> No
     for file in files[:MOST_KEPT]:
         try:
             data = file.load()
-        except Refused:
+        except RefusedError:
             continue
         if len(data) <= FILE_BYTES:
             kept[_plain_file(file.name)] = data
@@ -139,10 +139,12 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
         try:
             data = file.load()
             if len(data) > FILE_BYTES:
-                raise Refused(too_large(file.name, FILE_BYTES))
+                raise RefusedError(too_large(file.name, FILE_BYTES))
             if not data and suffix(file.name) not in SOURCES:
-                raise Refused(f"{shown(file.name)} cannot be taken out of this archive; unpack it first.")
-        except Refused as refusal:
+                raise RefusedError(
+                    f"{shown(file.name)} cannot be taken out of this archive; unpack it first."
+                )
+        except RefusedError as refusal:
             choice.odd.append(f"{where}: {refusal}")
             continue
         name = _plain_file(file.name)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from autograder.course.config import Course
-from autograder.lms.collecting.raw_submission import Found, Handed
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission
 from autograder.records import Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.files import File
 from autograder.submissions.names import shown
 
 
-def read(path: Path, course: Course, assignment: str | None) -> Found:
+def read(path: Path, course: Course, assignment: str | None) -> Findings:
     """Who handed in what; raises Refused when the path does not say it."""
-    found = Found()
+    found = Findings()
     for submission in find_submissions(path, course, assignment):
         if submission.problem and course.find(submission.assignment) is None:
             found.odd.append(f"{shown(submission.student)}, {submission.assignment}: {submission.problem}")
@@ -23,10 +23,10 @@ def read(path: Path, course: Course, assignment: str | None) -> Found:
     return found
 
 
-def _handed(submission: Submission) -> Handed:
+def _handed(submission: Submission) -> RawSubmission:
     texts = ((source.name, source.text.encode("utf-8")) for source in submission.files)
     files = tuple(File(name, lambda data=data: data) for name, data in texts)  # type: ignore[misc]
-    return Handed(
+    return RawSubmission(
         (submission.student,),
         files,
         assignment=submission.assignment,

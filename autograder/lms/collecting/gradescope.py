@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from autograder.lms.collecting.raw_submission import Found, Handed, files_below
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
 from autograder.submissions.archives import CLASS_BYTES
 from autograder.submissions.collected import CollectError
 from autograder.submissions.files import FILE_BYTES, MEGABYTE, Entry, File, Odd, open_regular
@@ -30,11 +30,11 @@ def fits(entries: Sequence[Entry]) -> bool:
     return any(entry.name == FILE_NAME for entry in entries)
 
 
-def read(entries: Sequence[Entry], source: Path) -> Found:
+def read(entries: Sequence[Entry], source: Path) -> Findings:
     """Who handed in what. Raises CollectError when the file that says so is unreadable."""
     metadata = _metadata(entries, source)
     folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
-    found = Found()
+    found = Findings()
     for key, facts in metadata.items():
         folder = folders.pop(str(key), None)
         if folder is None or isinstance(folder, File | Odd) or not isinstance(facts, Mapping):
@@ -47,16 +47,18 @@ def read(entries: Sequence[Entry], source: Path) -> Found:
             found.odd.append(f"{shown(name)} is no submission.")
         else:
             files = tuple(files_below(entry, found.odd))
-            found.handed.append(Handed((name,), files, where=name))
+            found.handed.append(RawSubmission((name,), files, where=name))
             found.notes.append(f"{FILE_NAME} does not say whose {shown(name)} is; it keeps that name.")
     return found
 
 
-def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]) -> Handed:
+def _handed(
+    person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]
+) -> RawSubmission:
     name = _text(person.get(":name"))
     keys = tuple(filter(None, (_text(person.get(":sid")), _text(person.get(":email")))))
     history = facts.get(":history")
-    return Handed(
+    return RawSubmission(
         keys=(*keys, name) if keys else (key, name),
         files=files,
         name=name,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograder.lms.collecting.raw_submission import Found, Handed, files_below
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
 from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.names import shown
 
@@ -26,9 +26,9 @@ def fits(entries: Sequence[Entry]) -> bool:
     return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
 
 
-def read(entries: Sequence[Entry]) -> Found:
+def read(entries: Sequence[Entry]) -> Findings:
     """Who handed in what, typed texts among it; whatever has another name is odd."""
-    found = Found()
+    found = Findings()
     students: dict[tuple[str, str], list[File]] = {}
     for entry in entries:
         match = NAME.fullmatch(entry.name)
@@ -36,14 +36,16 @@ def read(entries: Sequence[Entry]) -> Found:
             found.odd.append(f"{shown(entry.name)} has no name as Moodle gives them.")
             continue
         if entry.name.count(MARK) > 1:  # students choose their names, and those of files
-            found.odd.append(f"{shown(entry.name)} holds Moodle's mark `{MARK}` twice; whose it is, is not clear.")
+            found.odd.append(
+                f"{shown(entry.name)} holds Moodle's mark `{MARK}` twice; whose it is, is not clear."
+            )
             continue
         student = match["number"] or match["name"], match["name"]
         files = students.setdefault(student, [])
         files += _files(entry, match["file"], found.odd)
     for student, files in students.items():
         name = student[1]
-        found.handed.append(Handed(student, tuple(files), name=name, where=name))
+        found.handed.append(RawSubmission(student, tuple(files), name=name, where=name))
     return found
 
 

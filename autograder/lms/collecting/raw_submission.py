@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.records import Refused
+from autograder.records import RefusedError
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import ARCHIVES, CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd, suffix
 from autograder.submissions.names import shown
@@ -17,7 +17,7 @@ _FURNITURE = ("__macosx", "thumbs.db", "__pycache__")
 
 
 @dataclass(frozen=True)
-class Handed:
+class RawSubmission:
     """One student's files, older ones first. `keys` are what the source calls the student, the id first.
 
     `assignment` is empty when the source does not say it, `where` names the place in sentences. `problem` says why none
@@ -36,10 +36,10 @@ class Handed:
 
 
 @dataclass
-class Found:
+class Findings:
     """All that a source gave: what students handed in, and a sentence about each thing that is not clear."""
 
-    handed: list[Handed] = field(default_factory=list)
+    handed: list[RawSubmission] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ def opened(path: Path) -> AbstractContextManager[Folder]:
     if path.is_dir():
         return nullcontext(DiskFolder(path.resolve()))
     if suffix(path.name) not in ARCHIVES:
-        raise Refused(
+        raise RefusedError(
             "It cannot be unpacked here; unpack it and collect the folder, or pack it as a zip archive."
         )
     return open_archive(path, whole_class=True)
@@ -77,7 +77,7 @@ def _below(entries: Sequence[Entry], depth: int, count: list[int], odd: list[str
         else:
             try:
                 inside = visible(entry)
-            except Refused as refusal:
+            except RefusedError as refusal:
                 odd.append(str(refusal))
                 continue
             yield from _below(inside, depth + 1, count, odd)

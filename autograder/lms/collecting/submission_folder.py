@@ -16,11 +16,11 @@ from autograder.text.files import write_whole
 
 EARLIER = ".earlier"
 
-Fate = Literal["new", "unchanged", "replaced", "older", "changed by hand"]
+ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand"]
 
 
 @dataclass
-class Shelf:
+class SubmissionFolder:
     """The folder while it is being filled; `save` writes down what is known of each submission."""
 
     folder: Path
@@ -33,22 +33,22 @@ class Shelf:
             raise CollectError(f"{self.folder} cannot be made: {error.strerror}.") from None
         self.known = read_collected(self.folder)
 
-    def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> Fate:
+    def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
         """Take in one submission: `files` by name, `facts` without their digests. Says what became of it."""
         place = self.folder / student_folder / facts.assignment
         digests = _hashed(files)
         key = facts.student, facts.assignment
         before = self.known.get(key)
         there = _digests(place)
-        fate = self._fate(before, facts, there, digests)
-        if fate in ("older", "changed by hand"):
-            return fate
-        if fate == "replaced":
+        status = self._status(before, facts, there, digests)
+        if status in ("older", "changed by hand"):
+            return status
+        if status == "replaced":
             self._set_aside(place, there)
         self._write(place, files)
-        told = _with_what_was_known(facts, before) if before and fate == "unchanged" else facts
+        told = _with_what_was_known(facts, before) if before and status == "unchanged" else facts
         self.known[key] = replace(told, files=digests)
-        return fate
+        return status
 
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether something else of this student's is there already."""
@@ -57,9 +57,9 @@ class Shelf:
     def save(self) -> None:
         write_collected(self.folder, self.known.values())
 
-    def _fate(
+    def _status(
         self, before: Collected | None, facts: Collected, there: dict[str, str], digests: dict[str, str]
-    ) -> Fate:
+    ) -> ImportStatus:
         if not there:
             return "new"
         if there == digests:

@@ -16,7 +16,7 @@ from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.times import read_names
 from autograder.lms.roster import Roster
-from autograder.records import Grade, Refused
+from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 
 if TYPE_CHECKING:
@@ -37,12 +37,12 @@ WITH_THE_LAST_TEXT = ("nbgrader",)
 SUBMITTED = Path("submitted")
 
 
-class ExportError(Refused):
+class ExportError(RefusedError):
     """An export that cannot be made as it was asked for; its `str` is a sentence for the instructor."""
 
 
 @dataclass(frozen=True)
-class Request:
+class ExportRequest:
     """What to export: the grades of a class that count, and what a tool needs besides.
 
     `submissions` is where they were collected. `sheet` is the table that the instructor downloaded, `column` its
@@ -142,7 +142,7 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
     return Counted(tuple(counted), scores, problems, read_names(folder), folder)
 
 
-def export(tool: str, request: Request) -> Exported:
+def export(tool: str, request: ExportRequest) -> Exported:
     """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError when something is not installed."""
     if request.output and not request.output.absolute().parent.is_dir():
         raise ExportError(

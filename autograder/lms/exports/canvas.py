@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from autograder.course.config import Assignment
-from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, is_number, open_sheet
 from autograder.lms.sheet import Sheet
 from autograder.submissions.names import shown
@@ -21,7 +21,7 @@ KEPT = ("EX", "N/A")
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Fill each assignment's column; raises ExportError when this is no gradebook of Canvas."""
     sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
     ids = [column for column in (sheet.column(name) for name in ID_COLUMNS) if column is not None]
@@ -39,14 +39,14 @@ def export(request: Request) -> Exported:
     return filling.finish(who)
 
 
-def _wanted(request: Request) -> tuple[Assignment, ...]:
+def _wanted(request: ExportRequest) -> tuple[Assignment, ...]:
     assignments = request.assignments
     if request.column is not None and len(assignments) != 1:
         raise ExportError("One column is for one assignment; say which one with --assignment.")
     return assignments
 
 
-def _column(request: Request, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
+def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
     """The number of the assignment's column; a sentence in `problems` when there is not exactly one."""
     if request.column is not None:
         column = next((n for n, title in enumerate(sheet.header) if _is_called(title, request.column)), None)

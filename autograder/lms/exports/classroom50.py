@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.records import Grade
 from autograder.submissions import safe_name
@@ -28,7 +28,7 @@ FOLDER = "classroom50"
 FINEST = 1000  # a point is divided into no more parts than this
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write `result.json`; with several grades, a folder of them. Raises ExportError without any grade."""
     wanted = {assignment.name for assignment in request.assignments}
     grades = [grade for grade in request.grades if grade.assignment in wanted]
@@ -46,7 +46,7 @@ def export(request: Request) -> Exported:
     return Exported(f"{counted_are(len(grades), 'result')} in {place}. {sentence}")
 
 
-def result(request: Request, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:
+def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:
     """The record of one grade; `runner` are the variables that the runner sets."""
     now = datetime.now(timezone.utc)
     times = scale(test.max_score for test in grade.tests)
@@ -99,7 +99,7 @@ def _test(name: str, passed: bool, score: int, most: int, **further: str | None)
     return {"test-name": name, "passed": passed, "score": score, "max-score": most, **told}
 
 
-def _path(request: Request, grade: Grade, alone: bool) -> Path:
+def _path(request: ExportRequest, grade: Grade, alone: bool) -> Path:
     if alone:
         return request.output or Path(FILE_NAME)
     folder = request.output or Path(FOLDER)

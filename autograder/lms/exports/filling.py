@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.gradebook.final_scores import number
-from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.records import Grade
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 class Filling:
     """A sheet while it is filled. `keys` are the columns that tell whose a row is, the surest first."""
 
-    request: Request
+    request: ExportRequest
     sheet: Sheet
     rows: Sequence[int]
     keys: Sequence[int]
@@ -115,14 +115,14 @@ def is_number(text: str) -> bool:
     return _read_number(text) is not None
 
 
-def open_sheet(request: Request, where: str) -> Sheet:
+def open_sheet(request: ExportRequest, where: str) -> Sheet:
     """The sheet that was downloaded; raises ExportError when there is none. `where` says how to get it."""
     if request.sheet is None:
         raise ExportError(f"Say with --sheet which file to fill: {where}")
     return read_sheet(request.sheet)
 
 
-def write_beside(request: Request, sheet: Sheet) -> Path:
+def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     """Write what was filled into a file that is not there yet; what was downloaded stays as it is."""
     assert request.sheet is not None
     path, data = request.output or _filled(request.sheet), sheet.data

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import autograder
 from autograder.course.config import Assignment, Course
-from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.records import InfrastructureError
 from autograder.text.files import zipped
@@ -52,7 +52,7 @@ exec "$python" -m autograder.lms.exports.gradescope_run "$root"
 """
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write the zip for one assignment; raises ExportError when it is not clear for which."""
     if request.assignment is None:
         raise ExportError(

@@ -16,7 +16,7 @@ from typing import Any
 from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.lms.exports.gradescope import SETTINGS
-from autograder.records import Grade, InfrastructureError, Refused, Submission, TestResult
+from autograder.records import Grade, InfrastructureError, RefusedError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import take
 
@@ -125,7 +125,7 @@ def _submission(folder: Path, assignment: Assignment) -> Submission:
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     try:
         return Submission("student", assignment.name, take([DiskFolder(place)], assignment), path=folder)
-    except Refused as refusal:
+    except RefusedError as refusal:
         return Submission("student", assignment.name, problem=str(refusal), path=folder)
 
 

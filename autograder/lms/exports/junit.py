@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from autograder.gradebook.final_scores import number
-from autograder.lms.exports import Exported, Request
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.records import Grade, TestResult
 from autograder.text.wording import counted_are
@@ -21,7 +21,7 @@ _KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashe
 _IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write all grades, or those of one assignment, into one file."""
     names = {assignment.name for assignment in request.assignments}
     grades = [grade for grade in request.grades if request.assignment is None or grade.assignment in names]

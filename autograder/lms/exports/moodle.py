@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograder.course.config import Assignment
-from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet
 from autograder.lms.roster import participant
 from autograder.lms.sheet import Sheet
@@ -25,7 +25,7 @@ LOCKED_COLUMNS = ("Grade can be changed", "Bewertung kann geändert werden")
 NO = ("no", "nein")
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Fill the column of grades; raises ExportError when this is no worksheet, or the assignment is not clear."""
     rows = worksheet(request)
     assignment = the_assignment(request)
@@ -46,7 +46,7 @@ class Worksheet:
     column: int
 
 
-def the_assignment(request: Request) -> Assignment:
+def the_assignment(request: ExportRequest) -> Assignment:
     """The one that a worksheet is of; raises ExportError when it is not clear."""
     assignments = request.assignments
     if len(assignments) != 1:
@@ -54,7 +54,7 @@ def the_assignment(request: Request) -> Assignment:
     return assignments[0]
 
 
-def worksheet(request: Request) -> Worksheet:
+def worksheet(request: ExportRequest) -> Worksheet:
     """The worksheet that was downloaded; raises ExportError when it is none."""
     sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
     identifier = sheet.column(*ID_COLUMNS)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from autograder.feedback.pages import feedback_path
-from autograder.lms.exports import Exported, Request
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.lms.exports.moodle import the_assignment, worksheet
 from autograder.lms.roster import participant
@@ -22,7 +22,7 @@ FILE_NAME = "moodle-feedback-{}.zip"
 KIND = "_assignsubmission_file_"
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write the zip; raises ExportError when there is no worksheet of Moodle, or the assignment is not clear."""
     assignment = the_assignment(request)
     rows = worksheet(request)

@@ -7,14 +7,14 @@ import io
 from pathlib import Path
 
 from autograder.gradebook.final_scores import harmless, number
-from autograder.lms.exports import Exported, Request
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.text.wording import counted_are
 
 FILE_NAME = "scores.csv"
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Write the table; a cell is empty where nothing was handed in."""
     assignments = request.assignments
     names = {a.name for a in assignments}
@@ -38,8 +38,11 @@ def export(request: Request) -> Exported:
         rows.writerow([*people, *cells, number(sum(score for score in own if score is not None))])
     path = request.output or Path(FILE_NAME)
     write(path, text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
-    strangers = sorted({g.assignment for g in request.grades} - {a.name for a in request.course.assignments})
+    unknown_students = sorted(
+        {g.assignment for g in request.grades} - {a.name for a in request.course.assignments}
+    )
     problems = [
-        f"{harmless(name)} is no assignment of this course; its grades are left out." for name in strangers
+        f"{harmless(name)} is no assignment of this course; its grades are left out."
+        for name in unknown_students
     ]
     return Exported(f"{counted_are(len(students), 'student')} in {path}.", problems)

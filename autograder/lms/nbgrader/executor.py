@@ -28,14 +28,14 @@ from traitlets import Integer, Unicode
 from autograder.authoring.build import to_notebook
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
+from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
-from autograder.gradebook.texts import keep
 from autograder.gradebook.times import keep_times
 from autograder.grading.pool import Plan
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
-from autograder.lms.nbgrader.grading import ClassUnderWay
+from autograder.lms.nbgrader.grading import BackgroundRun
 from autograder.lms.nbgrader.release import open_course, refusal
-from autograder.records import Grade, InfrastructureError, Refused, Submission
+from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions
 
 
@@ -74,11 +74,11 @@ class GradedExporter(NotebookExporter):
         }
         folder = Path(self.folder.root) / self.journal
         try:
-            keep_times(folder, self._submitted(".").parent, keep(folder, self.submissions.values()))
+            keep_times(folder, self._submitted(".").parent, texts.put(folder, self.submissions.values()))
             journal = Journal(folder)
             plan = Plan(self.course, journal.run_seed(), "best", self.jobs, (self.assignment.name,))
-            self.under_way = ClassUnderWay(plan, self.submissions, journal, self.converter.log)
-        except (CourseError, InfrastructureError, Refused) as error:
+            self.under_way = BackgroundRun(plan, self.submissions, journal, self.converter.log)
+        except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
 
     def grade(self, student: str) -> Grade | None:

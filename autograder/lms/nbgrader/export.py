@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
-from autograder.lms.exports import Exported, ExportError, Request
+from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.records import Grade, InfrastructureError, Submission
 from autograder.submissions import SubmissionsError, find_submissions, safe_name
 from autograder.submissions.files import SOURCES
@@ -23,7 +23,7 @@ CONFIG = "nbgrader_config.py"
 Work = dict[str, tuple[Submission, Grade]]  # by nbgrader's name of the student
 
 
-def export(request: Request) -> Exported:
+def export(request: ExportRequest) -> Exported:
     """Bring each grade whose submission is found, unchanged, into the gradebook; the others are problems."""
     course = request.course
     app = _application(course)
@@ -42,9 +42,9 @@ def export(request: Request) -> Exported:
             done += _bring(app, assignment, work, problems)
     known = {assignment.name for assignment in course.assignments}
     wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
-    strangers = sum(grade.assignment not in known for grade in wanted)
-    if strangers:
-        problems.append(f"{strangers} grades are for no assignment of this course.")
+    unknown_students = sum(grade.assignment not in known for grade in wanted)
+    if unknown_students:
+        problems.append(f"{unknown_students} grades are for no assignment of this course.")
     summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
     after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
     return Exported(f"{summary} {after}", problems)

@@ -20,7 +20,7 @@ from autograder.records import Grade, Submission
 WORTH_ANOTHER = 8  # a grader takes about as long to start as that many submissions to be graded
 
 
-class ClassUnderWay:
+class BackgroundRun:
     """The grades of a class for one assignment: those of the journal at once, each other one as soon as it is there.
 
     `plan` is for that assignment alone; `submissions` are by student, in the order in which their grades will be
