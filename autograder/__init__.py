@@ -1,6 +1,85 @@
 """An auto-graded course kit: stubs, suites, a sandbox, grades and feedback.
 
-Importing the package is cheap; PyTorch is loaded only by the rooms that need it.
+Everything in `__all__` is imported when it is first used, so that importing the package is cheap; PyTorch is loaded
+only by the rooms that need it. `autograder.checks`, `autograder.fakes` and `autograder.notebook` are for suites and
+notebooks.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from autograder.api import (
+        Report,
+        Run,
+        check,
+        collect,
+        compare,
+        doctor,
+        export,
+        grade,
+        load_course,
+        read_grades,
+        regrade,
+        report,
+        similar,
+    )
+    from autograder.course.config import Assignment, Course, Part
+    from autograder.records import (
+        CourseError,
+        Grade,
+        InfrastructureError,
+        RefusedError,
+        SourceFile,
+        Submission,
+        TestResult,
+    )
+    from autograder.selfcheck.check import CheckReport
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Assignment",
+    "CheckReport",
+    "Course",
+    "CourseError",
+    "Grade",
+    "InfrastructureError",
+    "Part",
+    "RefusedError",
+    "Report",
+    "Run",
+    "SourceFile",
+    "Submission",
+    "TestResult",
+    "check",
+    "collect",
+    "compare",
+    "doctor",
+    "export",
+    "grade",
+    "load_course",
+    "read_grades",
+    "regrade",
+    "report",
+    "similar",
+]
+
+_HOME = {
+    **dict.fromkeys(("Assignment", "Course", "Part"), "autograder.course.config"),
+    **dict.fromkeys(("CourseError", "InfrastructureError", "RefusedError"), "autograder.records"),
+    **dict.fromkeys(("Grade", "SourceFile", "Submission", "TestResult"), "autograder.records"),
+    "CheckReport": "autograder.selfcheck.check",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'autograder' has no attribute {name!r}")
+    return getattr(import_module(_HOME.get(name, "autograder.api")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -76,7 +76,7 @@ def audit(
 ) -> int:
     """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
-    from autograder.cli.console import auditing, show_audit
+    from autograder.cli.console import progress, show_audit
     from autograder.grading.pool import Plan
     from autograder.text.files import check_file, write_whole
 
@@ -88,8 +88,8 @@ def audit(
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
     if output:
         check_file(output, "`audit`", is_an_audit)
-    with auditing(quiet=as_json) as tell:
-        audits = audit_course(plan, Seeds.drawn(seed, seeds, mistake_seeds), kinds, tell)
+    with progress(quiet=as_json) as steps:
+        audits = audit_course(plan, Seeds.drawn(seed, seeds, mistake_seeds), kinds, steps("Auditing"))
     record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
         write_whole(output, record + "\n")

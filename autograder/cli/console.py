@@ -21,8 +21,6 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from autograder.records import Grade
-
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
     from autograder.sandbox.doctor import TierReport
@@ -37,56 +35,47 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "")
 
 
-def _progress(quiet: bool, transient: bool = False) -> Progress:
-    return Progress(
+Step = Callable[[int, int], None]  # how many are done, of how many
+
+
+@contextmanager
+def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], Step]]:
+    """A progress bar for each step of a long command; where stderr is no terminal, a line now and then.
+
+    A step is begun by its name, appears with its first report, and is told how many are done of how many.
+    """
+    screen = Console(stderr=True, quiet=quiet)
+    if not screen.is_terminal:
+        yield lambda name: _lines(screen, name)
+        return
+    columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
         TimeElapsedColumn(),
-        console=Console(stderr=True, quiet=quiet),
-        transient=transient,
     )
+    with Progress(*columns, console=screen, transient=transient) as bars:
+        yield lambda name: _bar(bars, name)
 
 
-@contextmanager
-def watching(total: int, quiet: bool) -> Iterator[Callable[[Grade | None], None]]:
-    """A progress bar over a class; what it yields is told of each grade."""
-    with _progress(quiet) as progress:
-        task = progress.add_task("Grading", total=total)
-
-        def tell(grade: Grade | None) -> None:
-            progress.advance(task)
-
-        yield tell
+def _bar(bars: Progress, name: str) -> Step:
+    task = bars.add_task(name, total=None, visible=False)
+    return lambda done, total: bars.update(task, completed=done, total=total, visible=True)
 
 
-@contextmanager
-def auditing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over an audit; what it yields is told how much is done of how much."""
-    with _progress(quiet) as progress:
-        task = progress.add_task("Auditing", total=None)
+def _lines(screen: Console, name: str) -> Step:
+    """A line whenever a tenth more is done, and at the end."""
+    told = -1
 
-        def tell(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
+    def step(done: int, total: int) -> None:
+        nonlocal told
+        tenth = 10 * done // max(total, 1)
+        if tenth > told:
+            told = tenth
+            screen.print(f"{name}: {done} of {total}", highlight=False)
 
-        yield tell
-
-
-@contextmanager
-def drawing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over the pictures of a class."""
-    with _progress(quiet) as progress:
-        task = progress.add_task("Drawing", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def checking(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over a student's assignments, gone when they are done."""
-    with _progress(quiet, transient=True) as progress:
-        task = progress.add_task("Checking", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    return step
 
 
 # ---------------------------------------------------------------------- authors and machines

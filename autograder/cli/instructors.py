@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from autograder.cli.base import (
-    DONE,
-    FOUND,
-    INFRASTRUCTURE,
-    CommandUsageError,
-    CourseOption,
-    JsonOption,
-    load_course,
-    report_errors,
-    say,
-    tier_of,
-)
-
-if TYPE_CHECKING:
-    from autograder.gradebook.journal import Journal, Reading
-    from autograder.gradebook.lateness import Final, GradeKey
-    from autograder.grading.pool import Plan
-    from autograder.records import Grade
+from autograder import api
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, CourseOption, JsonOption, report_errors, say
 
 commands = typer.Typer()
 PicturesOption = Annotated[
@@ -67,14 +49,16 @@ def collect(
     as_json: JsonOption = False,
 ) -> int:
     """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    from autograder.lms.collecting import CollectOptions
-    from autograder.lms.collecting import collect as collecting
-    from autograder.lms.roster import read_roster
-
-    course = load_course(course_path)
-    wanted = course.assignment(assignment) if assignment else None
-    wish = CollectOptions(output, wanted, read_roster(roster), source, replace, times)
-    report = collecting(archives, course, wish)
+    report = api.collect(
+        archives,
+        course_path,
+        output,
+        assignment=assignment,
+        roster=roster,
+        times=times,
+        source=source,
+        replace=replace,
+    )
     for sentence in (*report.notes, *report.odd):
         say(sentence)
     print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
@@ -106,86 +90,28 @@ def grade(
     as_json: JsonOption = False,
 ) -> int:
     """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
-    from autograder.cli.console import console, watching
+    from autograder.cli.console import console, progress
     from autograder.cli.tables import show_class
-    from autograder.gradebook import texts
-    from autograder.gradebook.demo_marker import choose_output_folder
-    from autograder.gradebook.journal import Journal, fresh_seed, read_journal
-    from autograder.gradebook.times import keep_times
-    from autograder.grading.pool import Plan
-    from autograder.grading.run import grade_class
-    from autograder.submissions import find_submissions
-    from autograder.text.files import check_folder
 
-    course = load_course(course_path)
-    names = None if assignment is None else (course.assignment(assignment).name,)
-    found = find_submissions(path, course, assignment)
-    check_folder(output)
-    output, moved = choose_output_folder(output, path)
-    if moved:
-        say(moved)
-    stored = texts.put(output, found)
-    keep_times(output, path, stored)
-    with Journal(output) as journal:
-        _say_of(journal)
-        if seed is None:
-            seed = fresh_seed() if regrade else journal.run_seed()
-        plan = Plan(course, seed, tier_of(unsafe), jobs, names)
-        try:
-            with watching(len(stored), quiet=as_json) as tell:
-                outcome = grade_class(plan, texts.iterate(output, stored), journal, tell, regrade)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(*_so_far(journal)) from None
-    pages = _write_pages(plan, output, read_journal(journal.path), pictures, quiet=as_json)
-    show_class(console, course, pages.counted, pages.count, outcome, output, as_json=as_json)
-    return INFRASTRUCTURE if outcome.failures else FOUND if pages.problems else DONE
-
-
-def _so_far(journal: Journal) -> list[str]:
-    """What to do with grades of which there are some, but not all."""
-    if not journal.latest:
-        return []
-    return [f"`autograder report {shlex.quote(str(journal.path.parent))}` shows what there is so far."]
-
-
-@dataclass
-class _Pages:
-    """What the pages of a class were made of, and where they begin."""
-
-    counted: list[Grade]
-    count: dict[GradeKey, Final]
-    index: Path
-    problems: list[str]
-    differences: list[str]
-
-
-def _write_pages(plan: Plan, folder: Path, grades: Iterable[Grade], pictures: bool, quiet: bool) -> _Pages:
-    """Write what counts, with pictures if wanted, and say what a person should look at."""
-    from autograder.feedback.class_report import differing
-    from autograder.feedback.html import write_what_counts
-    from autograder.gradebook.final_scores import what_counts
-    from autograder.gradebook.lateness import unknown_students
-    from autograder.gradebook.times import read_names
-
-    counted, count = what_counts(folder, plan.course, grades)
-    problems = _draw(plan, folder, counted, quiet) if pictures else []
-    index = write_what_counts(folder, plan.course, counted, count)
-    differences = differing(plan.course, counted)
-    for sentence in (*differences, *unknown_students(plan.course, counted, read_names(folder))):
+    course = api.load_course(course_path)
+    with progress(quiet=as_json) as steps:
+        run = api.grade(
+            path,
+            course,
+            output,
+            assignment=assignment,
+            jobs=jobs,
+            seed=seed,
+            regrade=regrade,
+            unsafe=unsafe,
+            pictures=pictures,
+            on_grade=steps("Grading"),
+            on_picture=steps("Drawing"),
+        )
+    for sentence in run.messages:
         say(sentence)
-    return _Pages(counted, count, index, problems, differences)
-
-
-def _draw(plan: Plan, folder: Path, grades: list[Grade], quiet: bool) -> list[str]:
-    """Draws the pictures that are not there yet; says and returns what stood in the way."""
-    from autograder.cli.console import drawing
-    from autograder.feedback.painter import draw_pictures
-
-    with drawing(quiet) as tell:
-        drawn = draw_pictures(plan, folder, grades, tell)
-    for problem in drawn.problems:
-        say(problem)
-    return drawn.problems
+    show_class(console, course, run, as_json=as_json)
+    return INFRASTRUCTURE if run.summary.failures else FOUND if run.undrawn else DONE
 
 
 @commands.command(rich_help_panel="Instructors")
@@ -200,21 +126,16 @@ def report(
     course_path: CourseOption = Path("."),
 ) -> int:
     """Make the pages again from a journal, without grading again."""
-    from autograder.gradebook.journal import grades_at
-    from autograder.grading.pool import Plan
+    from autograder.cli.console import progress
 
-    found = grades_at(grades)
-    plan = Plan(load_course(course_path), 0, tier_of(unsafe), jobs)
-    pages = _write_pages(plan, found.path.parent, found, pictures, quiet=False)
-    _say_of(found)
+    with progress(quiet=False) as steps:
+        pages = api.report(
+            grades, course_path, pictures=pictures, jobs=jobs, unsafe=unsafe, on_picture=steps("Drawing")
+        )
+    for sentence in pages.messages:
+        say(sentence)
     print(pages.index)
-    return FOUND if pages.problems or found.problem or pages.differences else DONE
-
-
-def _say_of(journal: Journal | Reading) -> None:
-    """That lines of a journal cannot be read, where they cannot."""
-    if journal.problem:
-        say(journal.problem)
+    return FOUND if pages.messages else DONE
 
 
 @commands.command(rich_help_panel="Instructors")
@@ -227,24 +148,15 @@ def compare(
     """See who goes up or down between two gradings, and why, before anything is published."""
     from autograder.cli.console import console
     from autograder.cli.tables import show_comparison
-    from autograder.gradebook.comparing import compare as comparing
 
-    comparison = comparing(_grades(old), _grades(new))
+    comparison = api.compare(old, new)
+    for sentence in comparison.notes:
+        say(sentence)
     if as_json:
         print(json.dumps(comparison.as_record(), ensure_ascii=False))
     else:
         show_comparison(console, comparison)
     return DONE
-
-
-def _grades(path: Path) -> list[Any]:
-    """The grades of a folder or journal in the order in which they were written; never none."""
-    from autograder.gradebook.journal import grades_at
-
-    found = grades_at(path)
-    grades = list(found)
-    _say_of(found)
-    return grades
 
 
 @commands.command(rich_help_panel="Instructors")
@@ -284,33 +196,22 @@ def export(
     course_path: CourseOption = Path("."),
 ) -> int:
     """Hand a class's grades, or an assignment's autograder, to another tool."""
-    from autograder.lms import exports
-    from autograder.lms.roster import read_roster
-
-    if to not in exports.EXPORTERS:
-        raise CommandUsageError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
-    course = load_course(course_path)
-    counted = exports.Counted() if to in exports.WITHOUT_GRADES else exports.read_grades(grades, course, to)
-    request = exports.ExportRequest(
-        course=course,
-        grades=counted.grades,
-        scores=counted.scores,
-        names=counted.names,
-        folder=counted.folder,
-        submissions=submissions,
+    exported = api.export(
+        to,
+        grades,
+        course_path,
         assignment=assignment,
         sheet=sheet,
         column=column,
-        roster=read_roster(roster),
+        roster=roster,
+        submissions=submissions,
         output=output,
         hidden=hidden,
     )
-    exported = exports.export(to, request)
-    problems = [*counted.problems, *exported.problems]
-    for problem in problems:
+    for problem in exported.problems:
         say(problem)
     print(exported.summary)
-    return FOUND if problems else DONE
+    return FOUND if exported.problems else DONE
 
 
 @commands.command(rich_help_panel="Instructors")
@@ -329,16 +230,8 @@ def similar(
     """List submissions that are more alike than usual, for a person to look at; not a verdict."""
     from autograder.cli.console import console
     from autograder.cli.tables import show_similar
-    from autograder.feedback.similarity_page import check_room, write_alike
-    from autograder.source.similarity import similar as comparing
 
-    course = load_course(course_path)
-    chosen = course.assignment(assignment)
-    if output:
-        check_room(output)
-    found = comparing(course, chosen, path, most, least / 100)
-    if output:
-        write_alike(output, chosen.title, found)
+    found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     if as_json:
         print(json.dumps([pair.as_record() for pair in found.pairs], ensure_ascii=False))
         return DONE
@@ -355,14 +248,11 @@ def doctor(
     as_json: JsonOption = False,
 ) -> int:
     """Say which kind of sandbox works on this machine, and why another does not."""
-    from dataclasses import asdict
-
     if walls:
         return _verify_walls(as_json)
     from autograder.cli.console import show_tiers
-    from autograder.sandbox.doctor import examine
 
-    reports = examine()
+    reports = api.doctor()
     if as_json:
         print(json.dumps([asdict(report) for report in reports], ensure_ascii=False))
     else:
@@ -371,14 +261,11 @@ def doctor(
 
 
 def _verify_walls(as_json: bool) -> int:
-    from dataclasses import asdict
-
     from autograder.cli.console import show_walls
-    from autograder.sandbox.verify import is_sound, verify
 
-    columns = verify()
+    columns, sound = api.verify()
     if as_json:
         print(json.dumps([asdict(column) for column in columns], ensure_ascii=False))
     else:
         show_walls(columns)
-    return DONE if is_sound(columns) else FOUND
+    return DONE if sound else FOUND

@@ -45,12 +45,13 @@ def check(
 
 
 def _check_all(target: str, as_json: bool) -> int:
-    from autograder.cli.console import checking, console
+    from autograder.cli.console import console
+    from autograder.cli.console import progress as showing_progress
     from autograder.selfcheck.progress import standings
     from autograder.selfcheck.screens import progress_screen
 
-    with checking(quiet=as_json) as tell:
-        found = standings(target, tell)
+    with showing_progress(quiet=as_json, transient=True) as steps:
+        found = standings(target, steps("Checking"))
     reports = [standing.report for standing in found]
     if as_json:
         print(json.dumps([report.as_record() for report in reports if report], ensure_ascii=False))

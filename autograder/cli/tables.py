@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -13,13 +12,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from autograder.api import Run
 from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.final_scores import final_of, number
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, with_name
-from autograder.grading.run import RunSummary
 from autograder.records import Grade
 from autograder.text.wording import listed
 
@@ -44,17 +43,9 @@ COUNTED = {
 # ---------------------------------------------------------------------- a class
 
 
-def show_class(
-    console: Console,
-    course: Course,
-    grades: list[Grade],
-    count: Mapping[GradeKey, Final],
-    summary: RunSummary,
-    folder: Path,
-    *,
-    as_json: bool,
-) -> None:
-    """The table of a class, refused submissions first, and where everything lies; `count` is what grades count."""
+def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> None:
+    """The table of a class, refused submissions first, and where the report and the grades are."""
+    summary, folder, grades, count = run.summary, run.folder, list(run.grades), run.final_scores
     if as_json:
         counts = {"graded": summary.graded, "refused": summary.refused, "unchanged": summary.unchanged}
         print(json.dumps({**counts, "failures": summary.failures, "output": str(folder)}, ensure_ascii=False))

@@ -72,12 +72,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two gradings say of a class; `unchanged` submissions are only counted."""
+    """The changes between two gradings of a class; `notes` say which lines of a journal cannot be read."""
 
     changes: tuple[Change, ...]
     unchanged: int
     seeds_before: tuple[int, ...]
     seeds_after: tuple[int, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:

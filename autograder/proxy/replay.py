@@ -106,7 +106,11 @@ class ReplaySocket:
         self._requests.clear()
 
     def replay(
-        self, cache: ReplayCache, test: str, deadline_of: Callable[[str, float, float], Deadline], until: float
+        self,
+        cache: ReplayCache,
+        test: str,
+        deadline_of: Callable[[str, float, float], Deadline],
+        until: float,
     ) -> bool:
         """Replay a test as far as it is known, at most `until`; True when it is passed.
 
@@ -122,7 +126,9 @@ class ReplaySocket:
                     self._sent_ahead.append(request.frame)
                     if request.seconds is not None:
                         deadline = deadline_of(request.called, request.seconds, until)
-                wire.send_frame(self._socket, b"".join([request.frame for request in node.requests]), deadline)
+                wire.send_frame(
+                    self._socket, b"".join([request.frame for request in node.requests]), deadline
+                )
                 reply = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
                 self._received_ahead.append(error)

@@ -1,0 +1,321 @@
+"""What the commands do, for Python and notebooks.
+
+    import autograder
+
+    run = autograder.grade("submitted", course=".", output="grades")
+    for grade in run.grades:
+        print(grade.student, grade.assignment, grade.score, grade.max_score)
+
+Each function does what the command of the same name does, and returns records in place of tables. Rooms of the engine
+are imported when a function needs them, so `import autograder` stays cheap. Graders are processes of their own: a
+script that calls `grade` does so below `if __name__ == "__main__":`, as with `multiprocessing`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.records import Grade
+
+if TYPE_CHECKING:
+    from autograder.course.config import Course
+    from autograder.gradebook.comparing import Comparison
+    from autograder.gradebook.journal import Reading
+    from autograder.gradebook.lateness import Final, GradeKey
+    from autograder.grading.pool import Plan
+    from autograder.grading.run import RunSummary
+    from autograder.lms.collecting import CollectReport
+    from autograder.lms.exports import Exported
+    from autograder.sandbox.doctor import TierReport
+    from autograder.sandbox.verify import Column
+    from autograder.selfcheck.check import CheckReport
+    from autograder.source.similarity import Similar
+
+AnyPath = str | os.PathLike[str]
+OnProgress = Callable[[int, int], None]  # how many are done, of how many
+
+
+@dataclass(frozen=True)
+class Report:
+    """The pages of a class: the grades that count, and their final scores by student and assignment.
+
+    `undrawn` names pictures that could not be drawn, `differences` says where grades and `course.yml` differ, and
+    `notes` holds everything else that a person should look at.
+    """
+
+    folder: Path
+    index: Path
+    grades: tuple[Grade, ...]
+    final_scores: Mapping[GradeKey, Final]
+    undrawn: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return (*self.notes, *self.undrawn, *self.differences)
+
+
+@dataclass(frozen=True)
+class Run(Report):
+    """A run and its pages. `summary` counts the submissions that were graded, refused, unchanged, and not graded."""
+
+    summary: RunSummary = field(kw_only=True)
+
+
+def load_course(course: AnyPath | Course = ".") -> Course:
+    """The course at a folder or `course.yml`; a `Course` is returned as it is. Raises CourseError."""
+    from autograder.course import config
+
+    return course if isinstance(course, config.Course) else config.load_course(Path(course))
+
+
+def grade(
+    submissions: AnyPath,
+    course: AnyPath | Course = ".",
+    output: AnyPath = "grades",
+    *,
+    assignment: str | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    regrade: bool = False,
+    unsafe: bool = False,
+    pictures: bool = False,
+    on_grade: OnProgress | None = None,
+    on_picture: OnProgress | None = None,
+) -> Run:
+    """Grade a class, as `autograder grade` does: each submission in a sandbox of its own, into a journal and pages.
+
+    `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or one file. Unchanged submissions
+    are not graded again unless `regrade` is set. `jobs` graders work at once (default: one for each processor).
+    `on_grade` and `on_picture` are called with how many are done, of how many.
+    Raises CourseError, RefusedError (unusable paths), and InfrastructureError; a submission that the machine failed to
+    grade is listed in `run.summary.failures`.
+    """
+    from autograder.gradebook import texts
+    from autograder.gradebook.demo_marker import choose_output_folder
+    from autograder.gradebook.journal import Journal, fresh_seed, read_journal
+    from autograder.gradebook.times import keep_times
+    from autograder.grading.run import grade_class
+    from autograder.submissions import find_submissions
+    from autograder.text.files import check_folder
+
+    source, loaded = Path(submissions), load_course(course)
+    found = find_submissions(source, loaded, assignment)
+    check_folder(Path(output))
+    folder, moved = choose_output_folder(Path(output), source)
+    stored = texts.put(folder, found)
+    keep_times(folder, source, stored)
+    names = None if assignment is None else (loaded.assignment(assignment).name,)
+    with Journal(folder) as journal:
+        if seed is None:
+            seed = fresh_seed() if regrade else journal.run_seed()
+        plan = _plan(loaded, seed, unsafe, jobs, names)
+        tell = _counting(on_grade or _ignore, len(stored))
+        try:
+            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade)
+        except KeyboardInterrupt:
+            shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
+            raise KeyboardInterrupt(*([shown] if journal.latest else [])) from None
+    pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
+    notes = (*filter(None, (moved, journal.problem)), *pages.notes)
+    return Run(**{**vars(pages), "notes": notes}, summary=summary)
+
+
+def regrade(
+    submissions: AnyPath, course: AnyPath | Course = ".", output: AnyPath = "grades", **options: Any
+) -> Run:
+    """Grade everything again with fresh inputs; options as for `grade`."""
+    return grade(submissions, course, output, regrade=True, **options)
+
+
+def report(
+    grades: AnyPath = "grades",
+    course: AnyPath | Course = ".",
+    *,
+    pictures: bool = False,
+    jobs: int | None = None,
+    unsafe: bool = False,
+    on_picture: OnProgress | None = None,
+) -> Report:
+    """Write the pages of a class again from its journal, without grading."""
+    from autograder.gradebook.journal import grades_at
+
+    found = grades_at(Path(grades))
+    pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture)
+    return replace(pages, notes=(*pages.notes, found.problem)) if found.problem else pages
+
+
+def read_grades(grades: AnyPath = "grades") -> list[Grade]:
+    """All grades of a folder or journal, in the order in which they were written. Raises RefusedError."""
+    from autograder.gradebook.journal import grades_at
+
+    return list(grades_at(Path(grades)))
+
+
+def compare(old: AnyPath, new: AnyPath) -> Comparison:
+    """Compare two gradings: whose score changed, and which tests are the reason."""
+    from autograder.gradebook import comparing
+    from autograder.gradebook.journal import grades_at
+
+    before, after = grades_at(Path(old)), grades_at(Path(new))
+    comparison = comparing.compare(before, after)
+    return replace(comparison, notes=tuple(filter(None, (before.problem, after.problem))))
+
+
+def collect(
+    archives: Sequence[AnyPath],
+    course: AnyPath | Course = ".",
+    output: AnyPath = "submitted",
+    *,
+    assignment: str | None = None,
+    roster: AnyPath | None = None,
+    times: AnyPath | None = None,
+    source: str | None = None,
+    replace: bool = False,
+) -> CollectReport:
+    """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
+    from autograder.lms import collecting
+    from autograder.lms.roster import read_roster
+
+    loaded = load_course(course)
+    wanted = loaded.assignment(assignment) if assignment else None
+    options = collecting.CollectOptions(
+        Path(output), wanted, read_roster(_path(roster)), source, replace, _path(times)
+    )
+    return collecting.collect([Path(archive) for archive in archives], loaded, options)
+
+
+def export(
+    to: str,
+    grades: AnyPath = "grades",
+    course: AnyPath | Course = ".",
+    *,
+    assignment: str | None = None,
+    sheet: AnyPath | None = None,
+    column: str | None = None,
+    roster: AnyPath | None = None,
+    submissions: AnyPath | None = None,
+    output: AnyPath | None = None,
+    hidden: str = "after_published",
+) -> Exported:
+    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
+    from autograder.lms import exports
+    from autograder.lms.roster import read_roster
+
+    if to not in exports.EXPORTERS:
+        raise exports.ExportError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
+    loaded = load_course(course)
+    needed = to not in exports.WITHOUT_GRADES
+    counted = exports.read_grades(Path(grades), loaded, to) if needed else exports.Counted()
+    request = exports.ExportRequest(
+        course=loaded,
+        grades=counted.grades,
+        scores=counted.scores,
+        names=counted.names,
+        folder=counted.folder,
+        submissions=_path(submissions),
+        assignment=assignment,
+        sheet=_path(sheet),
+        column=column,
+        roster=read_roster(_path(roster)),
+        output=_path(output),
+        hidden=hidden,
+    )
+    exported = exports.export(to, request)
+    return replace(exported, problems=[*counted.problems, *exported.problems])
+
+
+def similar(
+    submissions: AnyPath,
+    assignment: str,
+    course: AnyPath | Course = ".",
+    *,
+    most: int = 20,
+    least: float = 0.15,
+    page: AnyPath | None = None,
+) -> Similar:
+    """The pairs of submissions that are more alike than usual; `page` also writes them side by side."""
+    from autograder.feedback.similarity_page import check_room, write_alike
+    from autograder.source import similarity
+
+    loaded = load_course(course)
+    chosen = loaded.assignment(assignment)
+    if page is not None:
+        check_room(Path(page))
+    found = similarity.similar(loaded, chosen, Path(submissions), most, least)
+    if page is not None:
+        write_alike(Path(page), chosen.title, found)
+    return found
+
+
+def check(target: AnyPath = ".") -> CheckReport:
+    """Run the visible tests on a student's file, in this process; `target` is the file, its folder or its name."""
+    from autograder.selfcheck.check import check_target
+
+    return check_target(Path(target))
+
+
+def doctor() -> Sequence[TierReport]:
+    """Which sandboxes work on this machine, and why others do not."""
+    from autograder.sandbox.doctor import examine
+
+    return examine()
+
+
+def verify() -> tuple[Sequence[Column], bool]:
+    """Try every wall of every sandbox; the results by tier, and whether all that is promised holds."""
+    from autograder.sandbox import verify
+
+    columns = verify.verify()
+    return columns, verify.is_sound(columns)
+
+
+def _plan(
+    course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None
+) -> Plan:
+    from autograder.grading.pool import Plan
+
+    return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
+
+
+def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None) -> Report:
+    from autograder.feedback.class_report import differing
+    from autograder.feedback.html import write_what_counts
+    from autograder.gradebook.final_scores import what_counts
+    from autograder.gradebook.lateness import unknown_students
+    from autograder.gradebook.times import read_names
+
+    folder = journal.path.parent
+    counted, scores = what_counts(folder, plan.course, journal)
+    undrawn = _draw(plan, folder, counted, on_picture) if pictures else []
+    index = write_what_counts(folder, plan.course, counted, scores)
+    differences = differing(plan.course, counted)
+    notes = unknown_students(plan.course, counted, read_names(folder))
+    return Report(folder, index, tuple(counted), scores, tuple(undrawn), tuple(differences), tuple(notes))
+
+
+def _draw(plan: Plan, folder: Path, grades: Iterable[Grade], on_picture: OnProgress | None) -> list[str]:
+    from autograder.feedback.painter import draw_pictures
+
+    return draw_pictures(plan, folder, grades, on_picture or _ignore).problems
+
+
+def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:
+    done = itertools.count(1)
+    on_progress(0, total)
+    return lambda _: on_progress(next(done), total)
+
+
+def _path(path: AnyPath | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _ignore(*_: object) -> None:
+    return None
