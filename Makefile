@@ -33,6 +33,7 @@ test: .venv/.ready-test
 	$(AUTOGRADER) build --check
 	.venv/bin/ruff check .
 	.venv/bin/mypy
+	.venv/bin/lint-imports
 	.venv/bin/python -m pytest -n $(or $(JOBS),auto) --dist loadfile $(APART:%=--ignore=%)
 
 jupyter: .venv/.ready-nbgrader

@@ -24,7 +24,7 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", f"{roo
 
 # What is released is always made anew from the solutions, as `autograder build` does.
 c.GenerateAssignment.force = True
-c.GenerateAssignment.exporter_class = "autograder.lms.nbgrader.release.ReleaseExporter"
+c.GenerateAssignment.exporter_class = "autograder.authoring.nbgrader_release.ReleaseExporter"
 c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.LockCells",
     "nbgrader.preprocessors.CheckCellMetadata",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from autograder.sandbox.doctor import TierReport
     from autograder.sandbox.verify import Column
     from autograder.selfcheck.check import CheckReport
-    from autograder.source.similarity import Similar
+    from autograder.submissions.similar import Similar
 
 AnyPath = str | os.PathLike[str]
 OnProgress = Callable[[int, int], None]  # how many are done, of how many
@@ -243,13 +243,13 @@ def similar(
 ) -> Similar:
     """The pairs of submissions that are more alike than usual; `page` also writes them side by side."""
     from autograder.feedback.similarity_page import check_room, write_alike
-    from autograder.source import similarity
+    from autograder.submissions import similar as finding
 
     loaded = load_course(course)
     chosen = loaded.assignment(assignment)
     if page is not None:
         check_room(Path(page))
-    found = similarity.similar(loaded, chosen, Path(submissions), most, least)
+    found = finding.similar(loaded, chosen, Path(submissions), most, least)
     if page is not None:
         write_alike(Path(page), chosen.title, found)
     return found

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.authoring.build import to_notebook
+from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import FILE_NAME, read_journal
 from benchmarks.plain_suite import NAME, ROOT, Suite
 from tests.autograder.nbgrader.classroom import Classroom, real_classroom

@@ -16,10 +16,10 @@ from typing import Literal, get_args
 
 import nbformat
 
-from autograder.authoring.build import to_notebook
 from autograder.course.config import Assignment, Course
 from autograder.course.document import BEGIN, END, Gap, load_document
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.notebook import to_notebook
 
 AnswerKind = Literal[
     "right",

@@ -20,8 +20,10 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import autograder
-from autograder.authoring.build import check, gives_away, released
+from autograder.authoring.build import check
 from autograder.authoring.hints_file import has_hints, hints_path
+from autograder.authoring.leaks import gives_away
+from autograder.authoring.released import released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import BEGIN, END

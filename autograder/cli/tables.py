@@ -23,7 +23,8 @@ from autograder.records import Grade
 from autograder.text.wording import listed
 
 if TYPE_CHECKING:  # with it come notebooks and their schemas, a second that a table of grades does not need
-    from autograder.source.similarity import Pair, Similar
+    from autograder.source.similarity import Pair
+    from autograder.submissions.similar import Similar
 
 OTHER = "other"  # the column of what was refused because it is for no assignment of the course
 TABLE_ROWS = 60  # students shown in a terminal; the report has them all

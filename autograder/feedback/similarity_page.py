@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.feedback.pages import render
-from autograder.source.similarity import MOST_WORDS, Pair, Similar
+from autograder.source.similarity import MOST_WORDS, Pair
 from autograder.source.tokens import Code
+from autograder.submissions.similar import Similar
 from autograder.text.files import check_file, marked, write_whole
 
 MARK = "<title>Alike · ".encode()  # by which a page is known again

@@ -16,7 +16,7 @@ from typing import Any
 from autograder.course.mistakes import Mistake
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
-from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import Transcript

@@ -19,12 +19,13 @@ from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import Failure, clean, explain
 from autograder.protocol.errors import StudentError, StudentTimeoutError
-from autograder.proxy.connection import WorkerConnection, malformed, told_exception
+from autograder.proxy.connection import malformed, told_exception
 from autograder.proxy.local import LocalStudent, load_text
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import RemoteSubject, Subject, Use
 from autograder.proxy.transcript import Transcript
+from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
 from autograder.source import text as source

@@ -1,25 +1,19 @@
-"""The trusted end of a conversation with a student's module: requests, deadlines, callbacks, transcript.
+"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test.
 
-`WorkerConnection` speaks to a sandboxed process; `LoopbackConnection` to a module of our own in this process
-(a known mistake, for instance), through the same frames, so that both leave transcripts that can be compared.
+`worker_connection` connects to a sandboxed process, `loopback` to a trusted module in this process, through the same
+frames, so that both leave transcripts that can be compared.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-import random
 import types
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from torch import nn
 
 from autograder.protocol import wire
@@ -28,45 +22,14 @@ from autograder.protocol.errors import (
     RemoteException,
     StudentCrashedError,
     StudentError,
-    StudentTimeoutError,
     mirrored_name,
     student_raised,
 )
-from autograder.protocol.server import Server, answer, raise_told, unsendable
-from autograder.proxy.deadline import Deadline, DeadlineExceededError
-from autograder.proxy.memory_limit import MemoryLimit
-from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
 from autograder.records import InfrastructureError
 
-UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
-NOT_ITS_CALLS = {"load", "names_used", "outline"}  # waited for in full, whatever did not end before
-SHARE_LEFT = (0.1, 0.05, 0.025)  # what is left when a name did not end once, twice, more often
 RECORDED = {"call", "backward", "get", "convert"}
-MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
-HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
-MAX_CALLBACKS_INSIDE = 16  # how deeply calls of the test's callables may be nested
-_ENDINGS = {
-    "cpu": "Your code used up its processor time.",
-    "wall": "Your code used up its time.",
-}
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
-
-
-class Worker(Protocol):
-    """What a connection needs of a sandboxed process (see `autograder.sandbox.launcher`)."""
-
-    socket: Any
-
-    def end(self, kill: bool = True) -> Any: ...
-
-    def seconds_queued(self) -> float: ...
-
-    def other_threads_seconds(self) -> float: ...
-
-    def output(self, limit: int = ...) -> str: ...
-
-    def close(self) -> None: ...
 
 
 class Connection:
@@ -164,219 +127,10 @@ class Connection:
             raise failure
 
 
-@dataclass(frozen=True)
-class TestRun:
-    """How a test ended. "diverged": the test sent other requests than before and needs a fresh worker."""
-
-    __test__ = False
-
-    outcome: Literal["passed", "failed", "diverged"]
-    error: BaseException | None = None
-
-
-class WorkerConnection(Connection):
-    """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
-
-    def __init__(self, worker: Worker, call_seconds: float, endless: Counter[str] | None = None) -> None:
-        super().__init__()
-        self.worker = worker
-        self._socket = ReplaySocket(worker.socket)
-        self.call_seconds = call_seconds
-        self._endless = Counter[str]() if endless is None else endless  # how often which calls did not end
-        self._number = 0
-        self._callbacks_inside = 0
-        self._received = 0
-        self._dead: StudentError | None = None
-        self._memory_limit = MemoryLimit()
-
-    def start_test(self, seed: int) -> Transcript:
-        self._received = self._number = 0
-        self._memory_limit.begin()
-        return super().start_test(seed)
-
-    def run(
-        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
-    ) -> TestRun:
-        """Replay what `cache` knows of a test, and call `body`, which runs it, unless that passes the test.
-
-        `until` (time.monotonic) ends the replay. Without a cache, nothing is replayed or recorded.
-        """
-        if cache is None:
-            self._socket.disable()
-        elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
-            return TestRun("passed")
-        error = body()
-        if cache is not None and self._socket.diverged:
-            cache.mark_nondeterministic(test)
-            return TestRun("diverged")
-        if error is not None:
-            return TestRun("failed", error)
-        self._socket.mark_passed()
-        return TestRun("passed")
-
-    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
-        self._raise_if_dead()
-        self._number += 1
-        number = 0 if operation in UNANSWERED else self._number
-        try:
-            frame = wire.dumps([number, operation, arguments], self.register)
-        except wire.WireError as error:
-            raise _too_much_to_send(error) from None
-        name, seconds = _called(operation, arguments), seconds or self.call_seconds
-        deadline = self._deadline(name, seconds)
-        try:
-            self._socket.send(Request(frame, name, seconds), deadline)
-            return self._await_reply(number, deadline) if number else {"ok": None}
-        except StudentError:
-            raise
-        except DeadlineExceededError as late:
-            self._fail(self._too_late(name, deadline.seconds, late))
-        except (EOFError, OSError):
-            self._raise_if_dead()  # it died in a call from inside this one, which knows better why
-            self._fail(StudentCrashedError(self._exit_reason()))
-        except wire.WireError as error:
-            self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
-        except BaseException:  # the test's alarm: a late answer must not answer the next question
-            self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
-            raise
-        raise AssertionError("unreachable")
-
-    def _deadline(self, name: str, seconds: float, until: float = math.inf) -> Deadline:
-        """How long to wait: not as long for what did not end before; from the second such name on, each
-        halves what others are given."""
-        times, others = self._endless[name], len(self._endless.keys() - {name})
-        share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
-        return Deadline(seconds * share if name else seconds, self.worker, until)
-
-    def _too_late(self, name: str, seconds: float, late: DeadlineExceededError) -> StudentTimeoutError:
-        again = ", as in an earlier test" if self._endless[name] else ""
-        if name and late.endless:
-            self._endless[name] += 1
-        return StudentTimeoutError(
-            f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved
-        )
-
-    def _await_reply(self, number: int, deadline: Deadline) -> dict:
-        while True:
-            reply = self._receive(deadline)
-            if type(reply) is not dict:
-                raise wire.WireError("it is not a reply")
-            if "callback" in reply:
-                answered = [number, "return", self._call_inside(reply)]
-                self._socket.send(Request(wire.dumps(answered, self.register)), deadline)
-                continue
-            if type(reply.get("id")) is not int or reply["id"] != number:
-                raise wire.WireError("it is not the reply to this question")
-            if ("ok" in reply) == ("error" in reply):
-                raise wire.WireError("it is neither an answer nor an error")
-            return reply
-
-    def _receive(self, deadline: Deadline) -> Any:
-        header, data = self._socket.receive(deadline)
-        self._received += HEADER_WEIGHT * len(header) + len(data)
-        if self._received > MAX_TEST_BYTES:
-            raise wire.WireError("there is too much of it in one test")
-        return wire.loads(header, data)
-
-    def _call_inside(self, frame: dict) -> dict:
-        if self._callbacks_inside >= MAX_CALLBACKS_INSIDE:
-            raise wire.WireError("calls back are nested too deeply")
-        self._callbacks_inside += 1
-        try:
-            return self.answer_callback(frame)
-        finally:
-            self._callbacks_inside -= 1
-
-    @property
-    def dead(self) -> bool:
-        return self._dead is not None
-
-    def close(self) -> None:
-        self._memory_limit.end()
-        self.worker.close()
-
-    def _raise_if_dead(self) -> None:
-        if self._dead is not None:
-            raise self._dead.with_traceback(None)  # or its traceback would grow with each question
-
-    def _fail(self, error: StudentError) -> None:
-        self._mark_dead(error)
-        raise error from None
-
-    def _mark_dead(self, error: StudentError) -> None:
-        self._dead = error
-        self.worker.end(kill=True)
-
-    def _exit_reason(self) -> str:
-        ending = self.worker.end(kill=False)
-        if ending.reason in _ENDINGS:
-            return _ENDINGS[ending.reason]
-        how = f"signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
-        return f"Your code ended the process that ran it ({how})."
-
-
-class LoopbackConnection(Connection):
-    """Requests to a server in this process, for a trusted module. Its random numbers are its own."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__()
-        self.server = server
-        server.link = self
-        self._other_random_numbers = _RandomNumbers.elsewhere()
-
-    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
-        try:
-            arguments = _travelled(arguments, self.register, wire.MAX_DATA)
-        except wire.WireError as error:
-            raise _too_much_to_send(error) from None
-        with self._sides_changed():
-            reply = answer(self.server, operation, arguments)
-        try:
-            return _travelled(reply, self.server.register, wire.MAX_TEXT)
-        except wire.WireError as error:
-            return {"error": unsendable(error)}
-
-    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
-        """As `worker.Link`: how the server in this process reaches the test's callables."""
-        frame = {
-            "callback": number,
-            "path": path,
-            "args": args,
-            "kwargs": kwargs,
-            "grad": torch.is_grad_enabled(),
-        }
-        frame = _travelled(frame, self.server.register, wire.MAX_TEXT)
-        with self._sides_changed():
-            reply = self.answer_callback(frame)
-        raise_told(reply)
-        return self.server.localise(_travelled(reply["value"], self.register, wire.MAX_DATA))
-
-    @contextmanager
-    def _sides_changed(self) -> Iterator[None]:
-        """Change sides: the module's random numbers inside a request, the test's inside a call back."""
-        self._change_sides()
-        try:
-            yield
-        finally:
-            self._change_sides()
-
-    def _change_sides(self) -> None:
-        here = _RandomNumbers.here()
-        self._other_random_numbers.restore()
-        self._other_random_numbers = here
-
-
 def _seed_over_there(seed: int) -> int:
     """The seed that the student's side is told: from the test's own it could draw what the test keeps to itself."""
     digest = hashlib.sha256(f"student/{seed}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
-
-
-def _called(operation: str, arguments: dict) -> str:
-    """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for loading."""
-    if operation == "call":
-        return ".".join(arguments["target"][1]) or "forward"
-    return "" if operation in NOT_ITS_CALLS else f"({operation})"
 
 
 @contextmanager
@@ -390,38 +144,12 @@ def malformed(what: str) -> Iterator[None]:
         raise StudentCrashedError(f"What came back is not {what} ({type(error).__name__}).") from None
 
 
-def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
-    return wire.parse(wire.dumps(value, register, max_text), max_text)
-
-
-def _too_much_to_send(error: wire.WireError) -> StudentError:
+def too_much_to_send(error: wire.WireError) -> StudentError:
     return StudentError(f"What the test hands over cannot be sent: {error}.")
 
 
 def _as_it_is(connection: Connection, value: Any) -> Any:
     return value
-
-
-@dataclass
-class _RandomNumbers:
-    """Where one side's random numbers stand. NumPy's generator changes hands whole, which costs nothing."""
-
-    of_torch: torch.Tensor
-    of_numpy: Any
-    of_python: tuple
-
-    @classmethod
-    def here(cls) -> _RandomNumbers:
-        return cls(torch.default_generator.get_state(), get_bit_generator(), random.getstate())
-
-    @classmethod
-    def elsewhere(cls) -> _RandomNumbers:
-        return cls(torch.default_generator.get_state(), np.random.MT19937(), random.getstate())
-
-    def restore(self) -> None:
-        torch.default_generator.set_state(self.of_torch)
-        set_bit_generator(self.of_numpy)
-        random.setstate(self.of_python)
 
 
 def _told_error(claim: dict) -> StudentError:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import MissingNameError, RemoteException
 from autograder.protocol.server import Server
-from autograder.proxy.connection import LoopbackConnection
 from autograder.proxy.local import LocalStudent, describe_error, from_file
+from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import TestResult

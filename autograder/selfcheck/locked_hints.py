@@ -30,7 +30,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from autograder.protocol.server import Server
-from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import Answer, Transcript

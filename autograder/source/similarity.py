@@ -10,17 +10,11 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
-from autograder.course.config import Assignment, Course
-from autograder.course.document import load_document
-from autograder.course.mistakes import load_alternatives
-from autograder.records import InfrastructureError, SourceFile, Submission
-from autograder.source.text import cells
-from autograder.source.tokens import Code, Stub, own_code
-from autograder.submissions import find_submissions
+from autograder.records import InfrastructureError
+from autograder.source.tokens import Code
 
 # Calibrated on made-up classes of thirty, with copies planted whose names, order and comments were changed.
 GRAM = 6  # tokens that are looked at together, and the shortest passage worth telling
@@ -67,49 +61,6 @@ class Pair:
             "words": list(self.words),
             "passages": [{"lines": [list(p.one), list(p.other)], "tokens": p.length} for p in self.passages],
         }
-
-
-@dataclass
-class Similar:
-    """What a look at a class gave: the pairs, most alike first, and each student's code by name."""
-
-    pairs: list[Pair] = field(default_factory=list)
-    codes: dict[str, Code] = field(default_factory=dict)
-    empty: list[str] = field(default_factory=list)
-
-
-def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
-    """At most that many pairs of the submissions at `path` whose likeness is at least `least`, from 0 to 1.
-
-    Raises SubmissionsError when there are no submissions, CourseError when the assignment has no readable solution,
-    InfrastructureError without rapidfuzz.
-    """
-    document = load_document(course, assignment)
-    stub = Stub.of(document.stub)
-    found = Similar()
-    for submission in find_submissions(path, course, assignment.name):
-        code = read_code(submission, stub)
-        if len(code.tokens) < GRAM:
-            found.empty.append(submission.student)
-        else:
-            found.codes[submission.student] = code
-    ours = [document.text, *(text for _, text in load_alternatives(course, assignment))]
-    known = [own_code(text, stub) for text in ours]
-    found.pairs = alike(found.codes, known, most, least)
-    return found
-
-
-def read_code(submission: Submission, stub: Stub) -> Code:
-    """A submission's own code; of two files, that of the one with more in it."""
-    codes = [own_code(_python(file), stub) for file in submission.files if not submission.problem]
-    return max(codes, key=lambda code: len(code.tokens), default=own_code("", stub))
-
-
-def _python(file: SourceFile) -> str:
-    try:
-        return "\n".join(text.rstrip("\n") for _, text in cells(file.text, file.name))
-    except (ValueError, RecursionError):
-        return ""
 
 
 def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: float) -> list[Pair]:

@@ -10,10 +10,12 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from autograder.authoring.build import build, check, leaks, to_notebook
+from autograder.authoring.build import build, check
+from autograder.authoring.leaks import leaks
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.document import DocumentError, load_document
+from autograder.course.notebook import to_notebook
 from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
 
 ADD_STUB = '''\

@@ -22,7 +22,7 @@ from autograder.checks.sentences import show, verb, without_inputs, without_lite
 from autograder.protocol.errors import RemoteException, StudentTimeoutError, student_raised
 from autograder.protocol.server import Server
 from autograder.protocol.wire import Opaque
-from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.records import InfrastructureError
 

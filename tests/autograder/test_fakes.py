@@ -8,7 +8,7 @@ from torch import nn
 
 from autograder.fakes import Coin, Die, Reverser, Successor
 from autograder.protocol.server import Server
-from autograder.proxy.connection import LoopbackConnection
+from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 
 BOS, EOS, PAD = 1, 2, 0

@@ -21,10 +21,10 @@ import nbformat
 import pytest
 from typer.testing import CliRunner
 
-from autograder.authoring.build import to_notebook
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading import grader as grading
 from autograder.grading import run as cohort
@@ -408,7 +408,7 @@ def test_a_machine_that_keeps_failing_is_never_a_score(grade, solution, monkeypa
     def fail(*_: object) -> None:
         raise InfrastructureError("The disk is full.")
 
-    monkeypatch.setattr("autograder.proxy.connection.WorkerConnection.exchange", fail)
+    monkeypatch.setattr("autograder.proxy.worker_connection.WorkerConnection.exchange", fail)
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade(solution)
 

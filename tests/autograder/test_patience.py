@@ -10,10 +10,10 @@ import pytest
 from autograder.course.config import Limits
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentTimeoutError
-from autograder.proxy.connection import WorkerConnection
 from autograder.proxy.deadline import MOST_IN_LINE, Deadline, DeadlineExceededError
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
+from autograder.proxy.worker_connection import WorkerConnection
 from autograder.sandbox.launcher import Sandbox
 
 

@@ -15,9 +15,10 @@ from torch import nn
 from autograder.course.config import Limits
 from autograder.protocol.errors import MissingNameError, StudentCrashedError, StudentError, StudentRaisedError
 from autograder.protocol.server import Server
-from autograder.proxy.connection import LoopbackConnection, WorkerConnection
 from autograder.proxy.input_mutation import mirror_input_mutation
+from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.worker_connection import WorkerConnection
 from autograder.sandbox.launcher import Sandbox
 
 NET = Path(__file__).with_name("net.py")

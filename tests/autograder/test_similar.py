@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install 'autograder[similar]'")
 
-from autograder.authoring.build import to_notebook
 from autograder.authoring.demo import write_demo
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
-from autograder.source.similarity import similar
+from autograder.course.notebook import to_notebook
 from autograder.source.tokens import NAME, Stub, own_code
+from autograder.submissions.similar import similar
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]

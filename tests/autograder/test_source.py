@@ -11,11 +11,11 @@ from types import ModuleType
 import nbformat
 import pytest
 
-from autograder.authoring.build import to_notebook
 from autograder.course.config import Limits, load_course
+from autograder.course.notebook import to_notebook
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
-from autograder.proxy.connection import WorkerConnection
+from autograder.proxy.worker_connection import WorkerConnection
 from autograder.sandbox.launcher import Sandbox
 from autograder.source import text as source
 

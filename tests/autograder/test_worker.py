@@ -25,9 +25,10 @@ from autograder.protocol.errors import (
     StudentRaisedError,
     StudentTimeoutError,
 )
-from autograder.proxy.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
+from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
+from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import TestAlarm, alarm
 

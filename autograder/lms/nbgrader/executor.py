@@ -25,16 +25,16 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Integer, Unicode
 
-from autograder.authoring.build import to_notebook
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
+from autograder.course.notebook import to_notebook
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.times import keep_times
 from autograder.grading.pool import Plan
+from autograder.lms.nbgrader.converter import open_course, refusal
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import BackgroundRun
-from autograder.lms.nbgrader.release import open_course, refusal
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions
 

@@ -51,8 +51,8 @@ def source_notebook(course: Course, assignment: Assignment) -> Path:
 
 def write_source(course: Course, assignment: Assignment) -> None:
     """Write that notebook; raises DocumentError when the solution cannot be built."""
-    from autograder.authoring.build import to_notebook
     from autograder.course.document import load_document
+    from autograder.course.notebook import to_notebook
 
     notebook = to_notebook(assignment, load_document(course, assignment).text)
     write_whole(source_notebook(course, assignment), nbformat.writes(notebook).rstrip() + "\n")

@@ -35,8 +35,9 @@ from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.feedback.similarity_page import write_alike
 from autograder.records import Grade
-from autograder.source.similarity import Pair, Passage, Similar
+from autograder.source.similarity import Pair, Passage
 from autograder.source.tokens import Stub, own_code
+from autograder.submissions.similar import Similar
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -14,9 +14,10 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring.build import build, to_notebook
+from autograder.authoring.build import build
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
+from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import FILE_NAME, read_journal
 from autograder.lms.nbgrader.graded_notebook import part_score
 from tests.autograder.tiny_course import write_tiny_course

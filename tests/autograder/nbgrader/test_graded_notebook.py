@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.authoring.build import to_notebook
 from autograder.course.config import load_course
 from autograder.course.document import load_document
+from autograder.course.notebook import to_notebook
 from autograder.lms.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result

@@ -16,10 +16,10 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
 
-from autograder.authoring.build import to_notebook
 from autograder.authoring.demo import write_demo
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import FILE_NAME, read_journal
 from tests.autograder.nbgrader.classroom import ROOT, Classroom, real_classroom
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
-from nbgrader.converters.base import NbGraderException
-from nbgrader.utils import find_all_files
 
 from autograder.authoring.build import build
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import CourseError
+from autograder.lms.nbgrader.converter import open_course, refusal
 from autograder.lms.nbgrader.settings import write_source
 
 
@@ -39,28 +38,3 @@ class ReleaseExporter(NotebookExporter):
         output, resources = self.from_notebook_node(notebook, resources, **kwargs)
         resources["outputs"] = others
         return output, resources
-
-
-def open_course(converter: Any) -> tuple[Course, Assignment]:
-    """The course in nbgrader's folder and the assignment that it works on; raises NbGraderException with a sentence."""
-    folder = converter.coursedir
-    try:
-        course = load_course(folder.root)
-        assignment = course.assignment(folder.assignment_id)
-    except CourseError as error:
-        raise refusal(converter, str(error)) from None
-    source = folder.format_path(folder.source_directory, ".", assignment.name)
-    copied = find_all_files(source, [*folder.ignore, "*.ipynb"])
-    if copied:
-        raise refusal(
-            converter,
-            f"nbgrader would copy {copied[0]} to students. Use this course's own nbgrader_config.py, "
-            "whose CourseDirectory.ignore keeps solutions where they are.",
-        )
-    return course, assignment
-
-
-def refusal(converter: Any, sentence: str) -> NbGraderException:
-    """The exception that ends a command of nbgrader without a traceback; its sentence is in the log."""
-    converter.log.error(sentence)
-    return NbGraderException(sentence)

@@ -1,0 +1,132 @@
+"""Released files must hold no line of a solution, no hidden test and no mistake."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import json
+import keyword
+import re
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from autograder.authoring.released import files_below, relative_name, released, suite_text
+from autograder.course.config import Assignment, Course
+from autograder.course.document import Document, load_document
+
+_SECRET_LENGTH = 12  # characters without blanks; a shorter line could be anybody's
+
+
+def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None = None) -> list[str]:
+    """What the released files of an assignment give away, one sentence a leak.
+
+    Looked at: the files as they would be built now and as they are on disk, extra files, too.
+
+    A hidden test's name is a leak wherever it stands. A line between the markers of a gap is a leak when
+    its code, without comment and spaces, is found within any released line. Lines that could stand
+    anywhere are left out: those with fewer than twelve characters of code (`return x`, `else:`, `)`),
+    those with fewer than two names that are neither Python's nor an imported one (`raise ValueError(`,
+    `with torch.no_grad():`, `self.size = size`), and those that the author's given code has, too, outside every gap.
+    """
+    shown = _released_texts(course, assignment, texts or released(course, assignment))
+    return gives_away(course, assignment, shown)
+
+
+def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str, str]]) -> list[str]:
+    """What texts, each with its name, give away of an assignment; `leaks` says what counts as that."""
+    document = load_document(course, assignment)
+    secrets = _secrets(document)
+    hidden = [re.compile(rf"\b{name}\b") for name in _hidden_tests(course, assignment)]
+    found: dict[str, None] = {}
+    for label, text in texts:
+        shown = [_squeezed(line) for line in _strings(label, text)]
+        for secret, line in secrets.items():
+            if any(secret in other for other in shown):
+                code = document.text.split("\n")[line - 1].strip()
+                found[f"{label} gives away line {line} of {document.label}: {code}"] = None
+        for name in hidden:
+            if match := name.search(text):
+                found[f"{label} names the hidden test `{match[0]}`."] = None
+    return list(found)
+
+
+def _secrets(document: Document) -> dict[str, int]:
+    """The code of the gaps, squeezed, with its line numbers; without what could stand anywhere."""
+    code = _code_lines(document.text)
+    inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
+    given = [_squeezed(text) for line, text in code.items() if line not in inside]
+    common = {"self", *keyword.kwlist, *dir(builtins), *_imported_names(document)}
+    secrets: dict[str, int] = {}
+    for line in sorted(inside & set(code)):
+        text = _squeezed(code[line])
+        names = set(re.findall(r"[^\W\d]\w*", code[line])) - common
+        if len(text) >= _SECRET_LENGTH and len(names) >= 2 and not any(text in other for other in given):
+            secrets.setdefault(text, line)
+    return secrets
+
+
+def _code_lines(text: str) -> dict[int, str]:
+    """The code of each line; comments, docstrings and lines without code left out."""
+    lines = text.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * len(lines[node.lineno - 1 : node.end_lineno])
+    return {number: line for number, line in enumerate(lines, start=1) if line.strip()}
+
+
+def _imported_names(document: Document) -> Iterator[str]:
+    for node in ast.parse(document.text).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name
+
+
+def _squeezed(line: str) -> str:
+    return "".join(line.split()).replace("'", '"')
+
+
+def _hidden_tests(course: Course, assignment: Assignment) -> list[str]:
+    file = course.hidden_test_file(assignment)
+    if not file.is_file():
+        return []
+    tree = ast.parse(suite_text(course, file))
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return [function.name for function in functions if function.name.startswith("test_")]
+
+
+def _released_texts(
+    course: Course, assignment: Assignment, texts: dict[Path, str]
+) -> Iterator[tuple[str, str]]:
+    folder = course.release_folder(assignment)
+    for file, text in texts.items():
+        if file.parent == folder:
+            yield relative_name(course, file), text
+    for file in files_below(folder):
+        text = file.read_bytes().decode("utf-8", errors="replace")
+        if text != texts.get(file):
+            yield relative_name(course, file), text
+
+
+def _strings(label: str, text: str) -> list[str]:
+    """The lines a reader sees: those of the file, or of all strings inside a notebook."""
+    if not label.endswith(".ipynb"):
+        return text.splitlines()
+    try:
+        return [line for string in _walk(json.loads(text)) for line in string.splitlines()]
+    except ValueError:
+        return text.splitlines()
+
+
+def _walk(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _walk(item)

@@ -1,0 +1,59 @@
+"""The files that students receive of an assignment, and their texts."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.document import load_document
+from autograder.course.notebook import to_notebook
+
+CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
+
+
+def released(course: Course, assignment: Assignment) -> dict[Path, str]:
+    """Every file that students receive of an assignment and its text; raises CourseError like `build`."""
+    document = load_document(course, assignment)
+    texts = {
+        course.stub_file(assignment): document.stub,
+        course.notebook_file(assignment): nbformat.writes(to_notebook(assignment, document.stub)).rstrip()
+        + "\n",
+        course.released_test_file(assignment): suite_text(course, course.visible_test_file(assignment)),
+    }
+    if course.pictures_file(assignment).exists():
+        texts[course.released_pictures_file(assignment)] = suite_text(
+            course, course.pictures_file(assignment)
+        )
+    elif any(cell.kind == "picture" for cell in document.cells):
+        missing = relative_name(course, course.pictures_file(assignment))
+        raise CourseError(f"{document.label} has a cell for a picture, but there is no {missing}.")
+    return texts
+
+
+def suite_text(course: Course, file: Path) -> str:
+    label = relative_name(course, file)
+    try:
+        text = file.read_text(encoding="utf-8")
+        ast.parse(text)
+    except FileNotFoundError:
+        raise CourseError(f"{label} is missing; students receive it.") from None
+    except UnicodeDecodeError as error:
+        raise CourseError(f"{label} is not UTF-8 text (byte {error.start + 1}).") from None
+    except SyntaxError as error:
+        raise CourseError(f"{label}, line {error.lineno}: this is not Python: {error.msg}.") from None
+    return text.rstrip() + "\n"
+
+
+# -- the notebook ---------------------------------------------------------------------------------
+
+
+def relative_name(course: Course, file: Path) -> str:
+    return file.relative_to(course.root).as_posix()
+
+
+def files_below(folder: Path) -> list[Path]:
+    files = (file for file in folder.rglob("*") if file.is_file() or file.is_symlink())
+    return sorted(file for file in files if not set(CACHES) & set(file.relative_to(folder).parts))

@@ -1,0 +1,105 @@
+"""The notebook of a document: the same cells, with nbgrader's metadata and fixed cell ids."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.course.config import Assignment
+from autograder.course.document import BEGIN, PERCENT, UNWRITTEN
+
+SETUP = "from autograder.notebook import check, picture"
+_DEMONSTRATION = 'if __name__ == "__main__":'
+
+
+def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
+    """A document (a stub or a solution) as a notebook with nbgrader's metadata and fixed cell ids.
+
+    Cells in which students write may be edited but not deleted; each part has one locked test cell;
+    prose and given code carry no nbgrader metadata.
+    """
+    cells = [nbformat.v4.new_code_cell(SETUP)]
+    for cell in jupytext.reads(text, PERCENT).cells:
+        cells.append(_notebook_cell(assignment, cell))
+    keys = [cell.metadata.get("nbgrader", {}).get("grade_id", str(i)) for i, cell in enumerate(cells)]
+    for cell, key in zip(cells, keys, strict=True):
+        cell["id"] = hashlib.sha256(f"{assignment.name}/{key}".encode()).hexdigest()[:12]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = nbformat.v4.new_notebook(
+        cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}}
+    )
+    notebook.nbformat_minor = 5
+    nbformat.validate(notebook)
+    return notebook
+
+
+def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
+    part, picture = cell.metadata.get("part"), cell.metadata.get("picture")
+    if part is not None:
+        return _test_cell(part, assignment.part(part).points)
+    if picture is not None:
+        return nbformat.v4.new_code_cell(f'picture("{picture}")')
+    new = {
+        "markdown": nbformat.v4.new_markdown_cell,
+        "code": nbformat.v4.new_code_cell,
+        "raw": nbformat.v4.new_raw_cell,
+    }[cell.cell_type]
+    tags = [*cell.metadata.get("tags", []), *_may_fail(cell)]
+    written = new(cell.source, metadata={"tags": tags} if tags else {})
+    function = _first_gap(cell.source) if cell.cell_type == "code" else None
+    if function:
+        written.metadata["deletable"] = False
+        _add_nbgrader(written, f"write-{function}", grade=False)
+    return written
+
+
+def _may_fail(cell: NotebookNode) -> list[str]:
+    """The tag that lets a notebook go on after a demonstration of what may not be written yet."""
+    return ["raises-exception"] if cell.cell_type == "code" and _DEMONSTRATION in cell.source else []
+
+
+def _first_gap(source: str) -> str | None:
+    """The outermost name around the cell's first gap, in a stub or in a solution."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            code = ast.get_source_segment(source, node) or ""
+            if UNWRITTEN in code or BEGIN in code:
+                return node.name
+    return None
+
+
+def _test_cell(part: str, points: float) -> NotebookNode:
+    cell = nbformat.v4.new_code_cell(f'check("{part}")', metadata={"deletable": False, "editable": False})
+    _add_nbgrader(cell, part, grade=True, points=int(points) if points == int(points) else points)
+    return cell
+
+
+def _add_nbgrader(cell: NotebookNode, grade_id: str, grade: bool, points: float | None = None) -> None:
+    metadata: dict[str, Any] = {
+        "cell_type": cell.cell_type,
+        "checksum": _checksum(cell, grade_id, grade, points),
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": grade,
+        "schema_version": 3,
+        "solution": not grade,
+        "task": False,
+    }
+    if points is not None:
+        metadata["points"] = points
+    cell.metadata["nbgrader"] = NotebookNode(metadata)
+
+
+def _checksum(cell: NotebookNode, grade_id: str, grade: bool, points: float | None) -> str:
+    """nbgrader's own checksum: an unchanged solution cell is recognised as "no response"."""
+    facts = [cell.source, cell.cell_type, grade, not grade, grade, grade_id]
+    facts += [] if points is None else [float(points)]
+    return hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest()
+
+
+# -- clues ----------------------------------------------------------------------------------------

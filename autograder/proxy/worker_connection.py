@@ -1,0 +1,202 @@
+"""A connection to a sandboxed worker: deadlines, limits of what may come back, and the replay of known tests."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from autograder.protocol import wire
+from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
+from autograder.proxy.connection import Connection, too_much_to_send
+from autograder.proxy.deadline import Deadline, DeadlineExceededError
+from autograder.proxy.memory_limit import MemoryLimit
+from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
+from autograder.proxy.transcript import Transcript
+
+UNANSWERED = {"seed"}  # cannot fail, and nothing waits for it
+NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline"}  # always given their full time
+SHARE_LEFT = (0.1, 0.05, 0.025)  # of the time for a name that did not end once, twice, more often
+MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
+HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
+MAX_CALLBACKS_INSIDE = 16  # how deeply calls of the test's callables may be nested
+_ENDINGS = {
+    "cpu": "Your code used up its processor time.",
+    "wall": "Your code used up its time.",
+}
+
+
+class Worker(Protocol):
+    """What a connection needs of a sandboxed process (see `autograder.sandbox.launcher`)."""
+
+    socket: Any
+
+    def end(self, kill: bool = True) -> Any: ...
+
+    def seconds_queued(self) -> float: ...
+
+    def other_threads_seconds(self) -> float: ...
+
+    def output(self, limit: int = ...) -> str: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """How a test ended. "diverged": the test sent other requests than before and needs a fresh worker."""
+
+    __test__ = False
+
+    outcome: Literal["passed", "failed", "diverged"]
+    error: BaseException | None = None
+
+
+class WorkerConnection(Connection):
+    """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
+
+    def __init__(self, worker: Worker, call_seconds: float, endless: Counter[str] | None = None) -> None:
+        super().__init__()
+        self.worker = worker
+        self._socket = ReplaySocket(worker.socket)
+        self.call_seconds = call_seconds
+        self._endless = Counter[str]() if endless is None else endless  # how often which calls did not end
+        self._number = 0
+        self._callbacks_inside = 0
+        self._received = 0
+        self._dead: StudentError | None = None
+        self._memory_limit = MemoryLimit()
+
+    def start_test(self, seed: int) -> Transcript:
+        self._received = self._number = 0
+        self._memory_limit.begin()
+        return super().start_test(seed)
+
+    def run(
+        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
+    ) -> TestRun:
+        """Replay what `cache` knows of a test, and call `body`, which runs it, unless that passes the test.
+
+        `until` (time.monotonic) ends the replay. Without a cache, nothing is replayed or recorded.
+        """
+        if cache is None:
+            self._socket.disable()
+        elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
+            return TestRun("passed")
+        error = body()
+        if cache is not None and self._socket.diverged:
+            cache.mark_nondeterministic(test)
+            return TestRun("diverged")
+        if error is not None:
+            return TestRun("failed", error)
+        self._socket.mark_passed()
+        return TestRun("passed")
+
+    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+        self._raise_if_dead()
+        self._number += 1
+        number = 0 if operation in UNANSWERED else self._number
+        try:
+            frame = wire.dumps([number, operation, arguments], self.register)
+        except wire.WireError as error:
+            raise too_much_to_send(error) from None
+        name, seconds = _called(operation, arguments), seconds or self.call_seconds
+        deadline = self._deadline(name, seconds)
+        try:
+            self._socket.send(Request(frame, name, seconds), deadline)
+            return self._await_reply(number, deadline) if number else {"ok": None}
+        except StudentError:
+            raise
+        except DeadlineExceededError as late:
+            self._fail(self._too_late(name, deadline.seconds, late))
+        except (EOFError, OSError):
+            self._raise_if_dead()  # it died in a call from inside this one, which knows better why
+            self._fail(StudentCrashedError(self._exit_reason()))
+        except wire.WireError as error:
+            self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
+        except BaseException:  # the test's alarm: a late answer must not answer the next question
+            self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
+            raise
+        raise AssertionError("unreachable")
+
+    def _deadline(self, name: str, seconds: float, until: float = math.inf) -> Deadline:
+        """How long to wait: not as long for what did not end before; from the second such name on, each
+        halves what others are given."""
+        times, others = self._endless[name], len(self._endless.keys() - {name})
+        share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
+        return Deadline(seconds * share if name else seconds, self.worker, until)
+
+    def _too_late(self, name: str, seconds: float, late: DeadlineExceededError) -> StudentTimeoutError:
+        again = ", as in an earlier test" if self._endless[name] else ""
+        if name and late.endless:
+            self._endless[name] += 1
+        return StudentTimeoutError(
+            f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved
+        )
+
+    def _await_reply(self, number: int, deadline: Deadline) -> dict:
+        while True:
+            reply = self._receive(deadline)
+            if type(reply) is not dict:
+                raise wire.WireError("it is not a reply")
+            if "callback" in reply:
+                answered = [number, "return", self._call_inside(reply)]
+                self._socket.send(Request(wire.dumps(answered, self.register)), deadline)
+                continue
+            if type(reply.get("id")) is not int or reply["id"] != number:
+                raise wire.WireError("it is not the reply to this question")
+            if ("ok" in reply) == ("error" in reply):
+                raise wire.WireError("it is neither an answer nor an error")
+            return reply
+
+    def _receive(self, deadline: Deadline) -> Any:
+        header, data = self._socket.receive(deadline)
+        self._received += HEADER_WEIGHT * len(header) + len(data)
+        if self._received > MAX_TEST_BYTES:
+            raise wire.WireError("there is too much of it in one test")
+        return wire.loads(header, data)
+
+    def _call_inside(self, frame: dict) -> dict:
+        if self._callbacks_inside >= MAX_CALLBACKS_INSIDE:
+            raise wire.WireError("calls back are nested too deeply")
+        self._callbacks_inside += 1
+        try:
+            return self.answer_callback(frame)
+        finally:
+            self._callbacks_inside -= 1
+
+    @property
+    def dead(self) -> bool:
+        return self._dead is not None
+
+    def close(self) -> None:
+        self._memory_limit.end()
+        self.worker.close()
+
+    def _raise_if_dead(self) -> None:
+        if self._dead is not None:
+            raise self._dead.with_traceback(None)  # or its traceback would grow with each question
+
+    def _fail(self, error: StudentError) -> None:
+        self._mark_dead(error)
+        raise error from None
+
+    def _mark_dead(self, error: StudentError) -> None:
+        self._dead = error
+        self.worker.end(kill=True)
+
+    def _exit_reason(self) -> str:
+        ending = self.worker.end(kill=False)
+        if ending.reason in _ENDINGS:
+            return _ENDINGS[ending.reason]
+        how = f"signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
+        return f"Your code ended the process that ran it ({how})."
+
+
+def _called(operation: str, arguments: dict) -> str:
+    """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for loading."""
+    if operation == "call":
+        return ".".join(arguments["target"][1]) or "forward"
+    return "" if operation in NOT_CALLS_OF_THE_STUDENT else f"({operation})"
