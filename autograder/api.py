@@ -45,8 +45,8 @@ OnProgress = Callable[[int, int], None]  # how many are done, of how many
 class Report:
     """The pages of a class: the grades that count, and their final scores by student and assignment.
 
-    `undrawn` names pictures that could not be drawn, `differences` says where grades and `course.yml` differ, and
-    `notes` holds everything else that a person should look at.
+    `undrawn` names pictures that could not be drawn. `differences` says where the grades and `course.yml` differ, and
+    which lines of the journal cannot be read. `notes` holds everything else that a person should look at.
     """
 
     folder: Path
@@ -86,6 +86,7 @@ def grade(
     seed: int | None = None,
     regrade: bool = False,
     unsafe: bool = False,
+    trust_timestamps: bool = False,
     pictures: bool = False,
     on_grade: OnProgress | None = None,
     on_picture: OnProgress | None = None,
@@ -94,13 +95,15 @@ def grade(
 
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or one file. Unchanged submissions
     are not graded again unless `regrade` is set. `jobs` graders work at once (default: one for each processor).
+    `trust_timestamps` believes nbgrader's `timestamp.txt`, which lies in the students' own folders.
     `on_grade` and `on_picture` are called with how many are done, of how many.
     Raises CourseError, RefusedError (unusable paths), and InfrastructureError; a submission that the machine failed to
     grade is listed in `run.summary.failures`.
     """
     from autograder.gradebook import texts
     from autograder.gradebook.demo_marker import choose_output_folder
-    from autograder.gradebook.journal import Journal, fresh_seed, read_journal
+    from autograder.gradebook.journal import Journal, read_journal
+    from autograder.gradebook.run_state import OpenRun
     from autograder.gradebook.times import keep_times
     from autograder.grading.run import grade_class
     from autograder.submissions import find_submissions
@@ -110,13 +113,11 @@ def grade(
     found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
-    stored = texts.put(folder, found)
-    keep_times(folder, source, stored)
     names = None if assignment is None else (loaded.assignment(assignment).name,)
-    with Journal(folder) as journal:
-        if seed is None:
-            seed = fresh_seed() if regrade else journal.run_seed()
-        plan = _plan(loaded, seed, unsafe, jobs, names)
+    with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
+        stored = texts.put(folder, found)
+        keep_times(folder, source, stored, trust_timestamps)
+        plan = _plan(loaded, run.seed, unsafe, jobs, names)
         tell = _counting(on_grade or _ignore, len(stored))
         try:
             summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade)
@@ -149,7 +150,7 @@ def report(
 
     found = grades_at(Path(grades))
     pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture)
-    return replace(pages, notes=(*pages.notes, found.problem)) if found.problem else pages
+    return replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
 
 
 def read_grades(grades: AnyPath = "grades") -> list[Grade]:

@@ -19,6 +19,7 @@ from autograder.authoring.leaks import leaks
 from autograder.authoring.released import CACHES, files_below, relative_name, released
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
+from autograder.text.files import write_whole
 
 _IMPORT_SECONDS = 120
 _IMPORT_STUBS = """
@@ -43,8 +44,7 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
     texts = _texts(course, assignments)
     texts |= make_all(course, [a for a in assignments if has_hints(course, a) and not _made(course, a)])
     for file, text in texts.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode("utf-8"))
+        write_whole(file, text)
     return sorted({*texts, *(hints_path(course, a) for a in assignments if has_hints(course, a))})
 
 

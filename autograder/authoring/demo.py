@@ -14,6 +14,7 @@ from pathlib import Path
 from autograder.authoring.answers import ANSWER_KINDS, AnswerBook, AnswerKind, SampleAnswer
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
+from autograder.text.files import write_whole
 
 NAMES = (
     "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao", "ben",
@@ -143,6 +144,4 @@ def _refuse_to_mix(output: Path) -> None:
 def _write(folder: Path, student: DemoStudent) -> None:
     for assignment, answer in student.answers.items():
         for name, content in answer.files:
-            file = folder / assignment / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            write_whole(folder / assignment / name, content)

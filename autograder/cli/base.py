@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -14,6 +15,14 @@ from autograder.records import CourseError, InfrastructureError, RefusedError
 if TYPE_CHECKING:
     from autograder.course.config import Course
 
+MACHINE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+)  # told without a path
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
 CourseOption = Annotated[
@@ -50,9 +59,12 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             say(str(error))
             code = INFRASTRUCTURE
         except OSError as error:
-            if error.filename is None:  # no place that cannot be read or written, but a mistake of ours
-                raise
-            say(f"{error.filename}: {error.strerror}.")
+            if error.filename is None and error.errno not in MACHINE:
+                raise  # a defect of this program
+            say(f"{error.filename or 'Writing failed'}: {error.strerror}.")
+            code = INFRASTRUCTURE
+        except MemoryError:
+            say("There is not enough memory on this machine. Free some, or use fewer graders with --jobs 1.")
             code = INFRASTRUCTURE
         except KeyboardInterrupt as stopped:
             sentence = "Stopped. What was finished is kept; the same command goes on from there."

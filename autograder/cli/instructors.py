@@ -85,6 +85,12 @@ def grade(
         bool, typer.Option("--regrade", help="Grade unchanged submissions again, too.")
     ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
+    trust_timestamps: Annotated[
+        bool,
+        typer.Option(
+            "--trust-timestamps", help="Believe nbgrader's timestamp.txt, which students could have written."
+        ),
+    ] = False,
     pictures: PicturesOption = False,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
@@ -104,6 +110,7 @@ def grade(
             seed=seed,
             regrade=regrade,
             unsafe=unsafe,
+            trust_timestamps=trust_timestamps,
             pictures=pictures,
             on_grade=steps("Grading"),
             on_picture=steps("Drawing"),
@@ -135,7 +142,7 @@ def report(
     for sentence in pages.messages:
         say(sentence)
     print(pages.index)
-    return FOUND if pages.messages else DONE
+    return FOUND if pages.undrawn or pages.differences else DONE
 
 
 @commands.command(rich_help_panel="Instructors")

@@ -31,6 +31,7 @@ from autograder.gradebook.final_scores import final_of, latest_grades, number
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
+from autograder.text.files import write_whole
 
 FILE_NAME = "index.html"
 SMALL_CLASS = 20
@@ -147,9 +148,8 @@ def write_class_report(
         most_shown=MOST_SHOWN,
         script_digest=_script_digest(),
     )
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE_NAME
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_whole(path, page)
     return path
 
 

@@ -23,6 +23,7 @@ from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.texts import names_of
 from autograder.gradebook.times import Times, read_names, read_times
 from autograder.records import Grade, TestResult
+from autograder.text.files import write_whole
 
 WORDS = (
     (1.0, "Complete. Everything that was tested works."),
@@ -115,7 +116,6 @@ def write_feedback(
     Raises InfrastructureError when jinja2 is missing.
     """
     path = folder / feedback_path(grade)
-    path.parent.mkdir(parents=True, exist_ok=True)
     page = render(
         "feedback.html.j2",
         grade=grade,
@@ -125,7 +125,7 @@ def write_feedback(
         came=came or HandedIn(),
         parts=_parts(grade, assignment, title_of, pictures),
     )
-    path.write_text(page, encoding="utf-8", errors="replace")
+    write_whole(path, page)
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from autograder.course.config import Course
 from autograder.gradebook.lateness import Final, GradeKey, counting, finals
 from autograder.gradebook.times import read_late, read_times
 from autograder.records import Grade
+from autograder.text.files import write_whole
 
 FILE_NAME = "grades.csv"
 COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
@@ -25,12 +27,12 @@ def write_gradebook(
 
     `score` is what was reached, `final_score` what counts; `days_late` is empty where that is not known.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    table = io.StringIO(newline="")
+    rows = csv.writer(table)
+    rows.writerow(COLUMNS)
+    rows.writerows(_row(grade, final_of(grade, finals)) for grade in latest_grades(grades))
     path = folder / FILE_NAME
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(COLUMNS)
-        rows.writerows(_row(grade, final_of(grade, finals)) for grade in latest_grades(grades))
+    write_whole(path, table.getvalue())
     return path
 
 

@@ -7,14 +7,14 @@ it writes. Any other line that cannot be read is a grade that is missing, and is
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
 from autograder import __version__
-from autograder.records import Grade, RefusedError
+from autograder.records import Grade, InfrastructureError, RefusedError
 
 FILE_NAME = "grades.jsonl"
 PIECE = 64 * 1024
@@ -44,13 +44,20 @@ class Journal:
     def __exit__(
         self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._file.close()
+        with suppress(OSError) if error else nullcontext():  # what could not be written has been told
+            self._file.close()
 
     def append(self, grade: Grade) -> None:
-        """Write one grade and hand it to the operating system at once."""
+        """Write one grade and hand it to the operating system at once; raises InfrastructureError when that fails."""
         line = grade.to_json()
-        self._file.write(line.encode("utf-8", "replace") + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(line.encode("utf-8", "replace") + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise InfrastructureError(
+                f"{self.path} cannot be written: {error.strerror}. The grades before are kept; run the same command "
+                "again when that is mended."
+            ) from None
         self.latest[grade.student, grade.assignment] = Grade.from_json(line)  # shares texts with the others
 
     def holds(self, student: str, assignment: str, submission_sha256: str, suite_sha256: str) -> bool:
@@ -59,10 +66,6 @@ class Journal:
         if known is None or known.status != "graded" or known.autograder != __version__:
             return False
         return (known.submission_sha256, known.suite_sha256) == (submission_sha256, suite_sha256)
-
-    def run_seed(self) -> int:
-        """The seed of the run that is in the journal, for going on with it; a fresh secret one when it is empty."""
-        return next(reversed(self.latest.values())).seed if self.latest else fresh_seed()
 
     def _end_last_line(self) -> None:
         """Take half a line away, and end a whole one that an editor left without its end."""
@@ -128,11 +131,6 @@ class Reading:
         if self.path.exists():
             with self.path.open("r", encoding="utf-8", errors="replace") as lines:
                 yield from enumerate(lines, start=1)
-
-
-def fresh_seed() -> int:
-    """A seed that nobody could know beforehand."""
-    return secrets.randbits(31)
 
 
 def journal_at(path: Path) -> Path:

@@ -1,13 +1,14 @@
 """When each submission came and what its student is called, kept beside the journal as `times.json`, `names.json`.
 
-Grading notes what `collected.json` or nbgrader's `timestamp.txt` says of the texts it was given. So pages can be made
-again without the submissions, and an earlier attempt keeps its own time when a later one has taken its place.
+Grading notes what `collected.json` says of the texts that it was given, or, where that is wanted, nbgrader's
+`timestamp.txt`. So pages can be made again without the submissions, and an earlier attempt keeps its own time when a
+later one has taken its place.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,35 +16,44 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from autograder.gradebook.texts import StoredSubmission
-from autograder.records import InfrastructureError, Submission
+from autograder.records import InfrastructureError, RefusedError, Submission
+from autograder.source import gate
 from autograder.submissions.collected import FILE_NAME as COLLECTED
 from autograder.submissions.collected import read_collected
-from autograder.submissions.names import shown
 from autograder.text.files import write_whole
+from autograder.text.names import shown
 
 FILE_NAME = "times.json"
 NAMES = "names.json"
 STAMP = "timestamp.txt"  # nbgrader's
+STAMP_BYTES = 200
 SCHEMA = 1
 
 Attempt = tuple[str, str, str]  # student, assignment and digest
 Times = dict[Attempt, datetime]
 
 
-def keep_times(folder: Path, path: Path, submissions: Iterable[StoredSubmission]) -> None:
+def keep_times(
+    folder: Path, path: Path, submissions: Sequence[StoredSubmission], trust_timestamps: bool = False
+) -> None:
     """Note in `folder` when the submissions at `path` came and what their students are called, as far as it is known.
 
-    What was noted before stays; so does that a site called something late, where it did not tell the time.
+    `collected.json` is believed where no student can place it: beside the students' folders. nbgrader's
+    `timestamp.txt` lies in a student's own folder and is believed only with `trust_timestamps`. What was noted before
+    stays; so does that a site called something late, where it did not tell the time.
 
-    Raises Refused when `collected.json` cannot be read.
+    Raises RefusedError when `collected.json` cannot be read.
     """
-    collected = read_collected(_collected_folder(path))
+    around = _class_folder(path, [one.submission for one in submissions])
+    collected = read_collected(around)
     times, late = read_times(folder), read_late(folder)
     for one in submissions:
         submission = one.submission
         known = collected.get((submission.student, submission.assignment))
+        known = known if _is_collected(submission, around) else None
         moment = known.moment if known else None
-        moment = moment or _stamped(submission)
+        if moment is None and trust_timestamps:
+            moment = _stamped(submission)
         if moment is not None:
             times[submission.student, submission.assignment, one.digest] = moment
         if known and known.late:
@@ -113,10 +123,23 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
     write_whole(path, text + "\n")
 
 
-def _collected_folder(path: Path) -> Path:
-    """The folder that was collected: `path` itself, or the one around it when it is one student's."""
+def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path:
+    """The folder that was collected: `path`, or one around it when it holds the work of one student only."""
     here = path.absolute()
-    return next((place for place in (here, *here.parents[:2]) if (place / COLLECTED).is_file()), here)
+    for folder in (*reversed(here.parents[:2]), here):
+        if (folder / COLLECTED).is_file() and any(_is_collected(one, folder) for one in submissions):
+            return folder
+    return here
+
+
+def _is_collected(submission: Submission, folder: Path) -> bool:
+    """Whether the submission lies at `<folder>/<student>/<assignment>`, where `collect` puts it.
+
+    A `collected.json` further inside was placed by the student.
+    """
+    place = submission.path.absolute() if submission.path else folder
+    parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
+    return len(parts) >= 2 and parts[1] == submission.assignment
 
 
 def _stamped(submission: Submission) -> datetime | None:
@@ -125,8 +148,8 @@ def _stamped(submission: Submission) -> datetime | None:
         return None
     folder = submission.path if submission.path.is_dir() else submission.path.parent
     try:
-        return _read_stamp((folder / STAMP).read_text("utf-8").split())
-    except (OSError, ValueError):
+        return _read_stamp(gate.read_text(folder / STAMP, STAMP_BYTES).split())
+    except (RefusedError, ValueError):
         return None
 
 

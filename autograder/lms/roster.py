@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.submissions.collected import CollectError
-from autograder.submissions.names import safe_name, shown, student_name
+from autograder.text.names import safe_name, shown, student_name
 
 # The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.
 ID_COLUMNS = (

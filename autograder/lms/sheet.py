@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.records import RefusedError
+from autograder.source.gate import MEGABYTE, open_regular
 from autograder.submissions.collected import CollectError
-from autograder.submissions.files import MEGABYTE, open_regular
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")

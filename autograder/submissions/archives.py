@@ -21,22 +21,20 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from autograder.records import RefusedError
+from autograder.source.gate import FILE_BYTES, MEGABYTE, open_regular
 from autograder.submissions.files import (
     ARCHIVES,
     CLASS_ENTRIES,
-    FILE_BYTES,
-    MEGABYTE,
     ONLY_THE_FILE,
     SOURCES,
     STUDENT_ENTRIES,
     Entry,
     File,
     Odd,
-    open_regular,
     stem,
     suffix,
 )
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 STUDENT_BYTES = 20 * MEGABYTE  # one student's archive, as it is and unpacked
 CLASS_BYTES = 200 * MEGABYTE  # an archive that holds a class

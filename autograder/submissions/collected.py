@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from autograder.records import RefusedError
+from autograder.source import gate
 from autograder.text.files import write_whole
 
 FILE_NAME = "collected.json"
 SCHEMA = 1
+FILE_BYTES = 256 << 20  # of a class of a hundred thousand
 
 
 class CollectError(RefusedError):
@@ -57,11 +59,11 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
     if not path.is_file():
         return {}
     try:
-        record = json.loads(path.read_text("utf-8"))
+        record = json.loads(gate.read_text(path, FILE_BYTES))
         if record["schema"] != SCHEMA:
             raise CollectError(f"{path} was written by another version of autograder; collect again.")
         submissions = [_from_record(entry) for entry in record["submissions"]]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (RefusedError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise CollectError(f"{path} cannot be read ({error}). Move it away and collect again.") from None
     return {(one.student, one.assignment): one for one in submissions}
 

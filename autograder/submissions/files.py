@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from autograder.records import RefusedError, SourceFile
-from autograder.submissions.names import shown
+from autograder.source import gate
+from autograder.source.gate import FILE_BYTES, too_large
+from autograder.text.names import shown
 
-MEGABYTE = 1 << 20
-FILE_BYTES = 4 * MEGABYTE  # the largest file that is read
 STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
 CLASS_ENTRIES = 50_000  # and in what holds a whole class
 
@@ -31,10 +30,6 @@ OTHER_ARCHIVES = (".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
 COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # what stands behind a name that was there already
 
 ONLY_THE_FILE = "Hand in only the file that you wrote."
-
-# A link is not followed, a pipe not waited for. Not every system knows every flag.
-_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
-_READ_ONLY = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS)
 
 
 @dataclass(frozen=True)
@@ -107,27 +102,7 @@ class DiskFolder:
 
 def disk_file(path: Path) -> File:
     """The file at this path, unopened."""
-    return File(path.name, partial(_load, path), path)
-
-
-def open_regular(path: Path, limit: int) -> BinaryIO:
-    """The file, opened for reading; raises Refused for a link, a pipe, a device, or one larger than the limit."""
-    name = shown(path.name)
-    try:
-        descriptor = os.open(path, _READ_ONLY)
-    except OSError as error:
-        raise RefusedError(f"{name} cannot be opened: {error.strerror}.") from None
-    status, problem = os.fstat(descriptor), None
-    if not stat.S_ISREG(status.st_mode):
-        problem = f"{name} is not a regular file."
-    elif status.st_nlink > 1:
-        problem = f"{name} is linked to from elsewhere; hand in a file of its own."
-    elif status.st_size > limit:
-        problem = too_large(path.name, limit)
-    if problem:
-        os.close(descriptor)
-        raise RefusedError(problem)
-    return os.fdopen(descriptor, "rb")
+    return File(path.name, partial(gate.read_bytes, path), path)
 
 
 def read_source(file: File) -> SourceFile:
@@ -145,11 +120,6 @@ def read_source(file: File) -> SourceFile:
     if suffix(file.name) == ".ipynb" and not _has_cells(text):
         raise RefusedError(f"{name} is not a notebook that can be read. Is it saved completely?")
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
-
-
-def too_large(name: str, limit: int) -> str:
-    advice = " Clear the notebook's outputs and save it again." if suffix(name) == ".ipynb" else ""
-    return f"{shown(name)} is larger than {limit // MEGABYTE} MB.{advice}"
 
 
 def suffix(name: str) -> str:
@@ -187,11 +157,3 @@ def _on_disk(entry: os.DirEntry[str]) -> Entry:
     if entry.is_file(follow_symlinks=False):
         return disk_file(path)
     return Odd(entry.name, "a pipe, a socket or a device", path)
-
-
-def _load(path: Path) -> bytes:
-    with open_regular(path, FILE_BYTES) as stream:
-        try:
-            return stream.read(FILE_BYTES + 1)
-        except OSError as error:
-            raise RefusedError(f"{shown(path.name)} cannot be read: {error.strerror}.") from None

@@ -19,7 +19,6 @@ from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
 from autograder.submissions.archives import PackedFolder, open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
-from autograder.submissions.names import safe_name, shown, student_name
 from autograder.submissions.take import (
     holds_work,
     is_archive,
@@ -32,6 +31,7 @@ from autograder.submissions.take import (
     opened,
     take,
 )
+from autograder.text.names import safe_name, shown, student_name
 
 MOST_LETTERS = 200  # of a name that is compared with those of the assignments
 MOST_NAMES = 4  # of assignments that stand in a sentence

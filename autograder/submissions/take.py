@@ -25,7 +25,7 @@ from autograder.submissions.files import (
     stem,
     suffix,
 )
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 DEPTH = 4  # so many folders may lie around a file
 LISTED = 4  # so many names stand in a sentence

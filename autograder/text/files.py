@@ -52,7 +52,8 @@ def marked(mark: bytes) -> Callable[[Path], bool]:
 def write_whole(file: Path, content: str | bytes) -> None:
     """Write a file so that nobody ever finds half of it, and the old one stays where that fails; its folder is made.
 
-    A text is written as UTF-8, its line ends as they are; half a surrogate pair becomes a question mark.
+    A text is written as UTF-8, its line ends as they are; half a surrogate pair becomes a question mark. Raises OSError
+    with the file's name, also where the disk is full.
     """
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -60,6 +61,8 @@ def write_whole(file: Path, content: str | bytes) -> None:
     try:
         draft.write_bytes(data)
         draft.replace(file)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         draft.unlink(missing_ok=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
@@ -24,6 +27,7 @@ from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.gradebook.lateness import (
     Final,
+    GradeKey,
     counting,
     days_late,
     days_later,
@@ -35,7 +39,7 @@ from autograder.gradebook.lateness import (
     unknown_students,
 )
 from autograder.gradebook.times import keep_times, read_names, read_times
-from autograder.grading.run import Outcome
+from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.tiny_course import COURSE, write_tiny_course
@@ -354,12 +358,17 @@ def submission(student: str, text: str = "x = 1\n", path: Path | None = None) ->
     return Submission(student, NAME, (SourceFile("adding.py", text),), path=path)
 
 
+def run_of(folder: Path, grades: list[Grade], finals: Mapping[GradeKey, Final]) -> Run:
+    return Run(folder, folder / "index.html", tuple(grades), finals, summary=RunSummary())
+
+
 def test_times_come_from_what_was_collected_and_earlier_ones_stay(tmp_path):
     submitted, grades = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     for text, when in (("one", "2026-11-27T12:00:00+01:00"), ("two", "2026-11-30T12:00:00Z")):
         write_collected(submitted, [Collected("ada", NAME, submitted_at=when), Collected("ben", NAME)])
-        keep_times(grades, submitted, texts.put(grades, [submission("ada", text), submission("ben", text)]))
+        class_ = [submission(student, text, submitted / student / NAME) for student in ("ada", "ben")]
+        keep_times(grades, submitted, texts.put(grades, class_))
     digests = [submission_digest(submission("ada", text)) for text in ("one", "two")]
     assert read_times(grades) == {
         ("ada", NAME, digests[0]): berlin("2026-11-27 12:00"),
@@ -373,8 +382,33 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
     write_collected(
         tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
     )
-    keep_times(tmp_path / "grades", folder, texts.put(tmp_path / "grades", [submission("ada")]))
+    keep_times(tmp_path / "grades", folder, texts.put(tmp_path / "grades", [submission("ada", path=folder)]))
     assert list(read_times(tmp_path / "grades").values()) == [berlin("2026-11-27 12:00")]
+
+
+@pytest.mark.parametrize("graded_folder", ["submitted", "submitted/ada", f"submitted/ada/{NAME}"])
+def test_times_that_a_student_placed_are_not_believed(tmp_path, graded_folder):
+    """`collected.json` and `timestamp.txt` in a student's own folder, in whichever way that folder is graded."""
+    folder = tmp_path / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    early = [Collected("ada", NAME, submitted_at="2020-01-01T12:00:00+01:00")]
+    for place in (folder, folder.parent):
+        write_collected(place, early)
+        (place / "timestamp.txt").write_text("2020-01-01 12:00:00 UTC\n", "utf-8")
+    known = texts.put(tmp_path / "grades", [submission("ada", path=folder / "adding.py")])
+    keep_times(tmp_path / "grades", tmp_path / graded_folder, known)
+    assert read_times(tmp_path / "grades") == {}
+
+
+@pytest.mark.parametrize("hostile", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+@pytest.mark.parametrize("name", ["timestamp.txt", "collected.json"])
+def test_a_hostile_file_in_a_students_folder_is_passed_over(tmp_path, hostile, name):
+    folder = tmp_path / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    hostile(folder / name)
+    known = texts.put(tmp_path / "grades", [submission("ada", path=folder / "adding.py")])
+    keep_times(tmp_path / "grades", folder, known, trust_timestamps=True)
+    assert read_times(tmp_path / "grades") == {}
 
 
 @pytest.mark.parametrize(
@@ -392,7 +426,7 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
 def test_times_come_from_nbgraders_stamp(tmp_path, stamp, moment):
     (tmp_path / "timestamp.txt").write_text(stamp + "\n", "utf-8")
     known = texts.put(tmp_path / "grades", [submission("ada", path=tmp_path / "adding.py")])
-    keep_times(tmp_path / "grades", tmp_path, known)
+    keep_times(tmp_path / "grades", tmp_path, known, trust_timestamps=True)
     assert list(read_times(tmp_path / "grades").values()) == ([moment] if moment else [])
 
 
@@ -414,7 +448,8 @@ def written(tmp_path, course) -> Path:
     ben = Collected("ben", NAME, submitted_at="2026-11-27T12:00:00+01:00", late=True)
     write_collected(submitted, [ada, ben, Collected("cy", NAME, "Cyrus <b> Vance", late=True)])
     students = ("ada", "ben", "cy")
-    keep_times(folder, submitted, texts.put(folder, [submission(student) for student in students]))
+    class_ = [submission(student, path=submitted / student / NAME) for student in students]
+    keep_times(folder, submitted, texts.put(folder, class_))
     with Journal(folder) as journal:
         for student in students:
             journal.append(graded(student, text=submission_digest(submission(student))))
@@ -460,7 +495,7 @@ def test_report_says_who_was_late_and_of_whom_nobody_knows(written):
 def test_the_terminal_shows_what_counts(written, course):
     screen = io.StringIO()
     counted = what_counts(written, course, read_journal(written / "grades.jsonl"))
-    show_class(Console(file=screen, width=100), course, *counted, Outcome(), written, as_json=False)
+    show_class(Console(file=screen, width=100), course, run_of(written, *counted), as_json=False)
     words = [line.split() for line in screen.getvalue().splitlines()]
     assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
         ["ada", "6.4", "late", "6.4"],
@@ -474,7 +509,7 @@ def test_whom_the_site_calls_late_is_named(written, course):
     """Only cy: when ben came is known, and it was in time."""
     screen = io.StringIO()
     counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
-    show_class(Console(file=screen, width=100), course, counted, count, Outcome(), written, as_json=False)
+    show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)
     assert f"The course site calls late: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
     look = (written / "index.html").read_text("utf-8").partition('id="look"')[2].partition("</section>")[0]
     assert look.count("<tr>") == 2 and ">cy</a>" in look
@@ -493,7 +528,7 @@ def test_names_stand_beside_the_ids(written):
 def test_whoever_is_refused_is_named_in_the_terminal(written, course):
     screen = io.StringIO()
     grades = [replace(graded("cy", 0), status="refused", problem="It is no text.")]
-    show_class(Console(file=screen, width=100), course, grades, {}, Outcome(), written, as_json=False)
+    show_class(Console(file=screen, width=100), course, run_of(written, grades, {}), as_json=False)
     assert f"refused cy Cyrus <b> Vance, {NAME}: It is no text.\n" in screen.getvalue()
 
 

@@ -22,7 +22,7 @@ from autograder.records import RefusedError
 from autograder.submissions.collected import Collected, CollectError
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import Entry, File, Folder, Odd, suffix
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 from autograder.text.wording import counted, listed
 
 SOURCES = ("canvas", "moodle", "gradescope", "folders")

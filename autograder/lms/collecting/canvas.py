@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission
 from autograder.submissions.files import Entry, File, Odd
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 NAME = re.compile(
     r"(?:(?P<name>(?:[^\W_]|_(?!LATE_|\d))*?)_)??(?P<late>LATE_)?(?P<student>\d+|anon_[^\W_]+)_(?P<number>\d+)_(?P<file>.+)",

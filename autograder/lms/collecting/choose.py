@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.raw_submission import RawSubmission
 from autograder.records import RefusedError
-from autograder.submissions.files import FILE_BYTES, SOURCES, File, plain_stem, stem, suffix, too_large
-from autograder.submissions.names import safe_name, shown
+from autograder.source.gate import FILE_BYTES, too_large
+from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
 from autograder.submissions.take import is_given, is_work, names
+from autograder.text.names import safe_name, shown
 
 MOST_KEPT = 20  # files of one student that cannot be used
 NOTE = "NOT_COLLECTED.txt"

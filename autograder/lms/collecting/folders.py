@@ -9,7 +9,7 @@ from autograder.lms.collecting.raw_submission import Findings, RawSubmission
 from autograder.records import Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.files import File
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 
 def read(path: Path, course: Course, assignment: str | None) -> Findings:

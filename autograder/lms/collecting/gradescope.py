@@ -14,10 +14,11 @@ from typing import Any
 import yaml
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
+from autograder.source.gate import FILE_BYTES, MEGABYTE, open_regular
 from autograder.submissions.archives import CLASS_BYTES
 from autograder.submissions.collected import CollectError
-from autograder.submissions.files import FILE_BYTES, MEGABYTE, Entry, File, Odd, open_regular
-from autograder.submissions.names import shown
+from autograder.submissions.files import Entry, File, Odd
+from autograder.text.names import shown
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
 from autograder.submissions.files import Entry, File, Odd
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 MARK = "_assignsubmission_"
 NAME = re.compile(

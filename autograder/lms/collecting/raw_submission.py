@@ -10,7 +10,7 @@ from pathlib import Path
 from autograder.records import RefusedError
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import ARCHIVES, CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd, suffix
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 DEPTH = 16
 _FURNITURE = ("__macosx", "thumbs.db", "__pycache__")

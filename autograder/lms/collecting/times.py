@@ -17,7 +17,7 @@ from autograder.lms.collecting.choose import named_in
 from autograder.lms.roster import Directory, row_texts
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.submissions.collected import CollectError
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 TIME_COLUMNS = (
     "submitted_at",

@@ -12,7 +12,7 @@ from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, is_number, open_sheet
 from autograder.lms.sheet import Sheet
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 from autograder.text.wording import listed
 
 ID_COLUMNS = ("ID", "SIS Login ID", "SIS User ID", "Integration ID")

@@ -12,8 +12,8 @@ from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.records import Grade
-from autograder.submissions.names import shown
 from autograder.text.files import check_file, check_folder, marked, write_whole
+from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")

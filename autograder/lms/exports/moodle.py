@@ -14,7 +14,7 @@ from autograder.lms.exports.filling import Filling, open_sheet
 from autograder.lms.roster import participant
 from autograder.lms.sheet import Sheet
 from autograder.records import Grade
-from autograder.submissions.names import shown
+from autograder.text.names import shown
 
 ID_COLUMNS = ("Identifier", "ID")
 NAME_COLUMNS = ("Full name", "Vollständiger Name")

@@ -14,8 +14,8 @@ from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.lms.exports.moodle import the_assignment, worksheet
 from autograder.lms.roster import participant
-from autograder.submissions.names import shown
 from autograder.text.files import zipped
+from autograder.text.names import shown
 from autograder.text.wording import counted_are
 
 FILE_NAME = "moodle-feedback-{}.zip"

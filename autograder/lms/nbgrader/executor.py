@@ -30,6 +30,7 @@ from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
+from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times
 from autograder.grading.pool import Plan
 from autograder.lms.nbgrader.converter import open_course, refusal
@@ -74,10 +75,11 @@ class GradedExporter(NotebookExporter):
         }
         folder = Path(self.folder.root) / self.journal
         try:
-            keep_times(folder, self._submitted(".").parent, texts.put(folder, self.submissions.values()))
-            journal = Journal(folder)
-            plan = Plan(self.course, journal.run_seed(), "best", self.jobs, (self.assignment.name,))
-            self.under_way = BackgroundRun(plan, self.submissions, journal, self.converter.log)
+            run, journal = OpenRun(folder), Journal(folder)
+            stored = texts.put(folder, self.submissions.values())
+            keep_times(folder, self._submitted(".").parent, stored, trust_timestamps=True)
+            plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
+            self.under_way = BackgroundRun(plan, self.submissions, run, journal, self.converter.log)
         except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
 

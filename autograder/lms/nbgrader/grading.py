@@ -13,6 +13,7 @@ from types import ModuleType
 
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.gradebook.journal import Journal
+from autograder.gradebook.run_state import OpenRun
 from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
 from autograder.records import Grade, Submission
@@ -28,9 +29,14 @@ class BackgroundRun:
     """
 
     def __init__(
-        self, plan: Plan, submissions: dict[str, Submission], journal: Journal, log: logging.Logger
+        self,
+        plan: Plan,
+        submissions: dict[str, Submission],
+        run: OpenRun,
+        journal: Journal,
+        log: logging.Logger,
     ) -> None:
-        self._journal, self._log = journal, log
+        self._run, self._journal, self._log = run, journal, log
         self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}
         suite = suite_digest(plan.course, *plan.course.select(plan.names))
         self._due = [s for s in submissions.values() if not self._is_known(s, suite)]
@@ -54,7 +60,7 @@ class BackgroundRun:
     def _grade_all(self) -> None:
         problem: BaseException | None = None
         try:
-            with nothing_to_import(), self._journal:
+            with nothing_to_import(), self._run, self._journal:
                 outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
             for failure in outcome.failures:
                 self._log.error("Not graded: %s", failure)

@@ -1,0 +1,80 @@
+"""The run that writes into a folder of grades: its secret seed, and the lock that keeps a second run out.
+
+Each run draws fresh inputs. Only a run that was stopped goes on with its own seed, so that all submissions of a run
+meet the same inputs. `run.json` holds the seed while a run is under way, and is removed when the run ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from autograder.records import RefusedError
+from autograder.text.files import write_whole
+
+FILE_NAME = "run.json"
+LOCK_NAME = ".lock"
+SEED_BITS = 128
+
+
+class OpenRun:
+    """A run under way in `folder`, as a context manager; raises RefusedError when another run holds the folder.
+
+    `seed` is the one that was asked for, that of the run which was stopped here, or a fresh one. The run is finished
+    when the context ends without an exception; otherwise the next run continues it, unless it is `restarted`.
+    """
+
+    def __init__(self, folder: Path, seed: int | None = None, restarted: bool = False) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / FILE_NAME
+        self._lock = FileLock(folder / LOCK_NAME, timeout=0, thread_local=False)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            raise RefusedError(_occupied(folder)) from None
+        stopped = None if restarted else _read(self._file).get("seed")
+        self.seed = seed if seed is not None else stopped if isinstance(stopped, int) else fresh_seed()
+
+    def __enter__(self) -> OpenRun:
+        started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        holder = {"process": os.getpid(), "host": socket.gethostname(), "started": started}
+        write_whole(self._file, json.dumps({"schema": 1, "seed": self.seed, **holder}) + "\n")
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._file.unlink(missing_ok=True)
+        self._lock.release()
+
+
+def fresh_seed() -> int:
+    """A seed that cannot be guessed."""
+    return secrets.randbits(SEED_BITS)
+
+
+def _occupied(folder: Path) -> str:
+    holder = _read(folder / FILE_NAME)
+    process = f"process {holder['process']} on {holder['host']}" if "process" in holder else "another process"
+    since = f" since {holder['started']}" if "started" in holder else ""
+    return (
+        f"{folder} is in use: {process} has been grading into it{since}. "
+        "Wait until it ends, or name another folder with --output."
+    )
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        record = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}

@@ -1,0 +1,68 @@
+"""The gate: every byte that a student placed is read here, and nowhere else.
+
+A file has to be a regular one, reached by no link in its last step, of limited size, and linked to from nowhere else.
+Pipes are not waited for and devices are not opened, so a hostile folder costs a sentence and no time.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from autograder.records import RefusedError
+from autograder.text.names import shown
+
+MEGABYTE = 1 << 20
+FILE_BYTES = 4 * MEGABYTE  # the largest file that is read
+
+# A link is not followed, a pipe not waited for. Not every system knows every flag.
+_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+_READ_ONLY = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS)
+
+
+def open_regular(path: Path, limit: int) -> BinaryIO:
+    """The file, opened for reading; raises RefusedError for a link, a pipe, a device, or one larger than `limit`."""
+    name = shown(path.name)
+    try:
+        descriptor = os.open(path, _READ_ONLY)
+    except OSError as error:
+        raise RefusedError(f"{name} cannot be opened: {error.strerror}.") from None
+    status, problem = os.fstat(descriptor), None
+    if not stat.S_ISREG(status.st_mode):
+        problem = f"{name} is not a regular file."
+    elif status.st_nlink > 1:
+        problem = f"{name} is linked to from elsewhere; hand in a file of its own."
+    elif status.st_size > limit:
+        problem = too_large(path.name, limit)
+    if problem:
+        os.close(descriptor)
+        raise RefusedError(problem)
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: Path, limit: int = FILE_BYTES) -> bytes:
+    """At most one byte more than `limit` of a regular file, so that a file that grows is noticed; or RefusedError."""
+    with open_regular(path, limit) as stream:
+        try:
+            return stream.read(limit + 1)
+        except OSError as error:
+            raise RefusedError(f"{shown(path.name)} cannot be read: {error.strerror}.") from None
+
+
+def read_text(path: Path, limit: int = FILE_BYTES) -> str:
+    """The UTF-8 text of a regular file; raises RefusedError, also for bytes that are no UTF-8."""
+    data = read_bytes(path, limit)
+    if len(data) > limit:
+        raise RefusedError(too_large(path.name, limit))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RefusedError(f"{shown(path.name)} is not UTF-8 text.") from None
+
+
+def too_large(name: str, limit: int) -> str:
+    advice = " Clear the notebook's outputs and save it again." if name.lower().endswith(".ipynb") else ""
+    size = f"{limit // MEGABYTE} MB" if limit >= MEGABYTE else f"{limit} bytes"
+    return f"{shown(name)} is larger than {size}.{advice}"

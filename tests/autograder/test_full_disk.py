@@ -1,0 +1,60 @@
+"""Where the disk is full, the commands say so in one sentence with exit code 3, and keep what is there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.gradebook.journal import Journal, read_journal
+from autograder.records import Grade, InfrastructureError
+from autograder.text.files import write_whole
+
+FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "page.html"
+    write_whole(file, "old")
+
+    def fail(path: Path, data: bytes) -> int:
+        raise FULL
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(OSError) as error:
+        write_whole(file, "new")
+    assert error.value.filename == str(file)
+    assert file.read_text() == "old" and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_journal_on_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+    grade = Grade("ada", "01_adding", "graded", 1.0, 1.0)
+    with (
+        pytest.raises(InfrastructureError, match="cannot be written: No space left"),
+        Journal(tmp_path) as journal,
+    ):
+        journal.append(grade)
+        journal._file = open("/dev/full", "ab")
+        journal.append(grade)
+    assert [each.student for each in read_journal(tmp_path / "grades.jsonl")] == ["ada"]
+
+
+def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`report` writes its pages with `write_whole`; here every write fails."""
+    with Journal(tmp_path) as journal:
+        journal.append(Grade("ada", "03_masked_heads", "graded", 1.0, 15.0))
+
+    def fail(path: Path, data: bytes) -> int:
+        raise FULL
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "--course", str(Path(__file__).parents[2])])
+    assert done.exit_code == 3
+    assert done.output.strip().endswith("No space left on device.") and "Traceback" not in done.output
