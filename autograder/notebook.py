@@ -188,7 +188,8 @@ def _pictures(part: str) -> list[Callable[[Any], Any]]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.PICTURES.get(part, [])
+    drawings: list[Callable[[Any], Any]] = module.PICTURES.get(part, [])
+    return drawings
 
 
 def _caption(draw: Callable[[Any], Any]) -> str:

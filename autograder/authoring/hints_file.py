@@ -58,7 +58,7 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
     """Whether this hints.json was made from what the course holds now, and nobody changed it since."""
     try:
         record = json.loads(text)
-        return record["sources"] == _sources(course, assignment) and record["seal"] == _seal(record)
+        return bool(record["sources"] == _sources(course, assignment) and record["seal"] == _seal(record))
     except (ValueError, KeyError, TypeError):
         return False
 

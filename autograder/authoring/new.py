@@ -104,7 +104,8 @@ def _title_of(name: str) -> str:
 
 def _quoted(text: str) -> str:
     """The text as a value of YAML, in quotes only where it needs them."""
-    return yaml.safe_dump(text, width=10_000, allow_unicode=True).removesuffix("...\n").strip()
+    dumped: str = yaml.safe_dump(text, width=10_000, allow_unicode=True)
+    return dumped.removesuffix("...\n").strip()
 
 
 # ---------------------------------------------------------------------- one entry more in course.yml

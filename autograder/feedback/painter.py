@@ -36,6 +36,7 @@ SEED = 0
 if TYPE_CHECKING:
     from autograder.grading.grader import LoadedSubmission
     from autograder.proxy.subject import RemoteSubject
+    from autograder.proxy.worker_connection import WorkerConnection
 
 Draw = Callable[[Any], Any]
 Tell = Callable[[int, int], None]
@@ -177,7 +178,7 @@ def _picture(part: str, draw: Draw, loaded: LoadedSubmission, again: bool = True
         return replace(blank, problem=_sentence(error, loaded.file))
 
 
-def _image(draw: Draw, subject: RemoteSubject) -> str:
+def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
     subject.begin(SEED)
     with alarm(SECONDS), warnings.catch_warnings():
         warnings.simplefilter("ignore")

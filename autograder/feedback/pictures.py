@@ -14,8 +14,8 @@ from pathlib import Path
 
 from autograder import __version__
 from autograder.course.config import Course
-from autograder.gradebook.texts import write_whole
 from autograder.records import Grade
+from autograder.text.files import write_whole
 
 FOLDER = "pictures"
 

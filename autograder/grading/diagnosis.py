@@ -36,11 +36,11 @@ class _Comparison(Transcript):
         super().__init__()
         self._students = students
 
-    def record(self, operation: str, arguments: dict, value: Any) -> None:
+    def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         super().record(operation, arguments, value)
         self._stop_at_another()
 
-    def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
+    def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         super().record_error(operation, arguments, error)
         self._stop_at_another()
 

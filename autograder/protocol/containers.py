@@ -28,7 +28,7 @@ def leaves(value: Any) -> list[Any]:
     return found
 
 
-def containers(value: Any) -> list[list | dict]:
+def containers(value: Any) -> list[list[Any] | dict[str, Any]]:
     """Every list and dict in the value that can be changed in place, the outer ones first."""
     if type(value) is list:
         return [value, *[inside for item in value for inside in containers(item)]]
@@ -39,7 +39,7 @@ def containers(value: Any) -> list[list | dict]:
     return []
 
 
-def contents(container: list | dict) -> list[Any]:
+def contents(container: list[Any] | dict[str, Any]) -> list[Any]:
     """What it holds, keys and values one after the other: to see later whether it still does."""
     if isinstance(container, dict):
         return [part for entry in container.items() for part in entry]

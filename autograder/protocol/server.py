@@ -62,7 +62,7 @@ class Link:
     def __init__(self, server: Server, sock: socket.socket) -> None:
         self.server, self.sock = server, sock
 
-    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
+    def call_back(self, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         request = {
             "callback": number,
             "path": path,
@@ -83,7 +83,7 @@ class Link:
 class TestCallable(nn.Module):
     """Stands for a callable of the test, for example a fake model handed to the student's `generate`."""
 
-    def __init__(self, server: Server, number: int, description: dict) -> None:
+    def __init__(self, server: Server, number: int, description: dict[str, Any]) -> None:
         super().__init__()
         object.__setattr__(self, "_server", server)
         object.__setattr__(self, "_number", number)
@@ -113,7 +113,7 @@ class TestCallable(nn.Module):
             return lambda *args, **kwargs: self._call([name], args, kwargs)
         return value
 
-    def _call(self, path: list[str], args: tuple, kwargs: dict) -> Any:
+    def _call(self, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._server.link.call_back(self._number, path, args, kwargs)
 
 
@@ -134,13 +134,13 @@ class Server:
         self.module = module
         self.objects: list[Any] = []
         self.numbers: dict[int, int] = {}  # by identity, which lasts because `objects` keeps them alive
-        self.graphs: dict[int, tuple[list, list]] = {}
+        self.graphs: dict[int, tuple[list[Any], list[Any]]] = {}
         self.calls = 0
         self.link: Any = None
 
     # ------------------------------------------------------------------ loading
 
-    def load(self, text: str, filename: str) -> dict:
+    def load(self, text: str, filename: str) -> dict[str, Any]:
         """Run the submission. A notebook goes on after a cell that fails, as it does for its author."""
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
@@ -158,7 +158,7 @@ class Server:
                 errors.append(self.describe_error(error))
         return {"errors": errors[:20]}
 
-    def names_used(self, text: str, filename: str) -> dict:
+    def names_used(self, text: str, filename: str) -> dict[str, Any]:
         """The dotted names that the text uses; asked only of a worker that never runs the text."""
         return source.names_used(text, filename)
 
@@ -168,7 +168,7 @@ class Server:
 
     # ------------------------------------------------------------------ questions
 
-    def find(self, name: str) -> dict:
+    def find(self, name: str) -> dict[str, Any]:
         """What the module offers under a name: a `value`, or only its `kind`."""
         if name not in self.module.__dict__:
             return {"kind": "missing"}
@@ -179,14 +179,14 @@ class Server:
             return {"kind": "value", "value": value}
         return {"kind": "function"}
 
-    def get(self, target: list) -> dict:
+    def get(self, target: list[Any]) -> dict[str, Any]:
         """The attribute at the end of a path; callables stay here and are called by their path."""
         value = self.resolve(target)
         if isinstance(value, type) or (callable(value) and not isinstance(value, nn.Module)):
             return {"kind": "callable"}
         return {"kind": "value", "value": value}
 
-    def set(self, target: list, value: Any) -> None:
+    def set(self, target: list[Any], value: Any) -> None:
         *path, name = target[1]
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
@@ -199,7 +199,7 @@ class Server:
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
-    def convert(self, target: list, sync: list, options: dict) -> Any:
+    def convert(self, target: list[Any], sync: list[Any], options: dict[str, Any]) -> Any:
         """`.to(...)` of a module, by the module itself: plain attributes are left behind, as they would be."""
         self.apply_sync(sync)
         self.resolve(target).to(**options)
@@ -208,8 +208,15 @@ class Server:
     # ------------------------------------------------------------------ calls
 
     def call(
-        self, target: list, args: tuple, kwargs: dict, sync: list, grad: bool, wanted: list, modules: list
-    ) -> dict:
+        self,
+        target: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        sync: list[Any],
+        grad: bool,
+        wanted: list[Any],
+        modules: list[Any],
+    ) -> dict[str, Any]:
         """Call what the path leads to. `wanted` numbers the tensors in the arguments to differentiate,
         `modules` the modules that take part; `sync` says how their state was changed on the other side."""
         self.apply_sync(sync)
@@ -254,7 +261,7 @@ class Server:
             "generators": generators,
         }
 
-    def backward(self, call: int, gradients: list) -> list:
+    def backward(self, call: int, gradients: list[Any]) -> list[Any]:
         """The vector-Jacobian product of an earlier call, for its wanted inputs and its modules' parameters."""
         if call not in self.graphs:
             raise RuntimeError("too many calls lie between a forward and its backward pass")
@@ -270,7 +277,7 @@ class Server:
         )
         return [next(found) if source.requires_grad else None for source in sources]
 
-    def prepare(self, value: Any, tensors: list, generators: list, wanted: Collection[int]) -> Any:
+    def prepare(self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]) -> Any:
         """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
 
         def own(leaf: Any) -> Any:
@@ -294,7 +301,7 @@ class Server:
             return TestCallable(self, leaf.number, leaf.description or {})
         return leaf
 
-    def resolve(self, target: list) -> Any:
+    def resolve(self, target: list[Any]) -> Any:
         handle, path = target
         value = self.module if handle is None else self.objects[handle.number]
         for name in path:
@@ -314,7 +321,7 @@ class Server:
         changed_flags = {name: flag for name, flag in flags.items() if flag != old.flags[name]}
         return {"values": values, "flags": changed_flags, "modes": modes if modes != old.modes else {}}
 
-    def apply_sync(self, sync: list) -> None:
+    def apply_sync(self, sync: list[Any]) -> None:
         for handle, values, requires_grad, modes in sync:
             module = self.objects[handle.number]
             module_state = ModuleState(module)
@@ -348,7 +355,7 @@ class Server:
             self.objects.append(value)
         return number
 
-    def describe(self, value: Any) -> dict:
+    def describe(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, nn.Module):
             return {"kind": "object", "type": type(value).__name__, "callable": callable(value)}
         first: dict[int, str] = {}
@@ -369,7 +376,7 @@ class Server:
             ],
         }
 
-    def describe_error(self, error: BaseException) -> dict:
+    def describe_error(self, error: BaseException) -> dict[str, Any]:
         frames: list[list[Any]] = [
             [
                 step.f_code.co_filename,
@@ -424,7 +431,9 @@ def rehearse() -> None:
         linecache.cache.pop(name, None)
 
 
-def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict) -> None:
+def answer_one(
+    server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]
+) -> None:
     reply = answer(server, operation, arguments)
     if not number:
         return  # nobody waits for this one
@@ -438,19 +447,19 @@ def answer_one(server: Server, sock: socket.socket, number: int, operation: str,
     wire.send_frame(sock, frame)
 
 
-def unsendable(error: wire.WireError) -> dict:
+def unsendable(error: wire.WireError) -> dict[str, Any]:
     """How a reply that cannot travel is told."""
     return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
 
 
-def raise_told(answered: dict) -> None:
+def raise_told(answered: dict[str, Any]) -> None:
     """Raise here what a callable of the test raised there, if it did."""
     if "error" in answered:
         kind = answered["type"]
         raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(answered["error"])
 
 
-def answer(server: Server, operation: str, arguments: dict) -> dict:
+def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """What came of one request: `ok` with a value, or `error` with a description."""
     try:
         return {"ok": getattr(server, operation)(**arguments)}

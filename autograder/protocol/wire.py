@@ -293,7 +293,7 @@ class _Encoder:
             self._append(_memory(tensor), size)
         return {"!tensor": [name, *tensor.shape]}
 
-    def _array(self, array: np.ndarray) -> Any:
+    def _array(self, array: np.ndarray[Any, Any]) -> Any:
         if array.dtype.name not in _NUMPY_DTYPES:
             return {"!opaque": f"{array.dtype.name} array"}
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
@@ -323,7 +323,7 @@ class _Decoder:
             return self._tagged(tag, content, depth)
         raise WireError("a value is not of a known kind, or a text is too long")
 
-    def _items(self, items: list, depth: int) -> list[Any]:
+    def _items(self, items: list[Any], depth: int) -> list[Any]:
         """What a container holds, as `_Encoder._items`."""
         self.values += len(items)
         if self.values > MAX_VALUES or (items and depth > MAX_DEPTH):
@@ -342,10 +342,10 @@ class _Decoder:
             raise WireError("unknown tag")
         return decode_one(self, content, depth)
 
-    def _tuple(self, content: Any, depth: int) -> tuple:
+    def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
         return tuple(self._items(_list(content), depth + 1))
 
-    def _dict(self, content: Any, depth: int) -> dict:
+    def _dict(self, content: Any, depth: int) -> dict[str, Any]:
         flat: list[Any] = []
         for pair in _list(content):
             key, value = _list(pair)
@@ -400,7 +400,7 @@ class _Decoder:
             return (flat != 0).reshape(shape)  # a bool whose byte is 2 compares as neither true nor false
         return flat.view(dtype).reshape(shape)
 
-    def _array(self, content: Any, depth: int) -> np.ndarray:
+    def _array(self, content: Any, depth: int) -> np.ndarray[Any, Any]:
         tensor = self._tensor(content, depth)
         if tensor.dtype is torch.bfloat16:
             raise WireError("numpy has no bfloat16")
@@ -453,7 +453,7 @@ def _check_generator(state: torch.Tensor) -> None:
         raise WireError("a generator's state contradicts itself")
 
 
-def _list(content: Any) -> list:
+def _list(content: Any) -> list[Any]:
     if type(content) is not list:
         raise WireError("a list was expected")
     return content

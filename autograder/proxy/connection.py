@@ -64,7 +64,7 @@ class Connection:
         self._raise_callback_failure()
         return value
 
-    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         """Send one request and wait for its reply, answering callbacks meanwhile."""
         raise NotImplementedError
 
@@ -90,7 +90,7 @@ class Connection:
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
         """A handle for a student's object that lives there, or for one of the test that may be called back."""
-        as_handle = getattr(type(value), "as_handle", None)
+        as_handle: Callable[[Any], wire.Handle] | None = getattr(type(value), "as_handle", None)
         if as_handle is not None:
             return as_handle(value)
         if type(value).__module__ == "builtins" and not isinstance(value, _FUNCTIONS):
@@ -105,7 +105,7 @@ class Connection:
             raise LookupError("an unknown callable")
         return self._callables[number]
 
-    def answer_callback(self, frame: dict) -> dict:
+    def answer_callback(self, frame: dict[str, Any]) -> dict[str, Any]:
         """What the test's own callable says to the student's code; never raises because of it."""
         try:
             function = self.own_callable(int(frame["callback"]))
@@ -152,7 +152,7 @@ def _as_it_is(connection: Connection, value: Any) -> Any:
     return value
 
 
-def _told_error(claim: dict) -> StudentError:
+def _told_error(claim: dict[str, Any]) -> StudentError:
     if claim["type"] == "WireError":
         return StudentCrashedError(
             "What your code gave back is too much, or nested too deeply, to be looked at."
@@ -160,7 +160,7 @@ def _told_error(claim: dict) -> StudentError:
     return student_raised(told_exception(claim))
 
 
-def told_exception(claim: dict) -> RemoteException:
+def told_exception(claim: dict[str, Any]) -> RemoteException:
     """An exception as the other side described it, cut to size; raises what `malformed` expects when it is odd."""
     return RemoteException(
         type=str(claim["type"])[:80],
@@ -172,7 +172,7 @@ def told_exception(claim: dict) -> RemoteException:
     )
 
 
-def _call_own(function: Any, path: list, args: tuple, kwargs: dict) -> Any:
+def _call_own(function: Any, path: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that the student's code makes to an object of the test: only what that object itself offers."""
     if not path:
         return function(*args, **kwargs)

@@ -26,7 +26,7 @@ class LoopbackConnection(Connection):
         server.link = self
         self._other_random_numbers = _RandomNumbers.elsewhere()
 
-    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         try:
             arguments = _travelled(arguments, self.register, wire.MAX_DATA)
         except wire.WireError as error:
@@ -34,11 +34,12 @@ class LoopbackConnection(Connection):
         with self._sides_changed():
             reply = answer(self.server, operation, arguments)
         try:
-            return _travelled(reply, self.server.register, wire.MAX_TEXT)
+            travelled: dict[str, Any] = _travelled(reply, self.server.register, wire.MAX_TEXT)
+            return travelled
         except wire.WireError as error:
             return {"error": unsendable(error)}
 
-    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
+    def call_back(self, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As `worker.Link`: how the server in this process reaches the test's callables."""
         frame = {
             "callback": number,
@@ -78,7 +79,7 @@ class _RandomNumbers:
 
     of_torch: torch.Tensor
     of_numpy: Any
-    of_python: tuple
+    of_python: tuple[Any, ...]
 
     @classmethod
     def here(cls) -> _RandomNumbers:

@@ -107,7 +107,8 @@ class RemoteObject:
 
     def as_handle(self) -> Handle:
         """What travels in its place."""
-        return self._handle
+        handle: Handle = self._handle
+        return handle
 
     def __eq__(self, other: Any) -> Any:
         answer = call(self._connection, [self._handle, ["__eq__"]], (other,), {})
@@ -132,7 +133,7 @@ class RemoteObject:
 class Mirror(nn.Module):
     """A submodule of the student's, seen from here: real parameters and buffers, calls go over the connection."""
 
-    def __init__(self, root: weakref.ref | None, path: list[str], kind: str, base: str) -> None:
+    def __init__(self, root: weakref.ref[Any] | None, path: list[str], kind: str, base: str) -> None:
         super().__init__()
         self.__dict__.update(_root=root, _path=path, kind=kind, base=base)
 
@@ -183,7 +184,7 @@ class Mirror(nn.Module):
         return True  # a module without parts is a module, too
 
     def _get_name(self) -> str:
-        return self.kind
+        return str(self.kind)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         options: dict[str, Any] = {}
@@ -237,7 +238,7 @@ class RemoteModule(Mirror):
         self._sent.update({name: tensor.detach().clone() for name, tensor in module_state.tensors.items()})
         self.__dict__.update(_sent_flags=module_state.flags(), _modes=module_state.modes())
 
-    def _place_modules(self, modules: list) -> dict[str, Mirror]:
+    def _place_modules(self, modules: list[Any]) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
         old = dict(self.named_modules())
         for part in old.values():  # what is not described again is gone
@@ -260,7 +261,7 @@ class RemoteModule(Mirror):
         return places
 
     def _place_parameters(
-        self, parameters: list, places: dict[str, Mirror], known: dict[str, nn.Parameter]
+        self, parameters: list[Any], places: dict[str, Mirror], known: dict[str, nn.Parameter]
     ) -> None:
         placed: dict[str, nn.Parameter] = {}
         for name, value, requires_grad in parameters:
@@ -275,7 +276,7 @@ class RemoteModule(Mirror):
                 parameter.requires_grad_(bool(requires_grad))
             place._parameters[leaf] = placed[name] = parameter
 
-    def _place_buffers(self, buffers: list, places: dict[str, Mirror]) -> None:
+    def _place_buffers(self, buffers: list[Any], places: dict[str, Mirror]) -> None:
         placed: dict[str, Tensor] = {}
         for name, value, persistent in buffers:
             place, leaf = _slot(name, places)
@@ -284,7 +285,7 @@ class RemoteModule(Mirror):
             if not persistent:
                 place._non_persistent_buffers_set.add(leaf)
 
-    def changes(self) -> list:
+    def changes(self) -> list[Any]:
         """What this side changed since both were the same, in the form that the worker applies."""
         module_state = ModuleState(self)
         values = {n: t.detach() for n, t in module_state.tensors.items() if not _same(t, self._sent[n])}
@@ -304,7 +305,7 @@ class RemoteModule(Mirror):
         if sync:
             self._connection.request("apply_sync", sync=sync)
 
-    def take_over(self, change: dict) -> None:
+    def take_over(self, change: dict[str, Any]) -> None:
         """What a call changed on the student's side."""
         if "description" in change:
             self.describe(Handle(self._handle.number, change["description"]))
@@ -327,7 +328,7 @@ class _Boundary(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, connection: Connection, number: int, flags: list, results: list, *inputs: Tensor
+        ctx: Any, connection: Connection, number: int, flags: list[Any], results: list[Any], *inputs: Tensor
     ) -> Any:
         ctx.connection, ctx.number, ctx.flags = connection, number, flags
         ctx.kinds = [_kind(tensor) for tensor in inputs]
@@ -349,7 +350,13 @@ class _Boundary(torch.autograd.Function):
         return (None, None, None, None, *found)
 
 
-def call(connection: Connection, target: list, args: tuple, kwargs: dict, modules: tuple = ()) -> Any:
+def call(
+    connection: Connection,
+    target: list[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    modules: tuple[Any, ...] = (),
+) -> Any:
     """Call what `target` ([handle or None, path]) leads to, as if it were here: state, gradients, changed inputs."""
     found = leaves((args, kwargs))
     involved = (*modules, *(leaf._module() for leaf in found if isinstance(leaf, Mirror)))
@@ -376,7 +383,9 @@ def call(connection: Connection, target: list, args: tuple, kwargs: dict, module
     return adopt(connection, result)
 
 
-def attribute(connection: Connection, handle: Handle | None, path: list[str], modules: tuple = ()) -> Any:
+def attribute(
+    connection: Connection, handle: Handle | None, path: list[str], modules: tuple[Any, ...] = ()
+) -> Any:
     """The attribute at the end of `path`; raises AttributeError where there is none, so that hasattr works."""
     try:
         found = connection.request("get", target=[handle, path])
@@ -414,7 +423,9 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
         return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
 
 
-def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participants: dict) -> None:
+def _bring_home(
+    reply: dict[str, Any], inputs: list[Tensor], generators: list[Any], participants: dict[str, Any]
+) -> None:
     """Make here what the call changed there: its modules, the state of generators, and, if asked for, its inputs."""
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
     if inputs_are_mirrored():
@@ -425,7 +436,7 @@ def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participant
         generator.set_state(advanced.get_state())
 
 
-def _refill(connection: Connection, refilled: list, held: list[list | dict]) -> None:
+def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | dict[str, Any]]) -> None:
     """Lists and dicts among the inputs whose contents the call changed; changed here, too, if that is asked for."""
     changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
     for container, new in changed:
@@ -451,14 +462,15 @@ def _change(changed: list[tuple[Tensor, Tensor]]) -> None:
                 tensor.data = value
 
 
-def _differentiable(connection: Connection, reply: dict, inputs: list[Tensor]) -> Any:
+def _differentiable(connection: Connection, reply: dict[str, Any], inputs: list[Tensor]) -> Any:
     tensors = [leaf for leaf in leaves(reply["result"]) if isinstance(leaf, Tensor)]
     flags = [bool(flag) for flag in reply["differentiable"]]
     if len(flags) != len(tensors):
         raise ValueError("one flag for each tensor was expected")
     if not any(flags):
         return reply["result"]
-    results = iter(_Boundary.apply(connection, int(reply["call"]), flags, tensors, *inputs))
+    outputs = _Boundary.apply(connection, int(reply["call"]), flags, tensors, *inputs)  # type: ignore[no-untyped-call]
+    results = iter(outputs)
     return mapped(lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf, reply["result"])
 
 
@@ -494,7 +506,7 @@ def _among(tensor: Tensor, placed: dict[str, nn.Parameter]) -> bool:
     return any(tensor is other for other in placed.values())
 
 
-def _kind(tensor: Tensor) -> tuple:
+def _kind(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.shape, tensor.dtype, tensor.device
 
 

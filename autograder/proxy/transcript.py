@@ -38,12 +38,12 @@ class Transcript:
     def __init__(self) -> None:
         self.answers: list[Answer] = []
 
-    def record(self, operation: str, arguments: dict, value: Any) -> None:
+    def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects differ from time to time
             value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
         self.answers.append(Answer(operation, _target(arguments), _outside(value)))
 
-    def record_error(self, operation: str, arguments: dict, error: StudentError) -> None:
+    def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         kind = next(iter(_mirrored_type(error)), type(error).__name__)
         self.answers.append(Answer(operation, _target(arguments), ("raised", kind, _words_of_library(error))))
 
@@ -57,7 +57,7 @@ class Transcript:
         return all(_same_answer(a, b) for a, b in zip(self.answers[known:], other.answers[known:]))
 
 
-def _target(arguments: dict) -> str:
+def _target(arguments: dict[str, Any]) -> str:
     target = arguments.get("target")
     return ".".join(target[1]) if target else ""
 
@@ -94,7 +94,7 @@ def _outside(value: Any) -> Any:
     return value
 
 
-def _by_name(change: dict) -> dict:
+def _by_name(change: dict[str, Any]) -> dict[str, Any]:
     """What a call changed in a module, in whatever order the module's parts were made."""
     if "description" in change:
         return {"description": _outside_of_object(change["description"])}

@@ -94,7 +94,7 @@ class WorkerConnection(Connection):
         self._socket.mark_passed()
         return TestRun("passed")
 
-    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         self._raise_if_dead()
         self._number += 1
         number = 0 if operation in UNANSWERED else self._number
@@ -136,7 +136,7 @@ class WorkerConnection(Connection):
             f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved
         )
 
-    def _await_reply(self, number: int, deadline: Deadline) -> dict:
+    def _await_reply(self, number: int, deadline: Deadline) -> dict[str, Any]:
         while True:
             reply = self._receive(deadline)
             if type(reply) is not dict:
@@ -158,7 +158,7 @@ class WorkerConnection(Connection):
             raise wire.WireError("there is too much of it in one test")
         return wire.loads(header, data)
 
-    def _call_inside(self, frame: dict) -> dict:
+    def _call_inside(self, frame: dict[str, Any]) -> dict[str, Any]:
         if self._callbacks_inside >= MAX_CALLBACKS_INSIDE:
             raise wire.WireError("calls back are nested too deeply")
         self._callbacks_inside += 1
@@ -195,7 +195,7 @@ class WorkerConnection(Connection):
         return f"Your code ended the process that ran it ({how})."
 
 
-def _called(operation: str, arguments: dict) -> str:
+def _called(operation: str, arguments: dict[str, Any]) -> str:
     """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for loading."""
     if operation == "call":
         return ".".join(arguments["target"][1]) or "forward"

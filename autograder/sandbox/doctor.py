@@ -89,4 +89,5 @@ def _ask(sandbox: Sandbox, hidden: str) -> dict[str, list[str]]:
         if not answer:
             ending = worker.end(kill=False)
             raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
-        return json.loads(answer)
+        facts: dict[str, list[str]] = json.loads(answer)
+        return facts

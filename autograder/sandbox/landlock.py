@@ -28,7 +28,8 @@ SCOPES = 0b11
 
 def version() -> int:
     """The kernel's Landlock version, 0 where there is none."""
-    return max(0, libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION))
+    version: int = libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)
+    return max(0, version)
 
 
 def restrict(readable: Iterable[str]) -> None:

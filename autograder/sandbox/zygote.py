@@ -362,7 +362,8 @@ def limit_own_files() -> None:
 def resolve(entry: str) -> Entry:
     """`"package.module:function"` → the function."""
     module, _, name = entry.partition(":")
-    return getattr(importlib.import_module(module), name)
+    function: Callable[[socket.socket], None] = getattr(importlib.import_module(module), name)
+    return function
 
 
 def main() -> None:

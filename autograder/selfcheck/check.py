@@ -171,7 +171,7 @@ def check_student(
 class _OwnServer(Server):
     """A student's module in their own process; they can interrupt it, and so can the alarm."""
 
-    def describe_error(self, error: BaseException) -> dict:
+    def describe_error(self, error: BaseException) -> dict[str, Any]:
         if isinstance(error, (KeyboardInterrupt, TestAlarm)):
             raise error
         return super().describe_error(error)
@@ -310,7 +310,7 @@ def place_of_frame(told: RemoteException) -> CodeLocation | None:
     return CodeLocation(name, frame.line, int(cell) if cell else None, function)
 
 
-def _stopped(errors: tuple[dict, ...]) -> tuple[str, CodeLocation | None]:
+def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | None]:
     """What stopped the file itself, as a sentence."""
     if not errors:
         return "", None

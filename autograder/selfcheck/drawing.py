@@ -80,4 +80,5 @@ def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.PICTURES
+    pictures: dict[str, list[Callable[[Any], Any]]] = module.PICTURES
+    return pictures

@@ -73,7 +73,7 @@ class SteadyServer(Server):
         super().seed(seed)
         self._seed, self._begun = seed, 0
 
-    def call(self, target: list, *args: Any, **kwargs: Any) -> dict:
+    def call(self, target: list[Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
         self._begun += 1
         torch.default_generator.manual_seed(self._seed + self._begun)
         known = {id(thing) for thing in self.objects}
@@ -97,7 +97,7 @@ class RecordingConnection(LoopbackConnection):
         self.visited.clear()
         return super().start_test(seed)
 
-    def exchange(self, operation: str, arguments: dict, seconds: float | None) -> dict:
+    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         if operation == "call":
             handle, path = arguments["target"]
             owner = [] if handle is None else [type(self.server.objects[handle.number]).__name__]
@@ -150,7 +150,7 @@ class _Reading:
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._form = hashlib.sha256()
-        self._numbers: list[np.ndarray] = []
+        self._numbers: list[np.ndarray[Any, Any]] = []
         for answer in answers:
             self._read((answer.operation, answer.target, answer.value))
         joined = np.concatenate([np.zeros(0), *self._numbers])
@@ -177,7 +177,7 @@ class _Reading:
         else:
             self._note(str(value) if isinstance(value, torch.dtype) else type(value).__name__)
 
-    def _read_table(self, table: torch.Tensor | np.ndarray) -> None:
+    def _read_table(self, table: torch.Tensor | np.ndarray[Any, Any]) -> None:
         self._note(f"table {table.dtype} {tuple(table.shape)}".replace("torch.", ""))
         if isinstance(table, torch.Tensor):
             if table.is_meta:
@@ -192,7 +192,7 @@ class _Reading:
         else:
             self._note(repr(flat.tolist()))
 
-    def _read_floats(self, flat: np.ndarray) -> None:
+    def _read_floats(self, flat: np.ndarray[Any, Any]) -> None:
         if len(flat) > SAMPLE:
             flat = flat[np.linspace(0, len(flat) - 1, SAMPLE).astype(int)]
         finite = np.isfinite(flat)

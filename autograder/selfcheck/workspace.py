@@ -13,6 +13,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError
@@ -188,7 +189,7 @@ class Loaded:
     """A module as far as it ran, and what stopped it, as sentences' raw material."""
 
     module: types.ModuleType
-    errors: tuple[dict, ...] = field(default=())
+    errors: tuple[dict[str, Any], ...] = field(default=())
 
 
 def label_of(file: Path) -> str:

@@ -78,7 +78,7 @@ def silent_notebook() -> types.ModuleType:
     return module
 
 
-def names_used(text: str, filename: str) -> dict[str, list]:
+def names_used(text: str, filename: str) -> dict[str, list[Any]]:
     """The dotted names that imports and attribute chains in the text stand for, with their lines.
 
     `uses` lists [name, line]; aliases are followed, so `from torch import nn as n; n.LayerNorm` gives

@@ -91,4 +91,5 @@ class CourseSubjects(SubjectProvider):
         self._workers = WorkerFactory(
             course, Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         )
-        return self._workers.subject(assignment, file)
+        subject: Subject = self._workers.subject(assignment, file)
+        return subject

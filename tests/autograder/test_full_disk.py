@@ -41,7 +41,7 @@ def test_a_journal_on_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
         Journal(tmp_path) as journal,
     ):
         journal.append(grade)
-        journal._file = open("/dev/full", "ab")
+        journal._file = Path("/dev/full").open("ab")  # noqa: SIM115
         journal.append(grade)
     assert [each.student for each in read_journal(tmp_path / "grades.jsonl")] == ["ada"]
 
