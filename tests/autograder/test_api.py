@@ -1,0 +1,104 @@
+"""The Python door: it does what the commands do, costs nothing to open, and its guide runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import autograder
+from tests.autograder.tiny_course import SOLUTION, write_tiny_course
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "python.ipynb"
+NAME = "01_adding"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course with two submissions: Ada's is right, Ben's forgets what came before."""
+    root = write_tiny_course(tmp_path_factory.mktemp("api") / "course")
+    wrong = SOLUTION.replace("self.value = self.value + number", "self.value = number")
+    for student, text in (("ada", SOLUTION), ("ben", wrong)):
+        folder = root / "submitted" / student / NAME
+        folder.mkdir(parents=True)
+        (folder / "adding.py").write_text(text, "utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(course: Path) -> autograder.Run:
+    return autograder.grade(course / "submitted", course=course, output=course / "grades", jobs=1)
+
+
+def test_grading_from_python_writes_what_the_command_writes(run: autograder.Run) -> None:
+    assert (run.summary.graded, run.summary.refused, run.summary.failures) == (2, 0, [])
+    scores = {grade.student: grade.score for grade in run.grades}
+    assert scores["ada"] == 10 > scores["ben"]
+    (named,) = {test.mistake for grade in run.grades for test in grade.tests if test.mistake}
+    assert named == "forgets_what_came_before"
+    written = {path.name for path in run.folder.iterdir()}
+    assert {"grades.jsonl", "grades.csv", "index.html", "feedback", "submissions"} <= written
+    assert run.messages == ()
+
+
+def test_a_second_run_finds_everything_unchanged_and_tells_its_progress(
+    course: Path, run: autograder.Run
+) -> None:
+    told: list[tuple[int, int]] = []
+    again = autograder.grade(
+        course / "submitted",
+        course,
+        course / "grades",
+        on_grade=lambda done, total: told.append((done, total)),
+    )
+    assert (again.summary.graded, again.summary.unchanged) == (0, 2)
+    assert told == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_reading_reporting_and_comparing(course: Path, run: autograder.Run) -> None:
+    assert [grade.student for grade in autograder.read_grades(run.folder)] == ["ada", "ben"]
+    assert autograder.report(run.folder, course).index == run.index
+    assert autograder.compare(run.folder, run.folder).counts["unchanged"] == 2
+
+
+def test_wrong_arguments_raise_sentences(course: Path, tmp_path: Path) -> None:
+    with pytest.raises(autograder.RefusedError, match="There is no file or folder"):
+        autograder.grade(tmp_path / "nothing", course, tmp_path / "grades")
+    with pytest.raises(autograder.RefusedError, match="There is no journal"):
+        autograder.read_grades(tmp_path)
+    with pytest.raises(autograder.RefusedError, match="There is no export to `word`"):
+        autograder.export("word", tmp_path, course)
+    with pytest.raises(AttributeError, match="no attribute 'grades'"):
+        autograder.grades  # noqa: B018
+
+
+def test_every_public_name_is_there_and_the_list_is_sorted() -> None:
+    assert sorted(autograder.__all__, key=lambda name: (name.islower(), name)) == autograder.__all__
+    assert all(getattr(autograder, name) is not None for name in autograder.__all__)
+
+
+def test_importing_the_package_imports_neither_torch_nor_the_engine() -> None:
+    """The cost of the import is what it imports; a time would depend on the machine."""
+    code = "import sys, json, autograder; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = json.loads(done.stdout)
+    assert [name for name in modules if name.startswith("autograder")] == ["autograder"]
+    assert not {"torch", "numpy", "pydantic", "typer", "pytest"} & set(modules)
+
+
+def test_the_guide_runs(course: Path, tmp_path: Path) -> None:
+    shutil.copytree(course, tmp_path / "course", ignore=shutil.ignore_patterns("grades"))
+    cells = [cell.source for cell in nbformat.read(GUIDE, as_version=4).cells if cell.cell_type == "code"]
+    assert len(cells) > 5
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(cells)], cwd=tmp_path / "course", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ada        01_adding       10 of 10" in done.stdout
+    assert (tmp_path / "course" / "scores.csv").is_file()
