@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from autograder.authoring.build import build
-from autograder.course.config import CourseError, load_course
-from autograder.suite.session import SuiteSession, check_suite
+from autograder.course.config import load_course
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 SUITE = "tests/assignments/01_adding"
@@ -70,49 +67,3 @@ def test_beside_a_students_own_file(course):
 def test_a_seed_is_printed_and_can_be_repeated(course):
     assert "--run-seed" in run_pytest(course, SUITE, "-v")
     assert "5 passed" in run_pytest(course, SUITE, "--run-seed", "7")
-
-
-def test_what_is_wrong_with_a_suite_is_said(course):
-    hidden = course / SUITE / "test_hidden.py"
-    text = hidden.read_text("utf-8")
-    text = text.replace('needs("test_two_and_three_are_five")', 'needs("test_nothing")')
-    text = text.replace('part("total")\n@pytest.mark.points(3)', 'part("totals")\n@pytest.mark.points(3)')
-    text = text.replace('    """A negative number is a ValueError that names it."""\n', "")
-    hidden.write_text(text, "utf-8")
-    loaded = load_course(course)
-    assignment = loaded.assignment("01_adding")
-    session = SuiteSession([loaded.visible_test_file(assignment), hidden], course)
-    try:
-        problems = check_suite(loaded, assignment, session.tests())
-    finally:
-        session.close()
-    assert problems == [
-        f"{SUITE}: test_any_two_numbers needs test_nothing, which does not stand before it.",
-        f"{SUITE}: test_pushes_add_up belongs to part `totals`, which course.yml does not know.",
-        f"{SUITE}: test_negative_numbers_are_refused has no docstring for students to read.",
-        f"{SUITE}: the tests of part `total` add up to 3 points; course.yml says 6.",
-    ]
-
-
-def test_a_suite_that_cannot_be_collected_is_a_sentence(course):
-    hidden = course / SUITE / "test_hidden.py"
-    hidden.write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"):
-        SuiteSession([hidden], course)
-
-
-def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
-    hidden = Path(SUITE) / "test_hidden.py"
-    other = Path(shutil.copytree(course, tmp_path / "other"))
-    (other / hidden).write_text("def test_of_another_course(): ...\n", "utf-8")
-    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError):
-        SuiteSession([other / hidden, tmp_path / "broken.py"], other)
-    sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
-    try:
-        names = [[item.name for item in session._session.items] for session in sessions]
-    finally:
-        for session in sessions:
-            session.close()
-    assert names[0] == names[2] == ["test_of_another_course"]
-    assert "test_pushes_add_up" in names[1]
