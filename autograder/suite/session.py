@@ -26,11 +26,13 @@ from _pytest.runner import runtestprotocol
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.proxy.subject import Subject
-from autograder.suite.plugin import (
+from autograder.suite.markers import (
     SUITE,
     SubjectProvider,
     Suite,
+    fixture_definitions,
     forbidden_by,
+    has_part,
     is_test_of_suite,
     missing_needs,
     needs_of,
@@ -89,7 +91,7 @@ class Test:
 
 
 class SuiteSession:
-    """Suites collected once. `run` puts a student on the stage and runs one test."""
+    """Suites collected once. `run` runs one test with one subject."""
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._current = _CurrentSubject()
@@ -109,7 +111,7 @@ class SuiteSession:
                 self._config.hook.pytest_collection(session=self._session)
         except pytest.UsageError as error:
             self._collected.problems.append(str(error))
-        self._collected.problems += _unknown_fixtures(self._session.items)
+        self._collected.problems += _unusable(self._session.items)
         if self._collected.problems:
             self.close()
             raise CourseError(self._collected.problems)
@@ -152,7 +154,7 @@ class SuiteSession:
         return self._reports.error
 
     def close(self) -> None:
-        """End the session: nobody is on its stage any more."""
+        """End the session."""
         self._config.hook.pytest_sessionfinish(session=self._session, exitstatus=0)
         self._config._ensure_unconfigure()
 
@@ -191,7 +193,7 @@ class _CurrentSubject(SubjectProvider):
 
     def subject(self, test_file: Path) -> Subject:
         if self.current is None:
-            raise pytest.UsageError("nobody is on the stage")
+            raise pytest.UsageError("there is no subject between two tests")
         return self.current
 
 
@@ -276,11 +278,13 @@ def _own_environment() -> Iterator[None]:
         os.environ.update(aside)
 
 
-def _unknown_fixtures(items: Iterable[pytest.Item]) -> list[str]:
-    """A sentence for each fixture that a test asks for and that does not exist here."""
+def _unusable(items: Iterable[pytest.Item]) -> list[str]:
+    """A sentence for each test that could not run, or would test nobody's module."""
     problems = []
     for item in items:
-        known = {"request", *item._fixtureinfo.name2fixturedefs}  # type: ignore[attr-defined]
+        if has_part(item) and not is_test_of_suite(item):
+            problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
+        known = {"request", *fixture_definitions(item)}
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which suites do not have: neither conftest.py nor plugins are "
             "loaded. It may use `student`, `reference`, `seed`, what its own file defines, and fixtures of pytest "

@@ -167,6 +167,13 @@ def test_fixtures_that_suites_do_not_have_are_refused_when_they_are_collected(tm
         session_of(tmp_path, USES.format(fixture=fixture, body="pass"))
 
 
+def test_a_test_of_a_part_that_asks_for_no_student_is_refused(tmp_path):
+    with pytest.raises(
+        CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"
+    ):
+        session_of(tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()"))
+
+
 def test_a_failing_teardown_fails_its_own_test_alone(tmp_path):
     fixture = "@pytest.fixture\ndef fragile():\n    yield\n    raise OSError('no space left')\n"
     text = USES.format(fixture="fragile", body="pass").replace("import pytest\n", f"import pytest\n{fixture}")

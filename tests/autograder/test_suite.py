@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -43,16 +44,16 @@ def test_against_the_reference(course):
 def test_against_a_file_in_the_sandbox(course, tmp_path):
     file = tmp_path / "adding.py"
     file.write_text(ALTERNATIVE, "utf-8")
-    assert "5 passed" in run_pytest(course, SUITE, "--submission", str(file))
+    assert "5 passed" in run_pytest(course, SUITE, "--autograder-submission", str(file))
     file.write_text(ALTERNATIVE.replace("sum((a, b))", "a - b"), "utf-8")
-    said = run_pytest(course, SUITE, "--submission", str(file))
+    said = run_pytest(course, SUITE, "--autograder-submission", str(file))
     assert "1 failed, 3 passed, 1 skipped" in said and "add(2, 3)" in said
 
 
 def test_a_file_of_no_assignment_is_a_sentence(course, tmp_path):
     file = tmp_path / "subtracting.py"
     file.write_text(ALTERNATIVE, "utf-8")
-    said = run_pytest(course, SUITE, "--submission", str(file))
+    said = run_pytest(course, SUITE, "--autograder-submission", str(file))
     assert "subtracting.py" in said and "adding.py" in said and "Traceback" not in said
 
 
@@ -65,5 +66,57 @@ def test_beside_a_students_own_file(course):
 
 
 def test_a_seed_is_printed_and_can_be_repeated(course):
-    assert "--run-seed" in run_pytest(course, SUITE, "-v")
-    assert "5 passed" in run_pytest(course, SUITE, "--run-seed", "7")
+    said = run_pytest(course, SUITE, "-v")
+    seed = re.search(r"^autograder: (--autograder-seed \d+)$", said, re.MULTILINE)
+    assert seed, said
+    said = run_pytest(course, SUITE, "-v", *seed[1].split())
+    assert seed[0] in said and "5 passed" in said
+
+
+# ------------------------------------------------------------------ a project that has nothing to do with suites
+
+CONFTEST = """
+import pytest
+
+def pytest_addoption(parser):
+    for option in ("--unsafe", "--submission", "--run-seed"):
+        parser.addoption(option, action="store_true")
+
+@pytest.fixture
+def seed(pytestconfig):
+    return pytestconfig.getoption("--unsafe")
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.part("of its own")
+def test_with_fixtures_of_its_own(seed):
+    assert seed is True
+
+@pytest.fixture
+def student():
+    return "Ada"
+
+@pytest.mark.part("of its own")
+def test_with_a_student_of_its_own(student):
+    assert student == "Ada"
+
+def test_without(reference):
+    "Nobody defined it."
+"""
+
+
+def test_a_project_with_the_same_names_does_not_notice_the_plugin(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
+    (tmp_path / "test_own.py").write_text(TESTS.split("@pytest.fixture")[0], "utf-8")
+    (tmp_path / "test_without.py").write_text("def test_without(reference, student): ...\n", "utf-8")
+    said = run_pytest(tmp_path, "-v", "--unsafe")
+    assert "1 passed, 1 error" in said and "fixture 'reference' not found" in said
+    assert "autograder:" not in said
+
+
+def test_fixtures_of_a_project_are_stronger_than_those_of_suites(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
+    (tmp_path / "test_own.py").write_text(TESTS.partition("def test_without")[0], "utf-8")
+    said = run_pytest(tmp_path, "-v", "--unsafe")
+    assert "2 passed" in said and "autograder:" not in said
