@@ -109,8 +109,8 @@ def make(course: Course, assignment: Assignment) -> str:
 
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tuple[Coverage, ...]]:
     """The locked clues by test and grid, and how each mistake is covered."""
+    from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
-    from autograder.suite.subjects import import_needed
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:

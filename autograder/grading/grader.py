@@ -18,6 +18,7 @@ from autograder.course.digests import submission_digest, suite_digest
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import Failure, clean, explain
+from autograder.grading.reference import load_reference
 from autograder.protocol.errors import StudentError, StudentTimeoutError
 from autograder.proxy.connection import malformed, told_exception
 from autograder.proxy.local import LocalStudent, load_text
@@ -30,7 +31,6 @@ from autograder.records import Grade, InfrastructureError, RefusedError, SourceF
 from autograder.sandbox.launcher import Sandbox
 from autograder.source import text as source
 from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm, check_suite
-from autograder.suite.subjects import load_reference
 
 CALLS_PER_TEST = 6  # a test may take this many times `call_seconds` on the trusted side
 

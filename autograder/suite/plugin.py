@@ -1,144 +1,50 @@
-"""The pytest plugin that suites are written for: markers `part`, `points`, `needs`, `forbids`, and the fixtures
-`student`, `reference` and `seed`.
+"""The pytest plugin that suites are written for: markers, and the fixtures `student`, `reference` and `seed`.
 
-With plain pytest, a suite in a course's `tests/assignments/` runs against the reference, or, with
-`--submission FILE`, against that file in the sandbox; a released test file runs against the student's file beside
-it. The grader puts the students on the stage itself (see `autograder.suite.session`).
+With plain pytest, a released test file runs against the student's file beside it. `autograder.grading.pytest_plugin`
+adds the subjects of a course: the reference, or one submission in the sandbox. Graders choose the subjects of a
+session themselves (see `autograder.suite.session`).
+
+The plugin is loaded wherever this package is installed. So its options begin with `--autograder-`, and its fixtures
+and its header exist only where a suite is collected.
 """
 
 from __future__ import annotations
 
+import inspect
 import secrets
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING
 
 import pytest
 
+from autograder.suite.markers import (
+    FIXTURES,
+    MARKERS,
+    SUITE,
+    Suite,
+    forbidden_by,
+    is_test_of_suite,
+    missing_needs,
+    visible_first,
+)
+
 if TYPE_CHECKING:
     from autograder.proxy.subject import Subject
-
-MARKERS = (
-    "part(name): the part of the assignment that the test belongs to",
-    "points(number): what the test is worth",
-    "needs(*tests): tests that must have passed before this one makes sense",
-    "forbids(*names): dotted names that a submission must not use, such as torch.nn.LayerNorm",
-)
-SUITE = pytest.StashKey["Suite"]()
-
-
-class Suite:
-    """What the plugin knows during a session: the run's seed, who is tested, and which tests passed."""
-
-    def __init__(self, run_seed: int) -> None:
-        self.run_seed = run_seed
-        self.subjects: SubjectProvider | None = None
-        self.passed: dict[str, bool] = {}
-
-    def subject(self, item: pytest.Item) -> Subject:
-        if self.subjects is None:
-            raise pytest.UsageError("nobody is on the stage: this test is not part of a suite")
-        return self.subjects.subject(item.path)
-
-
-class SubjectProvider:
-    """Decides who is tested by a file of tests. The default: the reference, or the file beside the tests."""
-
-    def subject(self, test_file: Path) -> Subject:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Let go of whatever was started for the scenes."""
-
-
-def is_test_of_suite(item: pytest.Item) -> bool:
-    return item.get_closest_marker("part") is not None
-
-
-def points_of(item: pytest.Item) -> float:
-    marker = item.get_closest_marker("points")
-    return float(marker.args[0]) if marker else 0.0
-
-
-def part_of(item: pytest.Item) -> str:
-    marker = item.get_closest_marker("part")
-    return str(marker.args[0]) if marker else ""
-
-
-def title_of(item: pytest.Item) -> str:
-    """The sentence that students read: the first paragraph of the test's docstring on one line."""
-    text = (getattr(item.obj, "__doc__", None) or item.name).strip()  # type: ignore[attr-defined]
-    return " ".join(text.split("\n\n")[0].split())
-
-
-def needs_of(item: pytest.Item) -> list[str]:
-    return [str(name) for marker in item.iter_markers("needs") for name in marker.args]
-
-
-def forbidden_by(item: pytest.Item) -> list[str]:
-    return [str(name) for marker in item.iter_markers("forbids") for name in marker.args]
-
-
-def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The items with each folder's hidden tests behind its visible ones, since hidden tests may need those."""
-    folders = {
-        folder: place for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
-    }
-    return sorted(items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py"))
-
-
-def missing_needs(item: pytest.Item, suite: Suite) -> list[str]:
-    """The needed tests that did not pass. A need that was not run at all (say, with -k) does not hold a test up."""
-    return [name for name in needs_of(item) if suite.passed.get(name, True) is False]
-
-
-# ---------------------------------------------------------------------- fixtures
-
-
-@pytest.fixture
-def student(request: pytest.FixtureRequest) -> Any:
-    """The module under test: functions and classes of a student's file, wherever it runs."""
-    return request.config.stash[SUITE].subject(request.node).student
-
-
-@pytest.fixture
-def reference(request: pytest.FixtureRequest) -> Any:
-    """The solution, in this process. Only hidden tests may use it: students do not have it."""
-    found = request.config.stash[SUITE].subject(request.node).reference
-    if found is None:
-        raise pytest.UsageError("there is no solution here: visible tests must do without `reference`")
-    return found
-
-
-@pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
-    """This test's seed in this run; torch, numpy and random have been seeded with it already."""
-    from autograder.proxy.subject import seed_of
-
-    return seed_of(request.config.stash[SUITE].run_seed, request.node.name)
-
-
-# ---------------------------------------------------------------------- hooks
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("autograder")
     group.addoption(
-        "--submission", metavar="FILE", help="test this file instead of the reference, in the sandbox"
+        "--autograder-seed", metavar="N", type=int, help="repeat a run of a suite: the seed that it printed"
     )
-    group.addoption("--run-seed", metavar="N", type=int, help="repeat a run: the seed that it printed")
-    group.addoption("--unsafe", action="store_true", help="allow --submission without a sandbox around it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
-    run_seed = config.getoption("--run-seed")
+    run_seed = config.getoption("--autograder-seed")
     config.stash[SUITE] = Suite(secrets.randbits(31) if run_seed is None else run_seed)
-
-
-def pytest_report_header(config: pytest.Config) -> str:
-    return f"autograder: --run-seed {config.stash[SUITE].run_seed}"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -147,29 +53,32 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         suite.subjects.close()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> None:
+    """Register the fixtures with the first test of a suite, before pytest looks for them."""
+    plugins = collector.config.pluginmanager
+    if plugins.has_plugin(FIXTURES) or not isinstance(obj, FunctionType):
+        return
+    marks = getattr(obj, "pytestmark", [])
+    marked = isinstance(marks, list) and any(mark.name == "part" for mark in marks)
+    if (marked or collector.get_closest_marker("part")) and "student" in inspect.signature(obj).parameters:
+        plugins.import_plugin(FIXTURES)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     suite = config.stash[SUITE]
     if not any(map(is_test_of_suite, items)):
         return
     items[:] = visible_first(items)
-    if suite.subjects is not None:
-        return
-    from autograder.suite.subjects import CourseSubjects
+    if suite.subjects is None:
+        from autograder.suite.subjects import FilesBeside
 
-    submission = config.getoption("--submission")
-    subjects = CourseSubjects(Path(submission) if submission else None, unsafe=config.getoption("--unsafe"))
-    suite.subjects = subjects
-    if submission:
-        chosen = [item for item in items if is_test_of_suite(item) and subjects.is_for(item.path)]
-        if not chosen:
-            names = sorted(
-                {f"{item.path.parent.name.partition('_')[2]}.py" for item in items if is_test_of_suite(item)}
-            )
-            raise pytest.UsageError(
-                f"{Path(submission).name} belongs to none of these tests; they are for {', '.join(names)}."
-            )
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = chosen
+        suite.subjects = FilesBeside()
+
+
+def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
+    suites = any(map(is_test_of_suite, items))
+    return [f"autograder: --autograder-seed {config.stash[SUITE].run_seed}"] if suites else []
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

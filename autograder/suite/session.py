@@ -1,32 +1,38 @@
 """One pytest session that collects suites once and then runs their tests again and again, for one student after another.
 
 pytest's own loop would start a session for each submission; here its collection, fixtures and hooks are kept and
-only the tests' set-up, call and tear-down are repeated. Failures are kept as exceptions: nothing is formatted.
+only the protocol of a single test (set-up, call, tear-down) is repeated. Failures are kept as exceptions: nothing is
+formatted.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from _pytest.config import _prepareconfig
 from _pytest.pathlib import module_name_from_path
+from _pytest.runner import runtestprotocol
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.proxy.subject import Subject
-from autograder.suite.plugin import (
+from autograder.suite.markers import (
     SUITE,
     SubjectProvider,
     Suite,
+    fixture_definitions,
     forbidden_by,
+    has_part,
     is_test_of_suite,
     missing_needs,
     needs_of,
@@ -40,13 +46,11 @@ QUIET = [
     "--assert=plain",
     "--noconftest",
     "--import-mode=importlib",
-    "--disable-plugin-autoload",
     "-p",
     "autograder.suite.plugin",
+    "--override-ini=tmp_path_retention_policy=failed",
     "-p",
     "no:cacheprovider",
-    "-p",
-    "no:terminal",
     "-p",
     "no:unraisableexception",
     "-p",
@@ -87,15 +91,17 @@ class Test:
 
 
 class SuiteSession:
-    """Suites collected once. `run` puts a student on the stage and runs one test."""
+    """Suites collected once. `run` runs one test with one subject."""
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._current = _CurrentSubject()
-        self._collected = _Collected()
+        self._collected, self._reports = _Collected(), _Reports()
         paths = list(files)
         arguments = [*QUIET, "--rootdir", str(root), "-c", str(_no_settings()), *map(str, paths)]
-        self._config = _prepareconfig(arguments, plugins=[self._collected])
+        with _own_environment():
+            self._config = _prepareconfig(arguments, plugins=[self._collected, self._reports])
         self._config._do_configure()
+        self._config.pluginmanager.unregister(name="terminalreporter")  # its options are asked for elsewhere
         self._suite: Suite = self._config.stash[SUITE]
         self._suite.subjects = self._current
         self._session = pytest.Session.from_config(self._config)
@@ -105,6 +111,7 @@ class SuiteSession:
                 self._config.hook.pytest_collection(session=self._session)
         except pytest.UsageError as error:
             self._collected.problems.append(str(error))
+        self._collected.problems += _unusable(self._session.items)
         if self._collected.problems:
             self.close()
             raise CourseError(self._collected.problems)
@@ -137,26 +144,17 @@ class SuiteSession:
         A `TestAlarm` ends it after `seconds`.
         """
         self._current.current = subject
-        item = test.item
-        item._initrequest()  # type: ignore[attr-defined]
-        self._session._setupstate.teardown_exact(item)  # leaves another file that a test was run from
+        self._reports.begin(seconds)
         try:
-            with alarm(seconds):
-                item.ihook.pytest_runtest_setup(item=item)
-                item.ihook.pytest_runtest_call(item=item)
-            return None
-        except (KeyboardInterrupt, pytest.UsageError):
-            raise
-        except BaseException as error:  # outcomes of pytest and the alarm are no Exceptions
-            return error
+            runtestprotocol(test.item, log=False, nextitem=None)
         finally:
-            item.ihook.pytest_runtest_teardown(item=item, nextitem=item.parent)
-            item._request = item.funcargs = None  # type: ignore[attr-defined]
             self._current.current = None
+        if isinstance(self._reports.error, pytest.UsageError):
+            raise self._reports.error
+        return self._reports.error
 
     def close(self) -> None:
-        """End the session: nobody is on its stage any more."""
-        self._session._setupstate.teardown_exact(None)
+        """End the session."""
         self._config.hook.pytest_sessionfinish(session=self._session, exitstatus=0)
         self._config._ensure_unconfigure()
 
@@ -195,8 +193,51 @@ class _CurrentSubject(SubjectProvider):
 
     def subject(self, test_file: Path) -> Subject:
         if self.current is None:
-            raise pytest.UsageError("nobody is on the stage")
+            raise pytest.UsageError("there is no subject between two tests")
         return self.current
+
+
+class _Reports:
+    """A plugin that keeps the exception that ended a test, and limits how long its set-up and call may take."""
+
+    def __init__(self) -> None:
+        self.begin(0)
+
+    def begin(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self.error: BaseException | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
+        """A report for pytest's own books: a test whose set-up failed is not called, and no `tmp_path` is kept."""
+        assert call.when != "collect"
+        error = call.excinfo.value if call.excinfo else None
+        if self.error is None:
+            self.error = error.__cause__ if isinstance(error, _ExitRaisedError) else error
+        outcome: Literal["passed", "failed"] = "failed" if error and call.when == "setup" else "passed"
+        return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        with self._limited():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        with self._limited():
+            return (yield)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        try:
+            with alarm(max(self._until - time.monotonic(), 0.001)):
+                yield
+        except pytest.exit.Exception as error:
+            raise _ExitRaisedError from error
+
+
+class _ExitRaisedError(Exception):
+    """Stands for `pytest.exit`, after which pytest would not tear a test down."""
 
 
 class _Collected:
@@ -223,6 +264,35 @@ def _own_modules(names: set[str]) -> Iterator[None]:
         for name in names:
             sys.modules.pop(name, None)
         sys.modules.update(aside)
+
+
+@contextmanager
+def _own_environment() -> Iterator[None]:
+    """Without the plugins and options that people have set for their own pytest."""
+    aside = {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("PYTEST_")}
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    try:
+        yield
+    finally:
+        del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
+        os.environ.update(aside)
+
+
+def _unusable(items: Iterable[pytest.Item]) -> list[str]:
+    """A sentence for each test that could not run, or would test nobody's module."""
+    problems = []
+    for item in items:
+        if has_part(item) and not is_test_of_suite(item):
+            problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
+        known = {"request", *fixture_definitions(item)}
+        problems += [
+            f"{item.nodeid} uses the fixture `{name}`, which suites do not have: neither conftest.py nor plugins are "
+            "loaded. It may use `student`, `reference`, `seed`, what its own file defines, and fixtures of pytest "
+            "such as `tmp_path`, `monkeypatch` and `capsys`."
+            for name in item.fixturenames  # type: ignore[attr-defined]
+            if name not in known
+        ]
+    return problems
 
 
 def _test(item: pytest.Item) -> Test:

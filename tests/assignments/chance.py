@@ -28,10 +28,10 @@ from autograder import checks
 from autograder.checks import CheckFailed
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
+from autograder.grading.reference import load_reference
 from autograder.proxy.local import load_text
 from autograder.proxy.subject import Subject, uses_in
 from autograder.suite.session import SuiteSession, Test
-from autograder.suite.subjects import load_reference
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 300.0  # for one test, on a busy machine

@@ -102,7 +102,7 @@ def accepted_by_make(words):
 def accepted_by_pytest(words):
     paths = [word for word in words if not word.startswith("-")]
     assert all((ROOT / path).exists() for path in paths)
-    assert {word for word in words if word.startswith("-")} <= {"--submission"}
+    assert {word for word in words if word.startswith("-")} <= {"--autograder-submission"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from autograder.authoring.build import build
-from autograder.course.config import CourseError, load_course
-from autograder.suite.session import SuiteSession, check_suite
+from autograder.course.config import load_course
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 SUITE = "tests/assignments/01_adding"
@@ -46,16 +44,16 @@ def test_against_the_reference(course):
 def test_against_a_file_in_the_sandbox(course, tmp_path):
     file = tmp_path / "adding.py"
     file.write_text(ALTERNATIVE, "utf-8")
-    assert "5 passed" in run_pytest(course, SUITE, "--submission", str(file))
+    assert "5 passed" in run_pytest(course, SUITE, "--autograder-submission", str(file))
     file.write_text(ALTERNATIVE.replace("sum((a, b))", "a - b"), "utf-8")
-    said = run_pytest(course, SUITE, "--submission", str(file))
+    said = run_pytest(course, SUITE, "--autograder-submission", str(file))
     assert "1 failed, 3 passed, 1 skipped" in said and "add(2, 3)" in said
 
 
 def test_a_file_of_no_assignment_is_a_sentence(course, tmp_path):
     file = tmp_path / "subtracting.py"
     file.write_text(ALTERNATIVE, "utf-8")
-    said = run_pytest(course, SUITE, "--submission", str(file))
+    said = run_pytest(course, SUITE, "--autograder-submission", str(file))
     assert "subtracting.py" in said and "adding.py" in said and "Traceback" not in said
 
 
@@ -68,51 +66,57 @@ def test_beside_a_students_own_file(course):
 
 
 def test_a_seed_is_printed_and_can_be_repeated(course):
-    assert "--run-seed" in run_pytest(course, SUITE, "-v")
-    assert "5 passed" in run_pytest(course, SUITE, "--run-seed", "7")
+    said = run_pytest(course, SUITE, "-v")
+    seed = re.search(r"^autograder: (--autograder-seed \d+)$", said, re.MULTILINE)
+    assert seed, said
+    said = run_pytest(course, SUITE, "-v", *seed[1].split())
+    assert seed[0] in said and "5 passed" in said
 
 
-def test_what_is_wrong_with_a_suite_is_said(course):
-    hidden = course / SUITE / "test_hidden.py"
-    text = hidden.read_text("utf-8")
-    text = text.replace('needs("test_two_and_three_are_five")', 'needs("test_nothing")')
-    text = text.replace('part("total")\n@pytest.mark.points(3)', 'part("totals")\n@pytest.mark.points(3)')
-    text = text.replace('    """A negative number is a ValueError that names it."""\n', "")
-    hidden.write_text(text, "utf-8")
-    loaded = load_course(course)
-    assignment = loaded.assignment("01_adding")
-    session = SuiteSession([loaded.visible_test_file(assignment), hidden], course)
-    try:
-        problems = check_suite(loaded, assignment, session.tests())
-    finally:
-        session.close()
-    assert problems == [
-        f"{SUITE}: test_any_two_numbers needs test_nothing, which does not stand before it.",
-        f"{SUITE}: test_pushes_add_up belongs to part `totals`, which course.yml does not know.",
-        f"{SUITE}: test_negative_numbers_are_refused has no docstring for students to read.",
-        f"{SUITE}: the tests of part `total` add up to 3 points; course.yml says 6.",
-    ]
+# ------------------------------------------------------------------ a project that has nothing to do with suites
+
+CONFTEST = """
+import pytest
+
+def pytest_addoption(parser):
+    for option in ("--unsafe", "--submission", "--run-seed"):
+        parser.addoption(option, action="store_true")
+
+@pytest.fixture
+def seed(pytestconfig):
+    return pytestconfig.getoption("--unsafe")
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.part("of its own")
+def test_with_fixtures_of_its_own(seed):
+    assert seed is True
+
+@pytest.fixture
+def student():
+    return "Ada"
+
+@pytest.mark.part("of its own")
+def test_with_a_student_of_its_own(student):
+    assert student == "Ada"
+
+def test_without(reference):
+    "Nobody defined it."
+"""
 
 
-def test_a_suite_that_cannot_be_collected_is_a_sentence(course):
-    hidden = course / SUITE / "test_hidden.py"
-    hidden.write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"):
-        SuiteSession([hidden], course)
+def test_a_project_with_the_same_names_does_not_notice_the_plugin(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
+    (tmp_path / "test_own.py").write_text(TESTS.split("@pytest.fixture")[0], "utf-8")
+    (tmp_path / "test_without.py").write_text("def test_without(reference, student): ...\n", "utf-8")
+    said = run_pytest(tmp_path, "-v", "--unsafe")
+    assert "1 passed, 1 error" in said and "fixture 'reference' not found" in said
+    assert "autograder:" not in said
 
 
-def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
-    hidden = Path(SUITE) / "test_hidden.py"
-    other = Path(shutil.copytree(course, tmp_path / "other"))
-    (other / hidden).write_text("def test_of_another_course(): ...\n", "utf-8")
-    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError):
-        SuiteSession([other / hidden, tmp_path / "broken.py"], other)
-    sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
-    try:
-        names = [[item.name for item in session._session.items] for session in sessions]
-    finally:
-        for session in sessions:
-            session.close()
-    assert names[0] == names[2] == ["test_of_another_course"]
-    assert "test_pushes_add_up" in names[1]
+def test_fixtures_of_a_project_are_stronger_than_those_of_suites(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
+    (tmp_path / "test_own.py").write_text(TESTS.partition("def test_without")[0], "utf-8")
+    said = run_pytest(tmp_path, "-v", "--unsafe")
+    assert "2 passed" in said and "autograder:" not in said

@@ -1,0 +1,61 @@
+"""Subjects for plain pytest in a course: the reference, or one submission in the sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.grading.grader import WorkerFactory
+from autograder.grading.reference import load_reference
+from autograder.proxy.subject import Subject, uses_in
+from autograder.records import InfrastructureError, RefusedError, SourceFile
+from autograder.sandbox.launcher import Sandbox
+from autograder.suite.subjects import FilesBeside, file_beside
+
+
+class CourseSubjects(FilesBeside):
+    """Finds the assignment of a file of tests by its folder; a released file of tests has its subject beside it."""
+
+    def __init__(self, submission: Path | None = None, unsafe: bool = False) -> None:
+        super().__init__()
+        self._submission = submission
+        self._unsafe = unsafe
+        self._workers: WorkerFactory | None = None
+
+    def subject(self, test_file: Path) -> Subject:
+        if self._submission is None and file_beside(test_file):
+            return super().subject(test_file)
+        folder = test_file.parent
+        if folder not in self._subjects:
+            self._subjects[folder] = self._of_course(folder)
+        return self._subjects[folder]
+
+    def is_for(self, test_file: Path) -> bool:
+        """Whether a test file belongs to the assignment of the submission."""
+        if self._submission is None:
+            return True
+        return test_file.parent.name.partition("_")[2] == self._submission.stem
+
+    def close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+
+    def _of_course(self, folder: Path) -> Subject:
+        try:
+            course = load_course(folder)
+            assignment = course.assignment(folder.name)
+            if self._submission is not None:
+                return self._submitted(course, assignment, self._submission)
+            reference = load_reference(course, assignment)
+            text = course.solution_file(assignment).read_text("utf-8")
+        except (CourseError, RefusedError, InfrastructureError, OSError) as error:
+            raise pytest.UsageError(str(error)) from None
+        return Subject(reference, reference, uses_in(text, f"{assignment.stem}.py"))
+
+    def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
+        file = SourceFile(submission.name, submission.read_text("utf-8-sig"))
+        sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
+        self._workers = WorkerFactory(course, sandbox)
+        return self._workers.subject(assignment, file)

@@ -1,0 +1,49 @@
+"""The pytest plugin that tests the reference of a course, or one submission, with a suite of that course.
+
+pytest tests/assignments/03_masked_heads                                          the reference
+pytest tests/assignments/03_masked_heads --autograder-submission masked_heads.py  that file, in the sandbox
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.suite.markers import SUITE, is_test_of_suite
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("autograder")
+    group.addoption(
+        "--autograder-submission",
+        metavar="FILE",
+        help="test this file with its suite instead of the reference, in the sandbox",
+    )
+    group.addoption(
+        "--autograder-unsafe", action="store_true", help="test --autograder-submission without a sandbox"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tests = [item for item in items if is_test_of_suite(item)]
+    suite = config.stash[SUITE]
+    if not tests or suite.subjects is not None:
+        return
+    from autograder.grading.course_subjects import CourseSubjects
+
+    submission = config.getoption("--autograder-submission")
+    subjects = CourseSubjects(
+        Path(submission) if submission else None, unsafe=config.getoption("--autograder-unsafe")
+    )
+    suite.subjects = subjects
+    if submission:
+        chosen = [item for item in tests if subjects.is_for(item.path)]
+        if not chosen:
+            names = sorted({f"{item.path.parent.name.partition('_')[2]}.py" for item in tests})
+            raise pytest.UsageError(
+                f"{Path(submission).name} belongs to none of these tests; they are for {', '.join(names)}."
+            )
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen

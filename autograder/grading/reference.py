@@ -1,0 +1,35 @@
+"""The solution as a module of this process."""
+
+from __future__ import annotations
+
+import importlib
+
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.proxy.local import LocalStudent, load_file
+from autograder.records import InfrastructureError
+
+
+def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
+    """The solution; raises CourseError when it does not run, InfrastructureError when it cannot here."""
+    import_needed(assignment)
+    path = course.solution_file(assignment)
+    try:
+        reference = load_file(path, f"reference_{assignment.stem}")
+    except OSError as error:
+        raise CourseError(f"The solution of {assignment.name} cannot be read: {error}.") from None
+    if reference.load_error is not None:
+        raise CourseError(f"The solution of {assignment.name} does not run: {reference.load_error}.")
+    return reference
+
+
+def import_needed(assignment: Assignment) -> None:
+    """Import here, too, what submissions find imported; raises InfrastructureError when it is not installed."""
+    for module in assignment.preload:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            package = module.partition(".")[0]
+            raise InfrastructureError(
+                f"{assignment.name} needs {package}, which cannot be imported here ({error}). "
+                f"Install it: pip install {package}"
+            ) from None

@@ -1,0 +1,210 @@
+"""One pytest session that runs a suite again and again: what it collects, what its tests may use, how they end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from autograder.course.config import CourseError, load_course
+from autograder.proxy.local import load_text
+from autograder.proxy.subject import Subject
+from autograder.suite.session import SuiteSession, check_suite
+from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
+
+SUITE = "tests/assignments/01_adding"
+USES = """
+import pytest
+
+@pytest.mark.part("add")
+def test_uses({fixture}, student):
+    {body}
+    assert student.add(2, 3) == 5
+
+@pytest.mark.part("add")
+def test_goes_on(student):
+    assert student.add(2, 3) == 5
+"""
+FIXTURES = {
+    "tmp_path": "(tmp_path / 'new').write_text('', 'utf-8'); assert len(list(tmp_path.iterdir())) == 1",
+    "monkeypatch": "import os; assert 'CHANGED' not in os.environ; monkeypatch.setenv('CHANGED', '1')",
+    "capsys": "print('heard'); assert capsys.readouterr().out == 'heard\\n'",
+    "recwarn": "import warnings; warnings.warn('heard'); assert len(recwarn) == 1",
+}
+OWN = """
+import pytest
+
+events = []
+
+@pytest.fixture(scope="module")
+def shared():
+    events.append("made")
+    yield events
+    events.append("gone")
+
+@pytest.mark.part("add")
+def test_first(shared, student):
+    assert shared[-1] == "made"
+
+@pytest.mark.part("add")
+@pytest.mark.parametrize("number", [2, 3])
+def test_then(number, shared, student):
+    assert shared[-1] == "made" and student.add(number, 0) == number
+"""
+
+
+@pytest.fixture
+def course(tmp_path):
+    return write_tiny_course(tmp_path / "course")
+
+
+def test_what_is_wrong_with_a_suite_is_said(course):
+    hidden = course / SUITE / "test_hidden.py"
+    text = hidden.read_text("utf-8")
+    text = text.replace('needs("test_two_and_three_are_five")', 'needs("test_nothing")')
+    text = text.replace('part("total")\n@pytest.mark.points(3)', 'part("totals")\n@pytest.mark.points(3)')
+    text = text.replace('    """A negative number is a ValueError that names it."""\n', "")
+    hidden.write_text(text, "utf-8")
+    loaded = load_course(course)
+    assignment = loaded.assignment("01_adding")
+    session = SuiteSession([loaded.visible_test_file(assignment), hidden], course)
+    try:
+        problems = check_suite(loaded, assignment, session.tests())
+    finally:
+        session.close()
+    assert problems == [
+        f"{SUITE}: test_any_two_numbers needs test_nothing, which does not stand before it.",
+        f"{SUITE}: test_pushes_add_up belongs to part `totals`, which course.yml does not know.",
+        f"{SUITE}: test_negative_numbers_are_refused has no docstring for students to read.",
+        f"{SUITE}: the tests of part `total` add up to 3 points; course.yml says 6.",
+    ]
+
+
+def test_a_suite_that_cannot_be_collected_is_a_sentence(course):
+    hidden = course / SUITE / "test_hidden.py"
+    hidden.write_text("import nowhere_to_be_found\n", "utf-8")
+    with pytest.raises(CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"):
+        SuiteSession([hidden], course)
+
+
+def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
+    hidden = Path(SUITE) / "test_hidden.py"
+    other = Path(shutil.copytree(course, tmp_path / "other"))
+    (other / hidden).write_text("def test_of_another_course(): ...\n", "utf-8")
+    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
+    with pytest.raises(CourseError):
+        SuiteSession([other / hidden, tmp_path / "broken.py"], other)
+    sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
+    try:
+        names = [[item.name for item in session._session.items] for session in sessions]
+    finally:
+        for session in sessions:
+            session.close()
+    assert names[0] == names[2] == ["test_of_another_course"]
+    assert "test_pushes_add_up" in names[1]
+
+
+def session_of(folder, text):
+    file = folder / "test_hidden.py"
+    file.write_text(text, "utf-8")
+    return SuiteSession([file], folder)
+
+
+def outcomes(session, text=ALTERNATIVE):
+    """How each test ended for a module of this process: the exception's type and first line, or None."""
+    student = load_text(text, "adding.py", "adding_of_a_test")
+    session.start(1)
+    errors = [(test.name, session.run(test, Subject(student, student), 20)) for test in session.tests()]
+    return {name: error and f"{type(error).__name__}: {error}".split("\n")[0] for name, error in errors}
+
+
+@pytest.mark.parametrize("fixture", FIXTURES)
+def test_fixtures_with_a_teardown_work_time_after_time(tmp_path, fixture):
+    session = session_of(tmp_path, USES.format(fixture=fixture, body=FIXTURES[fixture]))
+    try:
+        for _ in range(3):
+            assert outcomes(session) == {"test_uses": None, "test_goes_on": None}
+        wrong = outcomes(session, ALTERNATIVE.replace("sum((a, b))", "a - b"))
+        assert all(said and said.startswith("AssertionError") for said in wrong.values())
+        assert outcomes(session) == {"test_uses": None, "test_goes_on": None}
+    finally:
+        session.close()
+    assert "CHANGED" not in os.environ
+
+
+def test_temporary_folders_are_removed_after_each_test_passed_or_failed(tmp_path):
+    body = "open(tmp_path / 'new', 'w').close(); used.append(tmp_path)"
+    text = USES.format(fixture="tmp_path", body=body).replace("import pytest\n", "import pytest\nused = []\n")
+    session = session_of(tmp_path, text)
+    try:
+        for answer in (ALTERNATIVE, ALTERNATIVE.replace("sum((a, b))", "a - b")):
+            outcomes(session, answer)
+        used = session.tests()[0].item.module.used
+        assert len(used) == 2 and not any(folder.exists() for folder in used)
+        assert used[0].parent.exists()
+    finally:
+        session.close()
+    assert not used[0].parent.exists()
+
+
+def test_fixtures_of_a_suite_are_torn_down_after_each_test(tmp_path):
+    session = session_of(tmp_path, OWN)
+    try:
+        assert set(outcomes(session).values()) == {None}
+        assert set(outcomes(session).values()) == {None}
+        assert session.tests()[0].item.module.events == ["made", "gone"] * 6
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize("fixture", ["caplog", "cache", "of_a_conftest"])
+def test_fixtures_that_suites_do_not_have_are_refused_when_they_are_collected(tmp_path, fixture):
+    conftest = "import pytest\n@pytest.fixture\ndef of_a_conftest(): ...\n"
+    (tmp_path / "conftest.py").write_text(conftest, "utf-8")
+    with pytest.raises(CourseError, match=f"^test_hidden.py::test_uses uses the fixture `{fixture}`, which"):
+        session_of(tmp_path, USES.format(fixture=fixture, body="pass"))
+
+
+def test_a_test_of_a_part_that_asks_for_no_student_is_refused(tmp_path):
+    with pytest.raises(
+        CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"
+    ):
+        session_of(tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()"))
+
+
+def test_a_failing_teardown_fails_its_own_test_alone(tmp_path):
+    fixture = "@pytest.fixture\ndef fragile():\n    yield\n    raise OSError('no space left')\n"
+    text = USES.format(fixture="fragile", body="pass").replace("import pytest\n", f"import pytest\n{fixture}")
+    session = session_of(tmp_path, text)
+    try:
+        for _ in range(2):
+            assert outcomes(session) == {"test_uses": "OSError: no space left", "test_goes_on": None}
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    "ending", ["pytest.exit('done')", "pytest.skip('no')", "pytest.fail('no')", "raise SystemExit"]
+)
+def test_an_outcome_of_pytest_ends_its_own_test_alone(tmp_path, ending):
+    session = session_of(tmp_path, USES.format(fixture="monkeypatch", body=ending))
+    try:
+        for _ in range(2):
+            ended = outcomes(session)
+            assert ended["test_uses"] and ended["test_goes_on"] is None
+    finally:
+        session.close()
+
+
+def test_settings_for_somebodys_own_pytest_do_not_reach_a_suite(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing --an-option-of-a-plugin")
+    monkeypatch.setenv("PYTEST_PLUGINS", "nowhere_to_be_found")
+    session = session_of(tmp_path, USES.format(fixture="tmp_path", body="pass"))
+    try:
+        assert set(outcomes(session)) == {"test_uses", "test_goes_on"}
+    finally:
+        session.close()
+    assert os.environ["PYTEST_PLUGINS"] == "nowhere_to_be_found"
+    assert "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ
