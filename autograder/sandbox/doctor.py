@@ -12,7 +12,7 @@ from autograder.sandbox.command import HINTS, SandboxUnavailableError, unavailab
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.launcher import Sandbox
 
-PROBE_ENTRY = "autograder.sandbox.probe:confess"
+PROBE_ENTRY = "autograder.sandbox.probe:report_isolation"
 PROBE_SECONDS = 10
 PROBE_LIMITS = SimpleNamespace(
     call_seconds=5,
