@@ -35,7 +35,7 @@ from autograder.gradebook.lateness import (
     unknown_students,
 )
 from autograder.gradebook.times import keep_times, read_names, read_times
-from autograder.grading.run import Outcome
+from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.tiny_course import COURSE, write_tiny_course
@@ -460,7 +460,7 @@ def test_report_says_who_was_late_and_of_whom_nobody_knows(written):
 def test_the_terminal_shows_what_counts(written, course):
     screen = io.StringIO()
     counted = what_counts(written, course, read_journal(written / "grades.jsonl"))
-    show_class(Console(file=screen, width=100), course, *counted, Outcome(), written, as_json=False)
+    show_class(Console(file=screen, width=100), course, *counted, RunSummary(), written, as_json=False)
     words = [line.split() for line in screen.getvalue().splitlines()]
     assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
         ["ada", "6.4", "late", "6.4"],
@@ -474,7 +474,7 @@ def test_whom_the_site_calls_late_is_named(written, course):
     """Only cy: when ben came is known, and it was in time."""
     screen = io.StringIO()
     counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
-    show_class(Console(file=screen, width=100), course, counted, count, Outcome(), written, as_json=False)
+    show_class(Console(file=screen, width=100), course, counted, count, RunSummary(), written, as_json=False)
     assert f"The course site calls late: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
     look = (written / "index.html").read_text("utf-8").partition('id="look"')[2].partition("</section>")[0]
     assert look.count("<tr>") == 2 and ">cy</a>" in look
@@ -493,7 +493,7 @@ def test_names_stand_beside_the_ids(written):
 def test_whoever_is_refused_is_named_in_the_terminal(written, course):
     screen = io.StringIO()
     grades = [replace(graded("cy", 0), status="refused", problem="It is no text.")]
-    show_class(Console(file=screen, width=100), course, grades, {}, Outcome(), written, as_json=False)
+    show_class(Console(file=screen, width=100), course, grades, {}, RunSummary(), written, as_json=False)
     assert f"refused cy Cyrus <b> Vance, {NAME}: It is no text.\n" in screen.getvalue()
 
 
