@@ -18,13 +18,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from autograder.authoring.mistakes import load_mistakes
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
-from autograder.course import Course, load_course
+from autograder.course.config import Course, load_course
+from autograder.course.mistakes import load_mistakes
 
 HERE = Path(__file__).parent
 ASSIGNMENT, LEAK = "03_masked_heads", "head_without_a_mask"

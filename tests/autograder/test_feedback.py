@@ -31,7 +31,7 @@ from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
-from autograder.grading.run import Outcome as Run
+from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
 from tests.autograder.tiny_course import write_tiny_course
@@ -517,7 +517,7 @@ def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
 
 def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -> list[str]:
     screen = io.StringIO()
-    show_class(Console(file=screen, width=width), course, grades, {}, Run(), folder, as_json=False)
+    show_class(Console(file=screen, width=width), course, grades, {}, RunSummary(), folder, as_json=False)
     return screen.getvalue().splitlines()
 
 

@@ -30,7 +30,7 @@ from autograder.grading import grader as grading
 from autograder.grading import run as cohort
 from autograder.grading.grader import Grader
 from autograder.grading.pool import Plan
-from autograder.grading.run import Outcome, grade_class
+from autograder.grading.run import RunSummary, grade_class
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.test_sandbox import descendants, living, wait_until
@@ -455,7 +455,7 @@ def lines(folder: Path) -> list[str]:
     return [grade.student for grade in read_journal(folder / "grades.jsonl")]
 
 
-def run(plan: Plan, submissions: list[Submission], folder: Path, **options: bool) -> Outcome:
+def run(plan: Plan, submissions: list[Submission], folder: Path, **options: bool) -> RunSummary:
     with Journal(folder) as journal:
         return grade_class(plan, submissions, journal, lambda _: None, **options)
 

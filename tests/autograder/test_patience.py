@@ -118,13 +118,13 @@ def test_what_did_not_end_again_and_again_is_waited_for_less_and_less(sandbox):
     connection = WorkerConnection(sandbox.spawn(Limits()), 1.0)
     waits = []
     for _ in range(5):
-        waits.append(connection._patience("loop", 1.0).seconds)
+        waits.append(connection._deadline("loop", 1.0).seconds)
         connection._endless["loop"] += 1
     assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert connection._patience("other", 1.0).seconds == 1.0, "one endless loop is nobody else's fault"
+    assert connection._deadline("other", 1.0).seconds == 1.0, "one endless loop is nobody else's fault"
     connection._endless["another"] += 1
-    assert connection._patience("other", 1.0).seconds == 0.5
-    assert connection._patience("", 5.0).seconds == 5.0, "loading has all its time"
+    assert connection._deadline("other", 1.0).seconds == 0.5
+    assert connection._deadline("", 5.0).seconds == 5.0, "loading has all its time"
     connection.close()
 
 
