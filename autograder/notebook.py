@@ -121,7 +121,7 @@ def _verdict(part: str) -> Verdict:
     from autograder.selfcheck.check import check_student
 
     space = _notebook_space()
-    uses = uses_in(_living_text(space), "notebook.py")
+    uses = uses_in(_living_text(space), "notebook.py", test_file.read_text("utf-8"))
     results = check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part)
     _seen[part] = Verdict(part, results)
     return Verdict(part, results, progress=_progress(test_file))

@@ -6,6 +6,7 @@ alone in a fresh worker, before it counts. Then the failures are explained and k
 
 from __future__ import annotations
 
+import ast
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,6 +33,7 @@ from autograder.sandbox.launcher import Sandbox
 from autograder.source import text as source
 from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm, check_suite
 
+LONGEST_NAME = 2000  # a longer dotted name is compared with none, and looked at by a person
 CALLS_PER_TEST = 6  # a test may take this many times `call_seconds` on the trusted side
 
 
@@ -63,7 +65,11 @@ class WorkerFactory:
         """
         connection = self._connect(assignment, endless)
         try:
-            uses = read_uses(connection, assignment, file) if uses is None else uses
+            uses = (
+                read_uses(connection, assignment, file, self._entry_points(assignment))
+                if uses is None
+                else uses
+            )
             seconds = assignment.limits.load_seconds
             loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
             with malformed("the result of loading"):
@@ -72,6 +78,11 @@ class WorkerFactory:
             connection.close()
             raise
         return RemoteSubject(connection, RemoteStudent(connection, errors), self.reference(assignment), uses)
+
+    def _entry_points(self, assignment: Assignment) -> list[str]:
+        """The functions and classes of the solution, which are what tests call."""
+        tree = ast.parse(self.course.solution_file(assignment).read_text("utf-8"))
+        return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
@@ -207,7 +218,7 @@ class Grader:
             return ()
         usual = self._look_ups_of_solution(assignment)
         return tuple(
-            f"Line {use.line} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
+            f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
             for use in dynamic
             if use.name not in usual
         )
@@ -217,7 +228,7 @@ class Grader:
         if assignment.name not in self._usual:
             text = self.course.solution_file(assignment).read_text("utf-8")
             found = source.names_used(text, f"{assignment.stem}.py")["dynamic"]
-            self._usual[assignment.name] = {name for name, _ in found}
+            self._usual[assignment.name] = {name for name, *_ in found}
         return self._usual[assignment.name]
 
     def _results(self, assignment: Assignment, loaded: LoadedSubmission) -> tuple[TestResult, ...]:
@@ -411,12 +422,23 @@ def _test_files(course: Course, assignment: Assignment) -> list[Path]:
     return files
 
 
-def read_uses(connection: WorkerConnection, assignment: Assignment, file: SourceFile) -> list[Use]:
-    """The names that the text uses, asked of a worker that has not run it."""
-    answer = connection.request("names_used", text=file.text, filename=_name(assignment, file))
+def read_uses(
+    connection: WorkerConnection, assignment: Assignment, file: SourceFile, entry_points: list[str]
+) -> list[Use]:
+    """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
+    name = _name(assignment, file)
+    answer = connection.request("names_used", text=file.text, filename=name, entry_points=entry_points)
     with malformed("a list of names"):
-        uses = [Use(str(name)[:200], int(line)) for name, line in answer["uses"]]
-        return uses + [Use(str(name)[:200], int(line), dynamic=True) for name, line in answer["dynamic"]]
+        return [
+            Use(
+                str(name)[:LONGEST_NAME],
+                int(line),
+                int(cell),
+                dynamic=kind == "dynamic" or len(name) > LONGEST_NAME,
+            )
+            for kind in ("uses", "dynamic")
+            for name, line, cell in answer[kind]
+        ]
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:

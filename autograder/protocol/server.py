@@ -158,9 +158,9 @@ class Server:
                 errors.append(self.describe_error(error))
         return {"errors": errors[:20]}
 
-    def names_used(self, text: str, filename: str) -> dict[str, Any]:
+    def names_used(self, text: str, filename: str, entry_points: list[str] | None = None) -> dict[str, Any]:
         """The dotted names that the text uses; asked only of a worker that never runs the text."""
-        return source.names_used(text, filename)
+        return source.names_used(text, filename, entry_points)
 
     def outline(self, text: str, filename: str) -> str:
         """A digest of the code without comments and layout; asked only of a worker that never runs the text."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -24,11 +25,19 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 @dataclass
 class Use:
-    """A name that a student's text uses, and where. `dynamic`: one that looks up others while it runs."""
+    """A name that a student's text uses, and where; `cell` is 0 for a `.py`.
+
+    `dynamic` marks a name that looks up others while it runs.
+    """
 
     name: str
     line: int
+    cell: int = 0
     dynamic: bool = False
+
+    @property
+    def place(self) -> str:
+        return f"Line {self.line} of cell {self.cell}" if self.cell else f"Line {self.line}"
 
 
 class Subject:
@@ -72,9 +81,13 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         super().begin(seed)
 
 
-def uses_in(text: str, filename: str) -> list[Use]:
-    """The names that a text of our own or of this process's own student uses; parsing only."""
-    return [Use(name, line) for name, line in source.names_used(text, filename)["uses"]]
+def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:
+    """The names that a trusted text, or one of this process's own student, uses; parsing only.
+
+    With the text of the `tests`, only what they can reach.
+    """
+    entry_points = None if tests is None else set(re.findall(r"\.(\w+)", tests))
+    return [Use(*found) for found in source.names_used(text, filename, entry_points)["uses"]]
 
 
 def seed_of(run_seed: int, test: str) -> int:

@@ -139,7 +139,7 @@ def check_work(work: Work) -> CheckReport:
         loaded = run_text(text, label)
     problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
     student = LocalStudent(loaded.module)
-    subject = Subject(student, None, uses_in(text, label))
+    subject = Subject(student, None, uses_in(text, label, work.test_file.read_text("utf-8")))
     parsed = Text(text, label)
     examined = _Examination(work.test_file, subject, loaded.module, from_file(label), parsed).findings()
     if problem:

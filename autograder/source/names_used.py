@@ -4,6 +4,10 @@ A name stands for what was last bound to it; where the text branches, for everyt
 body of a function is read after the text around it, since it runs later: a name from outside stands there for what
 it was at the definition and for all that it became afterwards. Nothing is executed.
 
+A name that is only mentioned is no use: an import, an annotation, the classes of an `isinstance`, the sides of a
+comparison. Neither is one in a function or class that nothing reaches from the entry points, or that a later
+definition of the same name replaces. Where a text looks names up while it runs, all its definitions count as reached.
+
 What it does not do: follow a module through a function's arguments, containers or look-ups by computed names; the
 latter are listed as `dynamic`.
 """
@@ -11,7 +15,8 @@ latter are listed as `dynamic`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 
 DYNAMIC = {
     "getattr",
@@ -29,12 +34,22 @@ DYNAMIC = {
     "getmembers",
     "__getattribute__",
     "__globals__",
+    "__annotations__",
+    "get_annotations",
+    "get_type_hints",
+    "getmodule",
+    "get_field",
+    "locate",
+    "_jit_get_operation",
 }
+DYNAMIC_MODULES = ("pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc")
 METHODS = {"compile", "eval", "exec"}  # of models and patterns, too: there they look nothing up
 NOTHING: frozenset[str] = frozenset()  # bound, but to nothing that was imported
 ROUNDS = 10  # a loop is read until nothing new comes of it, but not for ever
 
 Names = dict[str, frozenset[str]]
+Place = tuple[int, int]  # the cell and the line
+Owner = tuple[str, int, int]  # the name, cell and line of a definition at the top of the text
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -62,12 +77,28 @@ class _Scope:
             self.now[name] = NOTHING.union(*either)
 
 
+@dataclass
+class _Definition:
+    """A function or class at the top of the text: what it uses and refers to, and whether another one replaces it."""
+
+    uses: dict[str, Place] = field(default_factory=dict)
+    references: set[str] = field(default_factory=set)
+    replaced: bool = False
+
+
 class NameReader:
     """Reads one text, or the cells of a notebook one after another, and collects names with their lines."""
 
     def __init__(self) -> None:
-        self.uses: dict[str, tuple[int, int]] = {}  # the first place of each: cell and line
-        self.dynamic: dict[str, tuple[int, int]] = {}
+        self.dynamic: dict[str, Place] = {}
+        self.definitions: dict[Owner, _Definition] = {}
+        self.top = _Definition()  # the statements outside of definitions
+        self.owner: Owner | None = None
+        self.latest: dict[str, Owner] = {}
+        self.aliased: set[str] = set()  # names that the top of the text refers to without calling them
+        self.called: set[int] = set()
+        self.branches = 0  # how many branches and loops are around
+        self.deferred = False
         self.cell = 0
         self.stars: set[str] = set()
         self.attributes: Names = {}  # `self.f = functional` makes `.f` stand for it, on whatever object
@@ -83,10 +114,58 @@ class NameReader:
         self.skip_main = skip_main
         for _ in range(2):
             self.scope = _Scope(self.declared.get)
+            self.latest.clear()
             for self.cell, tree in enumerate(trees):
                 self.run(tree.body)
+            self.deferred = True
             while self.waiting:
                 self.waiting.pop()()
+            self.deferred = False
+
+    def uses(self, entry_points: Collection[str] | None = None) -> dict[str, Place]:
+        """The first place of each name that is used at the top of the text, or where the entry points lead.
+
+        None stands for every definition that is not replaced.
+        """
+        uses = dict(self.top.uses)
+        for definition in self._reached(entry_points):
+            for name, place in definition.uses.items():
+                _keep_first(uses, name, place)
+        return uses
+
+    def _reached(self, entry_points: Collection[str] | None) -> list[_Definition]:
+        if self.dynamic:
+            return list(self.definitions.values())
+        alive: dict[str, list[_Definition]] = {}
+        for (name, _, _), definition in self.definitions.items():
+            if not definition.replaced or name in self.aliased:
+                alive.setdefault(name, []).append(definition)
+        waiting = set(alive) if entry_points is None else {*entry_points, *self.top.references} & set(alive)
+        reached = set[str]()
+        while waiting:
+            name = waiting.pop()
+            reached.add(name)
+            for definition in alive[name]:
+                waiting |= (definition.references & set(alive)) - reached
+        return [definition for name in reached for definition in alive[name]]
+
+    # ------------------------------------------------------------------ definitions
+
+    def begin(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Owner:
+        """The owner of what a definition holds: the one around it, or the definition itself at the top."""
+        if self.owner is not None:
+            return self.owner
+        owner = node.name, self.cell, node.lineno
+        self.definitions.setdefault(owner, _Definition())
+        before = self.latest.get(node.name)
+        if before is not None and before != owner and not self.branches:
+            self.definitions[before].replaced = True
+        self.latest[node.name] = owner
+        return owner
+
+    @property
+    def current(self) -> _Definition:
+        return self.top if self.owner is None else self.definitions[self.owner]
 
     # ------------------------------------------------------------------ statements
 
@@ -100,14 +179,12 @@ class NameReader:
 
     def read_Import(self, node: ast.Import) -> None:
         for name in node.names:
-            self.note([name.name], node.lineno)
             root = name.name.split(".")[0]
             self.bind(name.asname or root, frozenset([name.name if name.asname else root]))
 
     def read_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
         for name in node.names:
-            self.note([f"{module}.{name.name}"], node.lineno)
             if name.name == "*":
                 self.stars.add(module)
             else:
@@ -119,7 +196,7 @@ class NameReader:
             self.assign(target, node.value)
 
     def read_AnnAssign(self, node: ast.AnnAssign) -> None:
-        self.look(node.annotation)
+        self.look_at_annotation(node.annotation)
         if node.value is not None:
             self.look(node.value)
             self.assign(node.target, node.value)
@@ -140,6 +217,7 @@ class NameReader:
 
     def read_If(self, node: ast.If) -> None:
         """An `elif` is an `if` in the `else`; a thousand of them are not a thousand levels."""
+        self.branches += 1
         ends = []
         while True:
             self.look(node.test)
@@ -154,6 +232,7 @@ class NameReader:
         self.run(node.orelse)
         for end in ends:
             self.scope.join(end)
+        self.branches -= 1
 
     def read_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.look(node.iter)
@@ -167,13 +246,15 @@ class NameReader:
         self.run(node.orelse)
 
     def repeat(self, body: list[ast.stmt], begin: Callable[[], None]) -> None:
+        self.branches += 1
         for _ in range(ROUNDS):
             before = dict(self.scope.now)
             begin()
             self.run(body)
             self.scope.join(before)
             if self.scope.now == before:
-                return
+                break
+        self.branches -= 1
 
     def read_With(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -187,6 +268,7 @@ class NameReader:
     def read_Try(self, node: ast.Try) -> None:
         """A handler begins after any of the statements that it watches."""
         before, position = dict(self.scope.now), len(self.scope.history)
+        self.branches += 1
         self.run([*node.body, *node.orelse])
         end = self.scope.now
         for handler in node.handlers:
@@ -201,6 +283,7 @@ class NameReader:
             self.scope.join(end)
             end = self.scope.now
         self.scope.now = end
+        self.branches -= 1
         if node.finalbody:
             self.scope.join(before)
             self.run(node.finalbody)
@@ -211,6 +294,7 @@ class NameReader:
         self.look(node.subject)
         before = dict(self.scope.now)
         ends = []
+        self.branches += 1
         for case in node.cases:
             self.scope.now = dict(before)
             self.capture(case.pattern, self.meant(node.subject))
@@ -218,6 +302,7 @@ class NameReader:
                 self.look(case.guard)
             self.run(case.body)
             ends.append(self.scope.now)
+        self.branches -= 1
         self.scope.now = before
         for end in ends:
             self.scope.join(end)
@@ -244,39 +329,44 @@ class NameReader:
     def read_ClassDef(self, node: ast.ClassDef) -> None:
         for part in (*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)):
             self.look(part)
-        outer = self.scope
+        outer, owner = self.scope, self.owner
+        self.owner = self.begin(node)
         self.scope = _Scope(outer.find, outer)
         self.run(node.body)
-        self.scope = outer
+        self.scope, self.owner = outer, owner
         self.bind(node.name, NOTHING)
 
     def read_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for part in node.decorator_list:
             self.look(part)
         if node.returns is not None:
-            self.look(node.returns)
+            self.look_at_annotation(node.returns)
         self.bind(node.name, NOTHING)
-        self.later(node.args, lambda: self.run(node.body))
+        self.later(node.args, lambda: self.run(node.body), self.begin(node))
 
     read_AsyncFunctionDef = read_FunctionDef
 
-    def later(self, arguments: ast.arguments, read_body: Callable[[], None]) -> None:
-        """Read a function's body when all around it has been read."""
+    def later(self, arguments: ast.arguments, read_body: Callable[[], None], owner: Owner | None) -> None:
+        """Read a function's body, which belongs to `owner`, when all around it has been read."""
         parameters = {name: self.meant(default) for name, default in _parameters(arguments)}
         for part in ast.iter_child_nodes(arguments):
-            self.look(part)
+            if isinstance(part, ast.arg):
+                self.look_at_annotation(part.annotation)
+            else:
+                self.look(part)
         around = self.scope
         while around.around_class is not None:
             around = around.around_class
         known, position, cell = dict(around.now), len(around.history), self.cell
 
         def read() -> None:
-            self.cell = cell
+            self.cell, self.owner = cell, owner
             for name, full in _all_of(around.history[position:]).items():
                 known[name] = known.get(name, NOTHING) | full
             self.scope = _Scope(lambda name: known[name] if name in known else around.outside(name))
             self.scope.now.update(parameters)
             read_body()
+            self.owner = None
 
         self.waiting.append(read)
 
@@ -325,7 +415,7 @@ class NameReader:
                 waiting.extend(self.look_at_chain(part))
                 continue
             if isinstance(part, ast.Lambda):
-                self.later(part.args, lambda body=part.body: self.look(body))  # type: ignore[misc]
+                self.later(part.args, lambda body=part.body: self.look(body), self.owner)  # type: ignore[misc]
                 continue
             if isinstance(part, _COMPREHENSIONS):
                 self.look_into(part)
@@ -334,11 +424,34 @@ class NameReader:
                 self.bind(part.target.id, self.meant(part.value))
             elif isinstance(part, (ast.Call, ast.Subscript)):
                 self.note(self.meant(part), part.lineno)
-            waiting.extend(ast.iter_child_nodes(part))
+                if isinstance(part, ast.Subscript) and "sys.modules" in self.meant(part.value):
+                    _keep_first(self.dynamic, "sys.modules", (self.cell, part.lineno))
+            if isinstance(part, ast.Call):
+                self.called.add(id(part.func))
+            waiting.extend(each for each in ast.iter_child_nodes(part) if not self.is_mention(part, each))
+
+    def look_at_annotation(self, node: ast.expr | None) -> None:
+        """An annotation only mentions names, unless something in it is called or bound."""
+        if node is not None and not _is_mention(node):
+            self.look(node)
+
+    def is_mention(self, around: ast.AST, node: ast.AST) -> bool:
+        """Whether a part of an expression is only compared with: a side of a comparison, the classes of `isinstance`."""
+        if isinstance(around, ast.Compare):
+            return isinstance(node, ast.Attribute) and _is_mention(node) and bool(self.meant(node))
+        if isinstance(around, ast.Call) and isinstance(around.func, ast.Name):
+            asks = around.func.id in ("isinstance", "issubclass") and self.scope.find(around.func.id) is None
+            return asks and node in around.args[1:] and _is_mention(node)
+        return False
 
     def look_at_chain(self, node: ast.Attribute | ast.Name) -> list[ast.expr]:
         """`a.b.c` is one use; returns what is left to look at when the chain begins with something else."""
         root, parts = _chain(node)
+        self.current.references.update(parts)
+        if isinstance(root, ast.Name):
+            self.current.references.add(root.id)
+            if not self.deferred and id(node) not in self.called:
+                self.aliased.add(root.id)
         for part in parts:
             if (
                 part == "__dict__"
@@ -351,8 +464,7 @@ class NameReader:
             return [root]
         if root.id in DYNAMIC:
             _keep_first(self.dynamic, root.id, (self.cell, node.lineno))
-        if parts or self.scope.find(root.id) is None:
-            self.note(self.meant(node), node.lineno)
+        self.note(self.meant(node), node.lineno)
         return []
 
     def is_built_in(self, node: ast.expr, root: ast.expr) -> bool:
@@ -377,7 +489,9 @@ class NameReader:
 
     def note(self, names: Iterable[str], line: int) -> None:
         for name in names:
-            _keep_first(self.uses, name, (self.cell, line))
+            _keep_first(self.current.uses, name, (self.cell, line))
+            if name.split(".")[0] in DYNAMIC_MODULES:
+                _keep_first(self.dynamic, name.split(".")[0], (self.cell, line))
 
     def meant(self, node: ast.expr | None) -> frozenset[str]:
         """The dotted names that an expression may stand for."""
@@ -429,6 +543,21 @@ class NameReader:
         tables = self.meant(node.value)
         found = {f"{name.removesuffix('.__dict__')}.{key}" for name in tables if name.endswith(".__dict__")}
         return frozenset(found | ({key} if "sys.modules" in tables else set()))
+
+
+def _is_mention(node: ast.AST) -> bool:
+    """Whether an expression holds nothing but names: `nn.LayerNorm`, `(Linear, nn.LayerNorm)`, `list[int] | None`."""
+    only_names = (
+        ast.Name,
+        ast.Attribute,
+        ast.Tuple,
+        ast.Subscript,
+        ast.BinOp,
+        ast.BitOr,
+        ast.Constant,
+        ast.expr_context,
+    )
+    return all(isinstance(part, (*only_names, ast.List)) for part in ast.walk(node))
 
 
 def _keep_first(places: dict[str, tuple[int, int]], name: str, place: tuple[int, int]) -> None:

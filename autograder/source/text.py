@@ -11,7 +11,7 @@ import json
 import linecache
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -78,18 +78,22 @@ def silent_notebook() -> types.ModuleType:
     return module
 
 
-def names_used(text: str, filename: str) -> dict[str, list[Any]]:
-    """The dotted names that imports and attribute chains in the text stand for, with their lines.
+def names_used(text: str, filename: str, entry_points: Collection[str] | None = None) -> dict[str, list[Any]]:
+    """The dotted names that the text uses where the entry points lead (None: anywhere), with their places.
 
-    `uses` lists [name, line]; aliases are followed, so `from torch import nn as n; n.LayerNorm` gives
-    `torch.nn.LayerNorm`. `dynamic` lists [name, line] of look-ups that parsing cannot follow.
+    `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import nn as n;
+    n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists the same of look-ups that parsing cannot follow.
     """
     reader = NameReader()
-    parsed = (_parsed(code) for _, code in cells(text, filename))
-    reader.read([tree for tree in parsed if tree is not None], leaves_main_out(text))
+    parsed = [(name, tree) for name, code in cells(text, filename) if (tree := _parsed(code)) is not None]
+    reader.read([tree for _, tree in parsed], leaves_main_out(text))
+    numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in parsed]
     return {
-        kind: [[name, line] for (_, line), name in sorted((place, name) for name, place in places.items())]
-        for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
+        kind: [
+            [name, line, numbers[cell]]
+            for name, (cell, line) in sorted(places.items(), key=lambda x: (x[1], x[0]))
+        ]
+        for kind, places in (("uses", reader.uses(entry_points)), ("dynamic", reader.dynamic))
     }
 
 

@@ -113,5 +113,8 @@ def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
     names = forbidden_by(item)
     use = subject.forbidden(names) if names else None
     if use is not None:
-        sentence = f"Line {use.line} uses `{use.name}`, which this exercise asks you to write by hand."
+        sentence = (
+            f"{use.place} uses `{use.name}`, which this exercise asks you to write by hand. "
+            'A comparison with it may stand below `if __name__ == "__main__":`.'
+        )
         raise CheckFailed(sentence, public=sentence)

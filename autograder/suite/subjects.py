@@ -26,7 +26,11 @@ class FilesBeside(SubjectProvider):
         beside = file_beside(test_file)
         if beside is None:
             raise pytest.UsageError(f"There is no file beside {test_file.name} that it could test.")
-        return Subject(load_file(beside), None, uses_in(beside.read_text("utf-8-sig"), beside.name))
+        return Subject(
+            load_file(beside),
+            None,
+            uses_in(beside.read_text("utf-8-sig"), beside.name, test_file.read_text("utf-8")),
+        )
 
 
 def file_beside(test_file: Path) -> Path | None:

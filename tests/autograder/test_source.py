@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def used(text, filename="net.py"):
-    return {name for name, _ in source.names_used(text, filename)["uses"]}
+    return {name for name, *_ in source.names_used(text, filename)["uses"]}
 
 
 def notebook(*cells):
@@ -38,7 +38,7 @@ FOUND = [
     "import torch.nn as nn\nnn.LayerNorm(3)",
     "from torch import nn\nnn.LayerNorm(3)",
     "from torch import nn as n\nn.LayerNorm(3)",
-    "from torch.nn import LayerNorm",
+    "from torch.nn import LayerNorm\nLayerNorm",
     "from torch.nn import LayerNorm as L\nL(3)",
     "from torch.nn import *\nLayerNorm(3)",
     "def f():\n    return LayerNorm(3)\nfrom torch.nn import *",
@@ -144,7 +144,7 @@ def test_a_name_counts_until_it_is_something_else():
     ["object.__getattribute__(nn, n)", "methodcaller(n)(nn)", "dict(getmembers(nn))[n]", "f.__globals__[n]"],
 )
 def test_what_looks_names_up_is_told(look):
-    found = [name for name, _ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
+    found = [name for name, *_ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
     assert found and found[0] in look
 
 
@@ -172,21 +172,134 @@ def test_errors_beside_a_demonstration_are_the_texts_own():
 
 
 def test_lines():
-    found = dict(source.names_used("import torch\n\nx = torch.nn.GELU()\ntorch.nn.GELU\n", "net.py")["uses"])
-    assert found == {"torch": 1, "torch.nn.GELU": 3}
+    text = "import torch\n\nx = torch.nn.GELU()\ntorch.nn.GELU\n"
+    assert source.names_used(text, "net.py")["uses"] == [["torch.nn.GELU", 3, 0]]
 
 
-def test_imports_are_uses():
-    assert used("import torch.nn.functional as F\nfrom numpy import linalg") == {
-        "torch.nn.functional",
-        "numpy.linalg",
-    }
-    assert "torch.nn.*" in used("from torch.nn import *")
+def test_cells_are_told_as_the_notebook_counts_them():
+    text = json.dumps(
+        {
+            "cells": [
+                {"cell_type": "markdown", "source": "# Title"},
+                {"cell_type": "code", "source": "import torch"},
+                {"cell_type": "code", "source": "x = 1\ny = torch.nn.GELU()"},
+            ]
+        }
+    )
+    assert source.names_used(text, "net.ipynb")["uses"] == [["torch.nn.GELU", 2, 3]]
+
+
+MENTIONED = [
+    "from torch.nn import Linear, LayerNorm as TorchLayerNorm",
+    "import torch.nn.LayerNorm",
+    "from torch.nn import *",
+    "from torch import nn\ndef f(m):\n    return isinstance(m, (nn.LayerNorm, LayerNorm))",
+    "from torch import nn\ndef f(m):\n    return issubclass(type(m), nn.LayerNorm)",
+    "from torch import nn\ndef f(m: nn.LayerNorm, *rest: nn.LayerNorm) -> nn.LayerNorm | None:\n    return m",
+    "from torch import nn\nm: nn.LayerNorm = make()",
+    "from torch import nn\ndef f(m):\n    return type(m) is nn.LayerNorm",
+]
+
+
+@pytest.mark.parametrize("text", MENTIONED)
+def test_a_name_that_is_only_mentioned_is_no_use(text):
+    assert NORM not in used(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from torch import nn\nisinstance(m, C := nn.LayerNorm)",
+        "from torch import nn\nisinstance(nn.LayerNorm(3)(x), tuple)",
+        "from torch import nn\nisinstance(m, f(nn.LayerNorm))",
+        "from torch import nn\ndef isinstance(m, make):\n    return make(3)\nisinstance(m, nn.LayerNorm)",
+        "from torch import nn\ndef f(m: (L := nn.LayerNorm)):\n    return L(3)(m)",
+        "from torch import nn\nx = nn.LayerNorm(3)(y) == z",
+    ],
+)
+def test_a_mention_that_does_more_is_a_use(text):
+    assert NORM in used(text)
+
+
+def reached(text, *entry_points, filename="net.py"):
+    return {name for name, *_ in source.names_used(text, filename, entry_points)["uses"]}
+
+
+COMPARED = (
+    "from torch import nn\ndef norm(x):\n    return x\ndef compare(x):\n    return nn.LayerNorm(3)(x)\n"
+)
+
+
+def test_only_what_the_entry_points_reach_is_used():
+    assert NORM not in reached(COMPARED, "norm")
+    assert NORM in reached(COMPARED, "norm", "compare")
+    assert NORM in used(COMPARED)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "def norm(x):\n    return compare(x)",
+        "class norm:\n    def forward(self, x):\n        return compare(x)",
+        "norm = compare",
+        "table = [compare]\ndef norm(x):\n    return table[0](x)",
+        "def between(x):\n    return compare(x)\ndef norm(x):\n    return between(x)",
+        "def norm(x, by=compare):\n    return by(x)",
+        "@compare\ndef norm(x):\n    return x",
+        "class norm(compare):\n    pass",
+        "import sys\ndef norm(x):\n    return sys.modules[__name__].compare(x)",
+        "def norm(x):\n    return globals()['com' + 'pare'](x)",
+        "def norm(x):\n    return getattr(here, name)(x)",
+    ],
+)
+def test_whatever_leads_to_a_function_reaches_it(rest):
+    assert NORM in reached(COMPARED.replace("def norm(x):\n    return x\n", "") + rest, "norm")
+
+
+def test_the_last_definition_counts():
+    first = "from torch import nn\ndef norm(x):\n    return nn.LayerNorm(3)(x)\n"
+    second = "def norm(x):\n    return x\n"
+    assert NORM not in reached(first + second, "norm")
+    assert NORM not in reached(first + "print(norm(1))\n" + second, "norm")
+    assert NORM in reached(second + first, "norm")
+    assert NORM not in reached(notebook(first, second), "norm", filename="net.ipynb")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{first}old = norm\ndef norm(x):\n    return old(x)\n",
+        "{first}if hard:\n    def norm(x):\n        return x\n",
+        "{first}for i in range(n):\n    def norm(x):\n        return x\n",
+        "{first}try:\n    1 / 0\n    def norm(x):\n        return x\nexcept ZeroDivisionError:\n    pass\n",
+        "{first}class Other:\n    forward = norm\ndef norm(x):\n    return Other.forward(x)\n",
+        "{first}def norm(x, old=norm):\n    return old(x)\n",
+    ],
+)
+def test_a_definition_that_may_still_be_there_counts(text):
+    first = "from torch import nn\ndef norm(x):\n    return nn.LayerNorm(3)(x)\n"
+    assert NORM in reached(text.format(first=first), "norm")
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        "import pickle\nf = pickle.loads(data)",
+        "import pydoc\nf = pydoc.locate(name)",
+        "import inspect\nf = inspect.getmodule(thing)",
+        "import typing\nf = typing.get_type_hints(thing)",
+        "import string\nf = string.Formatter().get_field(name, (), {})",
+        "import torch\nf = torch._C._jit_get_operation(name)",
+        "import sys\nf = sys.modules['torch.nn.' + 'functional']",
+    ],
+)
+def test_roads_to_names_that_cannot_be_followed_are_listed(look):
+    assert source.names_used(look, "net.py")["dynamic"] != []
 
 
 def test_computed_look_ups_are_listed():
     text = "import operator\ngetattr(nn, name)\noperator.attrgetter(x)\nnn.__dict__\neval('1')"
-    assert dict(source.names_used(text, "net.py")["dynamic"]) == {
+    assert {name: line for name, line, _ in source.names_used(text, "net.py")["dynamic"]} == {
         "getattr": 2,
         "attrgetter": 3,
         "__dict__": 4,
@@ -204,7 +317,7 @@ def test_methods_that_are_only_called_so_look_nothing_up():
     ["import builtins\nbuiltins.eval('1')", "import builtins as b\nb.eval('1')", "\n__builtins__.eval('1')"],
 )
 def test_but_those_of_python_itself_do(text):
-    assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2]]
+    assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
 
 
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
@@ -221,7 +334,7 @@ def test_notebooks_with_magics():
         ["x = nn.\\\n", "ReLU()"],
         "nn.Linear?",
     )
-    assert {"torch.nn", "torch.nn.ReLU"} <= used(text, "net.ipynb")
+    assert {"torch.nn.ReLU"} <= used(text, "net.ipynb")
     assert list(dict(source.cells(text, "net.ipynb"))) == [f"net.ipynb cell {n}" for n in range(1, 6)]
 
 
@@ -246,8 +359,8 @@ def test_odd_cells_are_passed_over():
         {"cell_type": "code", "source": 3},
     ]
     assert used(
-        json.dumps({"cells": [*cells, {"cell_type": "code", "source": ["import ", "b"]}]}), "net.ipynb"
-    ) == {"b"}
+        json.dumps({"cells": [*cells, {"cell_type": "code", "source": ["import b\n", "b.c"]}]}), "net.ipynb"
+    ) == {"b.c"}
 
 
 # ---------------------------------------------------------------------- outlines
