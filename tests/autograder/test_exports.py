@@ -209,7 +209,7 @@ def test_what_counts_is_what_the_policy_says(ask, tmp_path):
 )
 def test_canvas_column_is_the_assignment_by_any_of_its_names(ask, tmp_path, title, found):
     sheet = tmp_path / "book.csv"
-    sheet.write_text(f"Student,ID,{title}\nAda,1001,\n", "utf-8")
+    sheet.write_text(f"Student,ID,{title}\nAda Lovelace,1001,\n", "utf-8")
     exported = ask("canvas", grades=(ada(),), sheet=sheet)
     filled = tmp_path / "book-filled.csv"
     assert (bool(exported.problems), filled.exists()) == (not found, found)
@@ -255,7 +255,7 @@ def test_moodle_worksheet_is_filled_and_nothing_else_changes(ask, tmp_path):
     assert (tmp_path / "moodle-downloaded-filled.csv").read_bytes() == golden("moodle-filled.csv")
     assert exported.problems == [
         "1003: Moodle says that this grade cannot be changed.",
-        f"1004, {NAME}: not found in moodle-downloaded.csv.",
+        f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv.",
     ]
     assert exported.summary.endswith("Nothing was filled in for Alan Turing; Barbara Liskov.")
 
@@ -318,7 +318,7 @@ def test_moodle_feedback_is_a_page_for_each_participant(ask, course, tmp_path):
     ]
     assert all(f"<bdi>{name.split('_')[1]}</bdi>" in page for name, page in pages.items())
     assert exported.summary.startswith("3 pages are in ")
-    assert exported.problems == [f"1004, {NAME}: not found in moodle-downloaded.csv."]
+    assert exported.problems == [f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv."]
 
 
 def test_moodle_feedback_names_are_what_moodle_reads(ask, course, tmp_path):

@@ -97,6 +97,12 @@ class ExportRequest:
         person = self.roster.graded(student, known)
         return person.name if person and person.name else known
 
+    def known_names(self, grade: Grade) -> tuple[str, ...]:
+        """What a student was called where the work was collected; nothing where that is not known."""
+        told = self.collected.get((grade.student, grade.assignment)) or self._told.get(grade.student)
+        names = (told.name, told.called) if told else ()
+        return tuple(filter(None, (*names, self.names.get(grade.student, ""))))
+
     def keys(self, student: str) -> tuple[str, ...]:
         """Everything by which another tool may know a student, the id first."""
         person = self.roster.graded(student, self._known_name(student))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet
-from autograder.lms.roster import participant
+from autograder.lms.roster import hidden_name, participant
 from autograder.lms.sheet import Sheet
 from autograder.records import Grade
 from autograder.text.names import shown
@@ -67,9 +67,11 @@ def worksheet(request: ExportRequest) -> Worksheet:
     who = sheet.column(*NAME_COLUMNS)
     others = [sheet.column(name) for name in OTHER_KEYS]
     keys = [n for n in (identifier, *others, who) if n is not None]
-    filling = Filling(request, sheet, range(len(sheet.rows)), keys)
+    names = range(len(sheet.header)) if who is None else [who]  # in any column where no title tells
+    filling = Filling(request, sheet, range(len(sheet.rows)), keys, names)
     for row in filling.rows:
-        filling.also(row, participant(sheet.cell(row, identifier)))
+        told = sheet.cell(row, identifier)
+        filling.also(row, participant(told), hidden_name(told))
     return Worksheet(sheet, filling, identifier, who, column)
 
 
