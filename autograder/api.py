@@ -287,8 +287,8 @@ def _plan(
 
 
 def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None) -> Report:
-    from autograder.feedback.class_report import differing
     from autograder.feedback.html import write_what_counts
+    from autograder.gradebook.differing import differing
     from autograder.gradebook.final_scores import what_counts
     from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names

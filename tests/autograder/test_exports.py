@@ -347,6 +347,32 @@ def test_csv_has_a_row_a_student_and_no_formulas(ask, tmp_path):
     assert exported.summary == f"4 students are in {tmp_path / 'scores.csv'}."
 
 
+def test_every_export_says_where_course_yml_has_other_points(ask, tmp_path):
+    """The same sentence as `report`, and only about the assignments that are exported."""
+    old = Grade("1005", NAME, "graded", 3, 3)
+    said = f"{NAME}: there are grades out of 3 points, but course.yml says 10. `autograder grade` grades these again."
+    for tool, wishes in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
+        problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **wishes).problems
+        assert said in problems
+    assert said not in ask("csv", grades=(ada(),), output=tmp_path / "csv").problems
+
+
+def test_each_score_is_scaled_by_its_own_maximum(ask, tmp_path):
+    """Grades of a changed course: 3 of 3 points are full marks, in whatever order they come."""
+    old = Grade("1002", NAME, "graded", 3, 3)
+    exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
+    assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
+    filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
+    assert "ada@example.org,Section 1,7.5,4.00" in filled and "grace@example.org,Section 1,10,5.00" in filled
+
+
+@pytest.mark.parametrize("tool, sheet", [("csv", ""), ("canvas", "canvas-downloaded.csv")])
+def test_grades_of_an_assignment_that_course_yml_lost_are_told(ask, tmp_path, tool, sheet):
+    lost = Grade("1001", "00_old", "graded", 3, 3)
+    problems = ask(tool, sheet, grades=(ada(), lost), output=tmp_path / "out.csv").problems
+    assert problems == ["00_old is no assignment of this course; its grades are left out."]
+
+
 def names_in(file: Path) -> dict[str, str]:
     with file.open(encoding="utf-8", newline="") as rows:
         return {row["student"]: row["name"] for row in csv.DictReader(rows) if row["student"]}

@@ -6,13 +6,14 @@ An exporter is a module with one function, `export(request)`; `EXPORTERS` lists 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.differing import differing
+from autograder.gradebook.final_scores import harmless, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.times import read_names
 from autograder.lms.roster import Roster
@@ -74,6 +75,22 @@ class ExportRequest:
             return (self.course.assignment(self.assignment),)
         graded = {grade.assignment for grade in self.grades}
         return tuple(a for a in self.course.assignments if a.name in graded)
+
+    @property
+    def differences(self) -> list[str]:
+        """A sentence for each of the assignments of which course.yml says other points than the grades."""
+        names = {assignment.name for assignment in self.assignments} if self.grades else set()
+        return differing(self.course, (grade for grade in self.grades if grade.assignment in names))
+
+    @property
+    def left_out(self) -> list[str]:
+        """A sentence for each assignment that there are grades of, and that the course does not have."""
+        lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
+        return [
+            f"{harmless(name)} is no assignment of this course; its grades are left out."
+            for name in sorted(lost)
+            if self.assignment is None
+        ]
 
     def grades_of(self, assignment: Assignment) -> list[Grade]:
         return [grade for grade in self.grades if grade.assignment == assignment.name]
@@ -155,4 +172,4 @@ def export(tool: str, request: ExportRequest) -> Exported:
             f"There is no folder {request.output.parent}; make it, or name another place with --output."
         )
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
-    return exported
+    return replace(exported, problems=[*request.differences, *exported.problems])

@@ -36,6 +36,7 @@ def export(request: ExportRequest) -> Exported:
             above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
             most = next((cell for cell in above if is_number(cell)), "")
             filling.fill(request.grades_of(assignment), column, most)
+    filling.problems += request.left_out
     return filling.finish(who)
 
 

@@ -38,11 +38,4 @@ def export(request: ExportRequest) -> Exported:
         rows.writerow([*people, *cells, number(sum(score for score in own if score is not None))])
     path = request.output or Path(FILE_NAME)
     write(path, text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
-    unknown_students = sorted(
-        {g.assignment for g in request.grades} - {a.name for a in request.course.assignments}
-    )
-    problems = [
-        f"{harmless(name)} is no assignment of this course; its grades are left out."
-        for name in unknown_students
-    ]
-    return Exported(f"{counted_are(len(students), 'student')} in {path}.", problems)
+    return Exported(f"{counted_are(len(students), 'student')} in {path}.", request.left_out)
