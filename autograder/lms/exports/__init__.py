@@ -5,7 +5,7 @@ An exporter is a module with one function, `export(request)`; `EXPORTERS` lists 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -16,7 +16,7 @@ from autograder.gradebook.differing import differing
 from autograder.gradebook.final_scores import harmless, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.times import read_names
-from autograder.lms.roster import Roster
+from autograder.lms.roster import Roster, graded_name
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 
@@ -35,6 +35,7 @@ EXPORTERS = {
 }
 WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
+WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
 
 
@@ -48,7 +49,8 @@ class ExportRequest:
 
     `submissions` is where they were collected. `sheet` is the table that the instructor downloaded, `column` its
     column when the title does not tell, `output` where the result goes. `hidden` is when Gradescope shows the results
-    of hidden tests. `folder` is where the grades and their pages are, `names` what was noted there of the students.
+    of hidden tests. `folder` is where the grades and their pages are, `names` what was noted there of the students,
+    `comments` what people wrote about a submission.
     """
 
     course: Course
@@ -63,6 +65,7 @@ class ExportRequest:
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def score(self, grade: Grade) -> float:
         """What a grade counts: `scores` says it where it is not simply what was reached."""
@@ -114,6 +117,17 @@ class ExportRequest:
         person = self.roster.graded(student, known)
         return person.name if person and person.name else known
 
+    def absent(self, students: Iterable[str]) -> dict[str, str]:
+        """The names of the people of the roster who are none of these students, by what grades would call them."""
+        known = {student: self._known_name(student) for student in students}
+        present = {self.roster.graded(student, name) for student, name in known.items()}
+        names = {name.casefold() for name in known.values() if name}
+        return {
+            graded_name(person.id): person.name
+            for person in self.roster.people
+            if person not in present and person.name.casefold() not in names
+        }
+
     def known_names(self, grade: Grade) -> tuple[str, ...]:
         """What a student was called where the work was collected; nothing where that is not known."""
         told = self.collected.get((grade.student, grade.assignment)) or self._told.get(grade.student)
@@ -138,13 +152,18 @@ class Exported:
 
 @dataclass(frozen=True)
 class Counted:
-    """The grades of a class that count, and what each of them counts; `problems` are lines that cannot be read."""
+    """The grades of a class that count, and what each of them counts; `problems` are lines that cannot be read.
+
+    `comments` are those that people wrote about a submission, `remark` is a sentence for the summary.
+    """
 
     grades: tuple[Grade, ...] = ()
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    remark: str = ""
 
 
 def read_grades(path: Path, course: Course, tool: str) -> Counted:
