@@ -208,6 +208,7 @@ def export(
 ) -> Exported:
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     from autograder.lms import exports
+    from autograder.lms.nbgrader.by_hand import with_hand_grading
     from autograder.lms.roster import read_roster
 
     if to not in exports.EXPORTERS:
@@ -215,12 +216,15 @@ def export(
     loaded = load_course(course)
     needed = to not in exports.WITHOUT_GRADES
     counted = exports.read_grades(Path(grades), loaded, to) if needed else exports.Counted()
+    if to in exports.WITH_HAND_GRADING:
+        counted = with_hand_grading(counted, loaded)
     request = exports.ExportRequest(
         course=loaded,
         grades=counted.grades,
         scores=counted.scores,
         names=counted.names,
         folder=counted.folder,
+        comments=counted.comments,
         submissions=_path(submissions),
         assignment=assignment,
         sheet=_path(sheet),
@@ -230,7 +234,8 @@ def export(
         hidden=hidden,
     )
     exported = exports.export(to, request)
-    return replace(exported, problems=[*counted.problems, *exported.problems])
+    summary = f"{exported.summary} {counted.remark}".rstrip()
+    return replace(exported, summary=summary, problems=[*counted.problems, *exported.problems])
 
 
 def similar(
@@ -287,8 +292,8 @@ def _plan(
 
 
 def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None) -> Report:
-    from autograder.feedback.class_report import differing
     from autograder.feedback.html import write_what_counts
+    from autograder.gradebook.differing import differing
     from autograder.gradebook.final_scores import what_counts
     from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names

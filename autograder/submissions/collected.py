@@ -30,8 +30,8 @@ class Collected:
     """One submission as it was collected. None means that the source did not say.
 
     `student` is the name that grades carry, `name` the one for people. `submitted_at` is ISO-8601, with the offset
-    from UTC where that is known. `source` is the archive or folder that it came from, `key` what the student is called
-    there, and `files` are the names and digests of what was written.
+    from UTC where that is known. `source` is the archive or folder that it came from, `key` and `called` are the
+    student's number and name there, where they are others, and `files` are the names and digests of what was written.
     """
 
     student: str
@@ -43,6 +43,7 @@ class Collected:
     source: str = ""
     files: dict[str, str] = field(default_factory=dict)
     key: str = ""
+    called: str = ""
 
     @property
     def moment(self) -> datetime | None:
@@ -82,7 +83,8 @@ def _from_record(record: dict[str, Any]) -> Collected:
     known = {name: record[name] for name in _NAMES if name in record}
     one = Collected(**known)
     if not all(
-        isinstance(text, str) for text in (one.student, one.assignment, one.name, one.source, one.key)
+        isinstance(text, str)
+        for text in (one.student, one.assignment, one.name, one.source, one.key, one.called)
     ):
         raise ValueError("a name is not a text")
     if one.late not in (None, True, False) or not isinstance(one.files, dict):

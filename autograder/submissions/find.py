@@ -18,10 +18,22 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
 from autograder.submissions.archives import PackedFolder, open_archive
-from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, Folder, disk_file, stem, suffix
+from autograder.submissions.files import (
+    COUNTED,
+    SOURCES,
+    DiskFolder,
+    Entry,
+    File,
+    Folder,
+    Odd,
+    disk_file,
+    stem,
+    suffix,
+)
 from autograder.submissions.take import (
     holds_work,
     is_archive,
+    is_furniture,
     is_given,
     is_one_file,
     is_source,
@@ -141,7 +153,7 @@ class _Search:
                 f"Which assignment are the files in {folder.name} ({names(files)})? Say it with --assignment."
             )
         else:
-            yield from search._class(entries)
+            yield from search._class([*entries, *_dotted(folder)])
 
     def _visible(self, folder: Folder) -> list[Entry]:
         """The entries that could be somebody's work; raises Refused when the folder cannot be read."""
@@ -184,7 +196,13 @@ class _Search:
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         """What lies in a class's folder under a student's name."""
-        if self.wanted and all(is_source(entry) for entry in entries):
+        if _is_dotted(entries[0]):
+            problem = (
+                f"The name of the folder {shown(entries[0].name)} begins with a dot, like those of programs. "
+                "Rename it if it is a student's; else take it away."
+            )
+            yield self._refused(student, entries[0], problem)
+        elif self.wanted and all(is_source(entry) for entry in entries):
             yield self._one(student, self.wanted, entries)
         elif len(entries) > 1:
             yield self._refused(
@@ -238,7 +256,9 @@ class _Search:
         elif not shelves and len(strays) == 1 and is_archive(strays[0]):
             yield from self._holder(student, strays[0])
         else:
-            yield from self._all(student, shelves, strays)
+            submissions = self._all(student, shelves, strays)
+            yield next(submissions, None) or self._refused(student, folder, _nothing(folder))
+            yield from submissions
 
     def _only(
         self,
@@ -320,3 +340,18 @@ class _Search:
         known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
         found = closest(name[:MOST_LETTERS], known)
         return known[found] if found else None
+
+
+def _dotted(folder: Folder) -> list[Entry]:
+    """The folders here that can be students' although their names begin with a dot."""
+    return [entry for entry in folder.entries() if _is_dotted(entry)]
+
+
+def _is_dotted(entry: Entry) -> bool:
+    return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not is_furniture(entry.name)
+
+
+def _nothing(folder: Folder) -> str:
+    entries = folder.entries()
+    there = f"there is only {names(entries)}" if entries else "it is empty"
+    return f"Nothing in the folder {shown(folder.name)} can be graded: {there}."

@@ -34,6 +34,19 @@ COMPARED = 10  # so many files of one kind are read to see whether they are the 
 _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # what an assignment's folder is called like
 
 _NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
+_FURNITURE = (  # what systems and programs put beside the work of people
+    *("__macosx", "__pycache__", "thumbs.db", "desktop.ini", ".ds_store", ".localized", ".appledouble"),
+    *(
+        ".spotlight-v100",
+        ".fseventsd",
+        ".temporaryitems",
+        ".earlier",
+        ".ipynb_checkpoints",
+        ".virtual_documents",
+    ),
+    *(".git", ".github", ".gitlab", ".gitignore", ".svn", ".hg", ".idea", ".vscode", ".devcontainer"),
+    *(".venv", ".tox", ".nox", ".cache", ".config", ".local", ".jupyter", ".ipython"),
+)
 
 
 def take(
@@ -169,6 +182,12 @@ def is_work(entry: Entry) -> bool:
     if name.startswith((".", "readme")) or name in _NEVER_WORK:
         return False
     return is_source(entry) or is_archive(entry) or not isinstance(entry, File)
+
+
+def is_furniture(name: str) -> bool:
+    """Whether systems and programs make folders and files of this name, and people do not."""
+    lower = name.lower()
+    return lower in _FURNITURE or lower.startswith(("._", ".trash", ".~")) or lower.endswith("_cache")
 
 
 def is_given(entry: Entry) -> bool:

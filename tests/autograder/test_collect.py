@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
+from autograder.feedback.html import write_all
 from autograder.lms.collecting import CollectOptions, CollectReport, collect, gradescope
 from autograder.lms.collecting.choose import named_in
 from autograder.lms.collecting.times import read_moment
-from autograder.lms.exports import ExportRequest, export
+from autograder.lms.exports import Exported, ExportRequest, export
 from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
@@ -156,6 +157,56 @@ def test_canvas_the_last_of_two_uploads_counts(packed, gather, tmp_path):
     ]
 
 
+TYPED = {
+    "lovelaceada_1001_5001_adding.py": "ada = 1\n",
+    "leetom_107_text.html": "<p>typed</p>",
+    "raoanita_LATE_108_text.html": "<p>typed late</p>",
+    "ngbo_109_link.html": "<a href='https://example.org'>",
+    "_110_link.html": "<a href='https://example.org'>",
+    "anon_x1Yz9_text.html": "<p>typed</p>",
+    "LATE_anon_Qw3rT_link.html": "<a href='https://example.org'>",
+}
+
+
+def test_canvas_typed_texts_and_links_are_refused_and_nobody_is_missing(packed, gather, course, tmp_path):
+    """As Canvas's content_zipper.rb names them: no second number, because there is no file."""
+    report = gather(packed("math-1-adding submissions.zip", TYPED))
+    facts = known(tmp_path / "submitted")
+    assert {student: (one.name, one.late) for student, one in facts.items()} == {
+        "1001": ("lovelaceada", False),
+        "107": ("leetom", False),
+        "108": ("raoanita", True),
+        "109": ("ngbo", False),
+        "110": ("", False),
+        "anon_x1Yz9": ("", False),
+        "anon_Qw3rT": ("", True),
+    }
+    assert len(report.odd) == 6
+    assert {sentence.partition(": ")[2] for sentence in report.odd} >= {
+        f"leetom: a typed text was handed in, no file; {UNUSABLE}",
+        f"raoanita: a typed text was handed in, no file; {UNUSABLE}",
+        f"ngbo: a typed link was handed in, no file; {UNUSABLE}",
+    }
+    refused = {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem}
+    assert set(refused) == {graded_name(student) for student in facts} - {"1001"}
+    none = "No file adding.py or adding.ipynb was handed in; there is only"
+    assert (refused["107"], refused["109"]) == (f"{none} typed_text.html.", f"{none} typed_link.html.")
+
+
+def test_canvas_download_of_typed_texts_alone_is_recognised(packed, gather, tmp_path):
+    texts = {name: text for name, text in TYPED.items() if name.endswith(".html")}
+    gather(packed("submissions.zip", texts), assignment=NAME)
+    assert len(known(tmp_path / "submitted")) == 6
+
+
+def test_canvas_wrote_late_in_small_letters_once(packed, gather, tmp_path):
+    gather(packed("submissions.zip", {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"}))
+    assert (known(tmp_path / "submitted")["1002"].name, known(tmp_path / "submitted")["1002"].late) == (
+        "hoppergrace",
+        True,
+    )
+
+
 # ------------------------------------------------------------------ Moodle
 
 MOODLE = {
@@ -183,7 +234,7 @@ def test_moodle_download(packed, gather, tmp_path):
     }
     where = "Maths-Week 1-4711.zip"
     assert report.odd == [
-        f"{where}: Barbara Liskov: there is only onlinetext.html; {UNUSABLE}",
+        f"{where}: Barbara Liskov: a typed text was handed in, no file; {UNUSABLE}",
         f"{where}: Participant: there is only test_adding.py; {UNUSABLE}",
     ]
     facts = known(tmp_path / "submitted")
@@ -203,6 +254,164 @@ def test_nobody_hands_in_for_another_by_a_name_like_moodles_own(packed, gather, 
     assert tree(tmp_path / "submitted")[f"657831/{NAME}/adding.py"] == "ada = 1\n"
     assert "eve = 1\n" not in tree(tmp_path / "submitted").values()
     assert any("holds Moodle's mark" in sentence for sentence in report.odd)
+
+
+# ------------------------------------------------------------------ groups
+
+TEAMS = {  # as Moodle's downloader.php names them: the number is the group's
+    "Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n",
+    "Team Red_23_assignsubmission_file/adding.py": "red = 1\n",
+    "Default group_assignsubmission_file/adding.py": "default = 1\n",
+}
+TEAM_SHEET = """\
+Identifier,"Full name","Email address",Status,Group,Grade,"Last modified (submission)","Last modified (grade)"
+"Participant 17","Ada Lovelace",ada@example.org,Submitted,"Team Red",,"Friday, 27 November 2026, 11:58 PM",-
+"Participant 18","Ben Ito",ben@example.org,Submitted,"Team Blue",,"Friday, 27 November 2026, 11:59 PM",-
+"Participant 23","Cleo Group",cleo@example.org,Submitted,"Team Blue",,"Friday, 27 November 2026, 11:59 PM",-
+"Participant 24","Dan Roe",dan@example.org,"No submission","Default group",,-,-
+"""
+
+
+@pytest.fixture
+def team_sheet(tmp_path: Path) -> Path:
+    (tmp_path / "worksheet.csv").write_text(TEAM_SHEET, "utf-8")
+    return tmp_path / "worksheet.csv"
+
+
+@pytest.mark.parametrize("tool", ["moodle", "moodle-feedback"])
+def test_a_groups_number_is_nobodys_participant_number(packed, gather, course, team_sheet, tmp_path, tool):
+    """Collected without a roster: Ada is participant 17 and Team Blue is group 17, and she never gets its score."""
+    gather(packed("LIN101-adding-4712.zip", TEAMS))
+    exported = export_to(tool, course, tmp_path, team_sheet)
+    assert not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
+    hint = "nothing is written there. For the work of a group, collect again with a roster that has a column `group`."
+    assert exported.problems == [
+        f"17 (Team Blue), {NAME}: that row of worksheet.csv is of Ada Lovelace; {hint}",
+        f"23 (Team Red), {NAME}: that row of worksheet.csv is of Cleo Group; {hint}",
+        f"Default group, {NAME}: not found in worksheet.csv.",
+    ]
+
+
+def export_to(tool: str, course: Course, tmp_path: Path, sheet: Path) -> Exported:
+    """Exports a grade, with a page, for each student who was collected: 1 point, 2 points and so on."""
+    students = sorted(known(tmp_path / "submitted"))
+    grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
+    write_all(tmp_path / "grades", course, grades)
+    output = tmp_path / "pages.zip" if tool == "moodle-feedback" else None
+    request = ExportRequest(
+        course, grades, tmp_path / "submitted", sheet=sheet, folder=tmp_path / "grades", output=output
+    )
+    return export(tool, request)
+
+
+def test_a_groups_work_counts_for_its_members(packed, gather, course, team_sheet, tmp_path):
+    """The worksheet of a team assignment is a roster of its groups."""
+    report = gather(packed("LIN101-adding-4712.zip", TEAMS), roster=read_roster(team_sheet), times=team_sheet)
+    assert tree(tmp_path / "submitted") == {
+        f"ada@example.org/{NAME}/adding.py": "red = 1\n",
+        f"ben@example.org/{NAME}/adding.py": "blue = 1\n",
+        f"cleo@example.org/{NAME}/adding.py": "blue = 1\n",
+        f"dan@example.org/{NAME}/adding.py": "default = 1\n",
+    }
+    where = "LIN101-adding-4712.zip"
+    assert report.notes == [
+        f"{where}: Default group is a group; its work is collected for Dan Roe.",
+        f"{where}: Team Blue is a group; its work is collected for Ben Ito, Cleo Group.",
+        f"{where}: Team Red is a group; its work is collected for Ada Lovelace.",
+    ]
+    facts = known(tmp_path / "submitted")
+    assert {(one.name, one.key, one.called) for one in facts.values()} == {
+        (name, "", "") for name in ("Ada Lovelace", "Ben Ito", "Cleo Group", "Dan Roe")
+    }
+    assert facts["cleo@example.org"].submitted_at == "2026-11-27T23:59:00+00:00"
+    assert not export_to("moodle", course, tmp_path, team_sheet).problems
+    with (tmp_path / "worksheet-filled.csv").open(encoding="utf-8", newline="") as file:
+        scores = {row["Full name"]: row["Grade"] for row in csv.DictReader(file)}
+    assert scores == {"Ada Lovelace": "1", "Ben Ito": "2", "Cleo Group": "3", "Dan Roe": "4"}
+    assert not export_to("moodle-feedback", course, tmp_path, team_sheet).problems
+    with zipfile.ZipFile(tmp_path / "pages.zip") as pages:
+        assert sorted(pages.namelist())[:2] == [
+            f"Ada Lovelace_17_assignsubmission_file_{NAME}.html",
+            f"Ben Ito_18_assignsubmission_file_{NAME}.html",
+        ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "student,name,moodle\nada42,Ada Lovelace,17\n",
+        "student,moodle\nada42,17\n",
+        "student,name\n17,Ada Lovelace\n",
+    ],
+)
+def test_a_roster_without_groups_gives_nobody_a_groups_work(packed, gather, roster, tmp_path, text):
+    report = gather(packed("adding.zip", TEAMS), roster=roster(text))
+    assert not tree(tmp_path / "submitted")
+    assert "Team Blue was left out: its number is that of " in report.odd[1]
+    assert report.odd[1].endswith("If this is a group, add a column `group` to the roster.")
+    assert roster(text).graded("17", "Team Blue") is None
+
+
+def test_the_time_of_a_participant_is_not_that_of_a_group(packed, gather, team_sheet, tmp_path):
+    report = gather(packed("adding.zip", TEAMS), times=team_sheet)
+    assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
+    assert report.odd[-1].endswith("when these came: Default group, Team Blue, Team Red.")
+
+
+def test_a_participant_and_a_group_of_one_number_are_kept_apart(packed, gather, tmp_path):
+    gather(packed("adding.zip", {"Ada Lovelace_17_assignsubmission_file/adding.py": "ada = 1\n"}))
+    many = {"Team Blue_17_assignsubmission_file/many_heads.py": "blue = 1\n"}
+    report = gather(packed("many heads.zip", many))
+    assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
+    assert "Team Blue was left out: 17 is Ada Lovelace in " in report.odd[0]
+
+
+def test_canvas_group_work_has_the_groups_name_and_the_number_of_a_member(packed, gather, roster, tmp_path):
+    people = roster(
+        "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
+    )
+    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}), roster=people)
+    assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
+
+
+def test_canvas_group_work_without_a_roster_is_listed_and_not_written(packed, gather, course, tmp_path):
+    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
+    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
+    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+    assert problem.startswith(
+        f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written"
+    )
+
+
+def test_a_name_in_the_roster_need_not_be_the_one_at_the_site(packed, gather, roster, course, tmp_path):
+    """The site's own name is noted, so that the row is found again."""
+    people = roster("student,name,canvas\nada42,Countess King,1001\n")
+    gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
+    assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
+    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
+    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+
+
+def test_groups_whose_names_sites_write_alike_are_nobodys(roster):
+    people = roster('student,groups\nada,"Team C, One"\nben,Team C++\ncleo,one\n')
+    assert people.members("Team C") == [] == people.members("Two")
+    assert [person.id for person in people.members("ONE")] == ["ada", "cleo"]
+
+
+def test_anonymous_moodle_work_finds_its_row(packed, gather, course, tmp_path):
+    gather(packed("adding.zip", {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}))
+    sheet = tmp_path / "worksheet.csv"
+    for text in (MOODLE_SHEET, 'Identifier,Status,Grade\n"Participant 657831",Submitted,\n'):
+        sheet.write_text(text, "utf-8")
+        assert not export_to("moodle", course, tmp_path, sheet).problems
+
+
+def test_a_groups_work_is_not_written_into_an_anonymous_worksheet(packed, gather, course, tmp_path):
+    gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text('Identifier,Status,Grade\n"Participant 17",Submitted,\n', "utf-8")
+    assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
+    assert not (tmp_path / "worksheet-filled.csv").exists()
 
 
 # ------------------------------------------------------------------ Gradescope
@@ -349,6 +558,24 @@ def test_plain_folders_and_archives(packed, gather, tmp_path):
     ]
     assert gather(unpacked(archive) / "class").counts == {"unchanged": 4}
     assert gather(tmp_path / "submitted").counts == {"unchanged": 3}
+
+
+def test_dotted_and_empty_folders_of_students_are_listed(packed, gather, tmp_path):
+    more = {"class/.ada/01_adding/adding.py": "x\n", "class/ben/": b"", "class/.git/config": "x"}
+    report = gather(packed("class.zip", {**PLAIN, **more}))
+    told = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
+    assert told[0] == (
+        ".ada: The name of the folder .ada begins with a dot, like those of programs. "
+        "Rename it if it is a student's; else take it away."
+    )
+    assert told[1] == "ben: Nothing in the folder ben can be graded: it is empty."
+    assert len(told) == 3 and report.counts == {"new": 4}
+
+
+def test_a_moodle_folder_that_begins_with_a_dot_is_a_students(packed, gather, tmp_path):
+    files = {"..dots_17_assignsubmission_file/adding.py": "x\n", "._noise_18_assignsubmission_file": "noise"}
+    gather(packed("adding.zip", {**MOODLE, **files}))
+    assert known(tmp_path / "submitted")["17"].name == "..dots" and "18" not in known(tmp_path / "submitted")
 
 
 def test_one_file_and_a_folder_of_files(gather, tmp_path):

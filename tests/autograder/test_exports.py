@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
@@ -209,7 +210,7 @@ def test_what_counts_is_what_the_policy_says(ask, tmp_path):
 )
 def test_canvas_column_is_the_assignment_by_any_of_its_names(ask, tmp_path, title, found):
     sheet = tmp_path / "book.csv"
-    sheet.write_text(f"Student,ID,{title}\nAda,1001,\n", "utf-8")
+    sheet.write_text(f"Student,ID,{title}\nAda Lovelace,1001,\n", "utf-8")
     exported = ask("canvas", grades=(ada(),), sheet=sheet)
     filled = tmp_path / "book-filled.csv"
     assert (bool(exported.problems), filled.exists()) == (not found, found)
@@ -255,7 +256,7 @@ def test_moodle_worksheet_is_filled_and_nothing_else_changes(ask, tmp_path):
     assert (tmp_path / "moodle-downloaded-filled.csv").read_bytes() == golden("moodle-filled.csv")
     assert exported.problems == [
         "1003: Moodle says that this grade cannot be changed.",
-        f"1004, {NAME}: not found in moodle-downloaded.csv.",
+        f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv.",
     ]
     assert exported.summary.endswith("Nothing was filled in for Alan Turing; Barbara Liskov.")
 
@@ -318,7 +319,7 @@ def test_moodle_feedback_is_a_page_for_each_participant(ask, course, tmp_path):
     ]
     assert all(f"<bdi>{name.split('_')[1]}</bdi>" in page for name, page in pages.items())
     assert exported.summary.startswith("3 pages are in ")
-    assert exported.problems == [f"1004, {NAME}: not found in moodle-downloaded.csv."]
+    assert exported.problems == [f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv."]
 
 
 def test_moodle_feedback_names_are_what_moodle_reads(ask, course, tmp_path):
@@ -345,6 +346,148 @@ def test_csv_has_a_row_a_student_and_no_formulas(ask, tmp_path):
     exported = ask("csv", output=tmp_path / "scores.csv")
     assert (tmp_path / "scores.csv").read_bytes() == golden("scores.csv")
     assert exported.summary == f"4 students are in {tmp_path / 'scores.csv'}."
+
+
+def test_every_export_says_where_course_yml_has_other_points(ask, tmp_path):
+    """The same sentence as `report`, and only about the assignments that are exported."""
+    old = Grade("1005", NAME, "graded", 3, 3)
+    said = f"{NAME}: there are grades out of 3 points, but course.yml says 10. `autograder grade` grades these again."
+    for tool, wishes in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
+        problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **wishes).problems
+        assert said in problems
+    assert said not in ask("csv", grades=(ada(),), output=tmp_path / "csv").problems
+
+
+def test_each_score_is_scaled_by_its_own_maximum(ask, tmp_path):
+    """Grades of a changed course: 3 of 3 points are full marks, in whatever order they come."""
+    old = Grade("1002", NAME, "graded", 3, 3)
+    exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
+    assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
+    filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
+    assert "ada@example.org,Section 1,7.5,4.00" in filled and "grace@example.org,Section 1,10,5.00" in filled
+
+
+@pytest.mark.parametrize("tool, sheet", [("csv", ""), ("canvas", "canvas-downloaded.csv")])
+def test_grades_of_an_assignment_that_course_yml_lost_are_told(ask, tmp_path, tool, sheet):
+    lost = Grade("1001", "00_old", "graded", 3, 3)
+    problems = ask(tool, sheet, grades=(ada(), lost), output=tmp_path / "out.csv").problems
+    assert problems == ["00_old is no assignment of this course; its grades are left out."]
+
+
+# ------------------------------------------------------------------ points given by hand in formgrader
+
+
+@pytest.fixture(scope="module")
+def gradebook(tmp_path_factory) -> str:
+    """nbgrader's gradebook with the points that the autograder gave `ada`."""
+    api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
+    path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+        book = api.Gradebook(f"sqlite:///{path}", "a course")
+    with book:
+        book.add_assignment(NAME)
+        book.add_notebook("adding", NAME)
+        for part, most in (("add", 4), ("total", 6)):
+            book.add_grade_cell(part, "adding", NAME, max_score=most, cell_type="code")
+        book.add_solution_cell("write-add", "adding", NAME)
+        book.add_student("1001")
+        book.add_submission(NAME, "1001")
+        for part, auto in (("add", 1.5), ("total", 6)):
+            book.find_grade(part, "adding", NAME, "1001").auto_score = auto
+        book.db.commit()
+    return str(path)
+
+
+@pytest.fixture
+def formgrader(gradebook, course: Course):
+    """What an instructor gives `ada` in formgrader."""
+    from nbgrader.api import Gradebook
+
+    def give(manual: float | None = None, extra: float | None = None, comment: str = "") -> None:
+        path = shutil.copy(gradebook, course.root / "gradebook.db")
+        with Gradebook(f"sqlite:///{path}", "a course") as book:
+            cell = book.find_grade("add", "adding", NAME, "1001")
+            cell.manual_score, cell.extra_credit = manual, extra
+            book.find_comment("write-add", "adding", NAME, "1001").manual_comment = comment or None
+            book.db.commit()
+
+    return give
+
+
+@pytest.mark.parametrize(
+    "manual, extra, total",
+    [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")],
+)
+def test_points_given_by_hand_count(formgrader, command, tmp_path, manual, extra, total):
+    """In place of the part's points, and extra credit besides: as nbgrader counts them."""
+    formgrader(manual, extra)
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert done.exit_code == 0, done.stderr
+    told = "Points given by hand in nbgrader count for 1001." in done.stdout
+    assert told == ((manual, extra) != (None, None))
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        scores = {row["student"]: row["total"] for row in csv.DictReader(file)}
+    assert (scores["1001"], scores["1002"]) == (total, "10")
+
+
+def test_points_given_by_hand_for_another_grading_are_told_and_left_out(formgrader, command, tmp_path):
+    formgrader(manual=3.5)
+    journal = tmp_path / "grades" / "grades.jsonl"
+    again = replace(ada(), score=10, tests=grace().tests)
+    journal.write_text(journal.read_text("utf-8") + again.to_json() + "\n", "utf-8")
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert done.exit_code == 1
+    assert (
+        f"1001, {NAME}: the points that were given by hand in nbgrader are for another grading" in done.stderr
+    )
+    assert "1001,,10,10" in (tmp_path / "scores.csv").read_text("utf-8")
+
+
+def test_comments_of_formgrader_are_exported(formgrader, command, tmp_path):
+    formgrader(comment="=Almost.")
+    command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        comments = {row["student"]: row["comments"] for row in csv.DictReader(file)}
+    assert (comments["1001"], comments["1002"]) == (f"{NAME}: =Almost.", "")
+    sheet = Path(shutil.copy(GOLDENS / "moodle-downloaded.csv", tmp_path))
+    command(str(tmp_path / "grades"), "--to", "moodle", "--sheet", str(sheet), "--assignment", NAME)
+    with (tmp_path / "moodle-downloaded-filled.csv").open(encoding="utf-8-sig", newline="") as file:
+        (row,) = (row for row in csv.DictReader(file) if row["Full name"] == "Ada Lovelace")
+    assert (row["Grade"], row["Feedback comments"]) == ("7.5", "'=Almost.")
+
+
+def test_a_gradebook_is_only_read(formgrader, command, course, tmp_path):
+    formgrader(manual=3.5)
+    before = (course.root / "gradebook.db").read_bytes()
+    command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert (course.root / "gradebook.db").read_bytes() == before
+
+
+def test_a_gradebook_that_is_none_is_a_sentence(command, course, tmp_path):
+    pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
+    (course.root / "gradebook.db").write_bytes(b"no database" * 100)
+    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert (done.exit_code, (tmp_path / "scores.csv").is_file()) == (1, True)
+    assert done.stderr.startswith(
+        "nbgrader's gradebook cannot be read (DatabaseError): points given by hand are"
+    )
+
+
+# ------------------------------------------------------------------ students who handed in nothing
+
+
+def test_csv_with_a_roster_has_a_row_for_everybody(ask, tmp_path):
+    (tmp_path / "roster.csv").write_text(
+        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n",
+        "utf-8",
+    )
+    exported = ask("csv", output=tmp_path / "scores.csv", roster=read_roster(tmp_path / "roster.csv"))
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["student"]: (row["name"], row[NAME], row["total"]) for row in csv.DictReader(file)}
+    assert (rows["ben"], rows["cy"]) == (("Ben Ito", "", "0"), ("'=Cy", "", "0"))
+    assert set(rows) == {"", "1001", "1002", "1003", "1004", "ben", "cy"}
+    assert exported.summary.endswith(" No work of Ben Ito, =Cy was graded.")
 
 
 def names_in(file: Path) -> dict[str, str]:
@@ -378,6 +521,7 @@ def test_csv_finds_names_in_the_roster_by_any_number(course, tmp_path):
     )
     export("csv", request)
     names = names_in(tmp_path / "scores.csv")
+    assert names.pop("gh") == "Grace Hopper"  # of whom there is no grade
     assert names == {"1001": "Ada Lovelace", "1002": "", "1003": "Alan Turing", "1004": ""}
 
 

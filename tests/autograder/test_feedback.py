@@ -25,10 +25,11 @@ from autograder.cli.tables import show_class
 from autograder.course.config import Assignment, Course, load_course
 from autograder.feedback import pages
 from autograder.feedback import statistics as stats
-from autograder.feedback.class_report import differing, write_class_report
+from autograder.feedback.class_report import write_class_report
 from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
+from autograder.gradebook.differing import differing
 from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary

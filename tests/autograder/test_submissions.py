@@ -288,6 +288,39 @@ def test_wrong_usage_is_a_sentence(tmp_path: Path, course: Course) -> None:
 # -- which file counts --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("option", [None, "01_adding"])
+def test_no_folder_of_a_student_is_passed_over(tmp_path: Path, course: Course, option: str | None) -> None:
+    """Dotted, empty, or with nothing to grade in it: each is refused, with the reason."""
+    folder = write(
+        tmp_path / "c",
+        {"ada/adding.py": CODE, ".cleo/adding.py": CODE, "..dots/adding.py": CODE, "eve/essay.pdf": "x"},
+    )
+    (folder / "ben").mkdir()
+    (folder / ".finn").mkdir()
+    problems = {s.student: s.problem for s in find_submissions(folder, course, option)}
+    assert set(problems) == {"ada", ".cleo", "..dots", "eve", "ben", ".finn"} and problems.pop("ada") is None
+    for student in (".cleo", "..dots", ".finn"):
+        assert problems[student] == (
+            f"The name of the folder {student} begins with a dot, like those of programs. "
+            "Rename it if it is a student's; else take it away."
+        )
+    assert problems["ben"].endswith("is empty.") and "only essay.pdf" in problems["eve"]
+
+
+def test_furniture_is_no_student(tmp_path: Path, course: Course) -> None:
+    names = (".git", ".earlier", "__MACOSX", ".ipynb_checkpoints", ".pytest_cache", ".Trash-1000", "._ada")
+    folder = write(
+        tmp_path / "c", {"ada/adding.py": CODE, ".DS_Store": "x", **{f"{n}/x.py": CODE for n in names}}
+    )
+    assert list(found(folder, course)) == [("ada", "01_adding")]
+    assert list(found(folder, course, "01_adding")) == [("ada", "01_adding")]
+
+
+def test_a_repository_of_one_student_may_hold_dotted_folders(tmp_path: Path, course: Course) -> None:
+    folder = write(tmp_path / "ada", {"01_adding/adding.py": CODE, ".tools/x.py": CODE, ".git/x.py": CODE})
+    assert list(found(folder, course)) == [("ada", "01_adding")]
+
+
 def test_the_expected_name_wins(tmp_path: Path, course: Course) -> None:
     folder = write(
         tmp_path / "ada", {"adding.py": CODE, "helper.py": "x = 1\n", "old.zip": b"", "draft.ipynb": "{}"}

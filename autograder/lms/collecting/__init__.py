@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from autograder.lms.collecting.choose import choose, named_in, the_only_one
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, opened, visible
 from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.lms.collecting.times import SubmissionTimes, read_times
-from autograder.lms.roster import Person, Roster, folder_name, graded_name
+from autograder.lms.roster import Person, Roster, folder_name, graded_name, same_name
 from autograder.records import RefusedError
 from autograder.submissions.collected import Collected, CollectError
 from autograder.submissions.files import SOURCES as FILES
@@ -146,12 +146,39 @@ class _Collection:
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)
         for handed in found.handed:
-            person = self.options.roster.find(handed.keys)
-            if person is None and self.options.roster.people:
-                reason = self.options.roster.why_not(handed.keys)
-                self._tell([f"{shown(handed.where)} was left out: {reason}"])
-                continue
-            self._take(handed, person or Person(handed.keys[0], handed.name), assignment, meant)
+            for own, person in self._people(handed):
+                self._take(own, person, assignment, meant)
+
+    def _people(self, handed: RawSubmission) -> Sequence[tuple[RawSubmission, Person]]:
+        """Whose work it is: one student's, or that of each member of a group; nobody's where that is not clear."""
+        roster, names = self.options.roster, (handed.name,) if handed.maybe_group else ()
+        person = roster.find(handed.keys, names)
+        members = roster.members(handed.name or handed.keys[0])
+        if members and person in (None, *members):
+            told = listed([shown(member.name or member.id) for member in members])
+            self._tell([], [f"{shown(handed.where)} is a group; its work is collected for {told}."])
+            return [(replace(handed, keys=(member.id,), name=member.name), member) for member in members]
+        if members:
+            reason = f"a student and a group of the roster fit, and {shown(handed.where)} can be either."
+        elif roster.people:
+            reason = "" if person else roster.why_not(handed.keys, names)
+        else:
+            person = Person(handed.keys[0], handed.name)
+            reason = self._taken_by_another(person)
+        if person is None or reason:
+            self._tell([f"{shown(handed.where)} was left out: {reason}"])
+            return []
+        return [(handed, person)]
+
+    def _taken_by_another(self, person: Person) -> str:
+        """A sentence when the same number was collected under another name: participants and groups share numbers."""
+        before = self.submitted.name_of(graded_name(person.id))
+        if not before or not person.name or same_name(before, person.name) or not person.id.isdecimal():
+            return ""
+        return (
+            f"{person.id} is {shown(before)} in {self.submitted.folder} already. Participants and groups can have the "
+            "same number; collect this into another folder with --output, or use a roster with a column `group`."
+        )
 
     def _take(
         self, handed: RawSubmission, person: Person, assignment: Assignment | None, meant: Assignment | None
@@ -172,13 +199,14 @@ class _Collection:
                 attempt=handed.attempt,
                 source=self.path.name,
                 key="" if handed.keys[0] == person.id else handed.keys[0],
+                called="" if handed.name == person.name else handed.name,
             )
             self._count(facts, self.submitted.put(folder, facts, files), person)
 
     def _time(self, handed: RawSubmission, person: Person, assignment: str) -> str | None:
         """When it came: what the instructor's table says, else the source."""
         texts = (*handed.keys, handed.name, person.id, *person.aliases, person.name)
-        told = self.times.find(texts, assignment) if self.times else None
+        told = self.times.find(texts, assignment, (handed.name, person.name)) if self.times else None
         return told or handed.submitted_at
 
     def _count(self, facts: Collected, status: ImportStatus, person: Person) -> None:

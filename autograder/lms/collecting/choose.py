@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from autograder.course.config import Assignment, Course
-from autograder.lms.collecting.raw_submission import RawSubmission
+from autograder.lms.collecting.raw_submission import TYPED, RawSubmission
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
@@ -68,7 +68,7 @@ def choose(
         choice.odd.append(f"{where}, {assignment.name}: {handed.problem}")
         _keep_unusable((), assignment.name, choice)
     elif not work:
-        there = f"there is only {names(handed.files)}" if handed.files else "nothing is there"
+        there = _only(handed.files)
         kept = " It is kept, and `grade` refuses it." if meant else _NOT_TOLD
         choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.{kept}")
         if meant is not None:
@@ -80,6 +80,14 @@ def choose(
         else:
             _keep_unusable(files, target, choice)
     return choice
+
+
+def _only(files: Sequence[File]) -> str:
+    """What is there in place of work, for a sentence."""
+    typed = sorted({TYPED[file.name] for file in files if file.name in TYPED})
+    if files and all(file.name in TYPED for file in files):
+        return f"{' and '.join(typed)} was handed in, no file"
+    return f"there is only {names(files)}" if files else "nothing is there"
 
 
 def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> None:

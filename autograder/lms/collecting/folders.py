@@ -17,7 +17,7 @@ def read(path: Path, course: Course, assignment: str | None) -> Findings:
     found = Findings()
     for submission in find_submissions(path, course, assignment):
         if submission.problem and course.find(submission.assignment) is None:
-            found.odd.append(f"{shown(submission.student)}, {submission.assignment}: {submission.problem}")
+            found.odd.append(f"{shown(submission.student)}: {submission.problem}")
         else:
             found.handed.append(_handed(submission))
     return found

@@ -1,7 +1,9 @@
 """Moodle, "Download all submissions": `Ada Lovelace_657831_assignsubmission_file/masked_heads.py`.
 
 The number is the one of `Participant 657831` in the grading worksheet. Without folders, the file's name follows the
-same beginning after a further underscore; texts that students typed are called `onlinetext`.
+same beginning after a further underscore; texts that students typed are called `onlinetext`. Work of a group looks the
+same, with the name and the number of the group, or `Default group` and no number. Anonymous work is called
+`Participant_657831`, in the site's language.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 
 MARK = "_assignsubmission_"
+HIDDEN_NAMES = ("Participant", "Teilnehmerin", "Teilnehmer/in")
 NAME = re.compile(
     r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?",
     re.DOTALL,
@@ -45,7 +48,8 @@ def read(entries: Sequence[Entry]) -> Findings:
         files += _files(entry, match["file"], found.odd)
     for student, files in students.items():
         name = student[1]
-        found.handed.append(RawSubmission(student, tuple(files), name=name, where=name))
+        named = name not in HIDDEN_NAMES
+        found.handed.append(RawSubmission(student, tuple(files), name=name, where=name, maybe_group=named))
     return found
 
 

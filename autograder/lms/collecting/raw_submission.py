@@ -10,10 +10,15 @@ from pathlib import Path
 from autograder.records import RefusedError
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import ARCHIVES, CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd, suffix
+from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
 
 DEPTH = 16
-_FURNITURE = ("__macosx", "thumbs.db", "__pycache__")
+TYPED = {  # what is called so was typed at the site; Canvas's names are made here
+    "typed_text.html": "a typed text",
+    "typed_link.html": "a typed link",
+    "onlinetext.html": "a typed text",
+}
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class RawSubmission:
     """One student's files, older ones first. `keys` are what the source calls the student, the id first.
 
     `assignment` is empty when the source does not say it, `where` names the place in sentences. `problem` says why none
-    of it can be used, where the source found that out.
+    of it can be used, where the source found that out. `maybe_group`: the number among the keys can be that of a group.
     """
 
     keys: tuple[str, ...]
@@ -33,6 +38,7 @@ class RawSubmission:
     attempt: int | None = None
     where: str = ""
     problem: str = ""
+    maybe_group: bool = False
 
 
 @dataclass
@@ -57,7 +63,7 @@ def opened(path: Path) -> AbstractContextManager[Folder]:
 
 def visible(folder: Folder) -> list[Entry]:
     """What lies in a folder, without what systems put there; raises Refused when that cannot be said."""
-    return [entry for entry in folder.entries() if not _is_furniture(entry.name)]
+    return [entry for entry in folder.entries() if not is_furniture(entry.name)]
 
 
 def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
@@ -81,7 +87,3 @@ def _below(entries: Sequence[Entry], depth: int, count: list[int], odd: list[str
                 odd.append(str(refusal))
                 continue
             yield from _below(inside, depth + 1, count, odd)
-
-
-def _is_furniture(name: str) -> bool:
-    return name.startswith(".") or name.lower() in _FURNITURE

@@ -50,6 +50,10 @@ class SubmissionFolder:
         self.known[key] = replace(told, files=digests)
         return status
 
+    def name_of(self, student: str) -> str:
+        """What a student who was collected before is called; empty when that is not known."""
+        return next((one.name for (known, _), one in self.known.items() if known == student and one.name), "")
+
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether something else of this student's is there already."""
         return _digests(self.folder / student_folder / assignment) not in ({}, _hashed(files))

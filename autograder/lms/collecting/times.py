@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.choose import named_in
-from autograder.lms.roster import Directory, row_texts
+from autograder.lms.roster import Directory, row_names, row_texts
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.submissions.collected import CollectError
 from autograder.text.names import shown
@@ -70,13 +70,14 @@ class SubmissionTimes:
             moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
             if moment is not None:
                 name = _assignment(sheet, row, assignment, course, told)
-                self._rows.setdefault(name, Directory()).add(len(self._moments), row_texts(sheet, row))
+                rows = self._rows.setdefault(name, Directory())
+                rows.add(len(self._moments), row_texts(sheet, row), row_names(sheet, row))
                 self._moments.append(moment.isoformat())
 
-    def find(self, texts: Iterable[str], assignment: str) -> str | None:
+    def find(self, texts: Iterable[str], assignment: str, names: Sequence[str] = ()) -> str | None:
         """The time in ISO-8601; None when no row, or more than one, is about this student's work."""
         rows = self._rows.get(assignment)
-        place = rows.find(texts) if rows else None
+        place = rows.find(texts, names) if rows else None
         return None if place is None else self._moments[place]
 
 

@@ -5,17 +5,18 @@ An exporter is a module with one function, `export(request)`; `EXPORTERS` lists 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.differing import differing
+from autograder.gradebook.final_scores import harmless, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.times import read_names
-from autograder.lms.roster import Roster
+from autograder.lms.roster import Roster, graded_name
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 
@@ -34,6 +35,7 @@ EXPORTERS = {
 }
 WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
+WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
 
 
@@ -47,7 +49,8 @@ class ExportRequest:
 
     `submissions` is where they were collected. `sheet` is the table that the instructor downloaded, `column` its
     column when the title does not tell, `output` where the result goes. `hidden` is when Gradescope shows the results
-    of hidden tests. `folder` is where the grades and their pages are, `names` what was noted there of the students.
+    of hidden tests. `folder` is where the grades and their pages are, `names` what was noted there of the students,
+    `comments` what people wrote about a submission.
     """
 
     course: Course
@@ -62,6 +65,7 @@ class ExportRequest:
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def score(self, grade: Grade) -> float:
         """What a grade counts: `scores` says it where it is not simply what was reached."""
@@ -74,6 +78,22 @@ class ExportRequest:
             return (self.course.assignment(self.assignment),)
         graded = {grade.assignment for grade in self.grades}
         return tuple(a for a in self.course.assignments if a.name in graded)
+
+    @property
+    def differences(self) -> list[str]:
+        """A sentence for each of the assignments of which course.yml says other points than the grades."""
+        names = {assignment.name for assignment in self.assignments} if self.grades else set()
+        return differing(self.course, (grade for grade in self.grades if grade.assignment in names))
+
+    @property
+    def left_out(self) -> list[str]:
+        """A sentence for each assignment that there are grades of, and that the course does not have."""
+        lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
+        return [
+            f"{harmless(name)} is no assignment of this course; its grades are left out."
+            for name in sorted(lost)
+            if self.assignment is None
+        ]
 
     def grades_of(self, assignment: Assignment) -> list[Grade]:
         return [grade for grade in self.grades if grade.assignment == assignment.name]
@@ -97,6 +117,23 @@ class ExportRequest:
         person = self.roster.graded(student, known)
         return person.name if person and person.name else known
 
+    def absent(self, students: Iterable[str]) -> dict[str, str]:
+        """The names of the people of the roster who are none of these students, by what grades would call them."""
+        known = {student: self._known_name(student) for student in students}
+        present = {self.roster.graded(student, name) for student, name in known.items()}
+        names = {name.casefold() for name in known.values() if name}
+        return {
+            graded_name(person.id): person.name
+            for person in self.roster.people
+            if person not in present and person.name.casefold() not in names
+        }
+
+    def known_names(self, grade: Grade) -> tuple[str, ...]:
+        """What a student was called where the work was collected; nothing where that is not known."""
+        told = self.collected.get((grade.student, grade.assignment)) or self._told.get(grade.student)
+        names = (told.name, told.called) if told else ()
+        return tuple(filter(None, (*names, self.names.get(grade.student, ""))))
+
     def keys(self, student: str) -> tuple[str, ...]:
         """Everything by which another tool may know a student, the id first."""
         person = self.roster.graded(student, self._known_name(student))
@@ -115,13 +152,18 @@ class Exported:
 
 @dataclass(frozen=True)
 class Counted:
-    """The grades of a class that count, and what each of them counts; `problems` are lines that cannot be read."""
+    """The grades of a class that count, and what each of them counts; `problems` are lines that cannot be read.
+
+    `comments` are those that people wrote about a submission, `remark` is a sentence for the summary.
+    """
 
     grades: tuple[Grade, ...] = ()
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    remark: str = ""
 
 
 def read_grades(path: Path, course: Course, tool: str) -> Counted:
@@ -149,4 +191,4 @@ def export(tool: str, request: ExportRequest) -> Exported:
             f"There is no folder {request.output.parent}; make it, or name another place with --output."
         )
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
-    return exported
+    return replace(exported, problems=[*request.differences, *exported.problems])

@@ -29,13 +29,14 @@ def export(request: ExportRequest) -> Exported:
     if who is None or not ids:
         raise ExportError(f"{sheet.name} is no gradebook of Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
-    filling = Filling(request, sheet, students, [*ids, who], KEPT)
+    filling = Filling(request, sheet, students, [*ids, who], [who], KEPT)
     for assignment in _wanted(request):
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:
             above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
             most = next((cell for cell in above if is_number(cell)), "")
             filling.fill(request.grades_of(assignment), column, most)
+    filling.problems += request.left_out
     return filling.finish(who)
 
 

@@ -21,12 +21,14 @@ _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 @dataclass
 class Filling:
-    """A sheet while it is filled. `keys` are the columns that tell whose a row is, the surest first."""
+    """A sheet while it is filled. `keys` are the columns that tell whose a row is, the surest first, and `names` those
+    with the names of people: a number counts only where the names agree."""
 
     request: ExportRequest
     sheet: Sheet
     rows: Sequence[int]
     keys: Sequence[int]
+    names: Sequence[int]
     kept: Sequence[str] = ()
     problems: list[str] = field(default_factory=list)
     filled: int = 0
@@ -37,39 +39,51 @@ class Filling:
     def __post_init__(self) -> None:
         self._students = Directory()
         for row in self.rows:
-            self._students.add(row, [self.sheet.cell(row, column) for column in self.keys])
+            keys, names = ([self.sheet.cell(row, n) for n in columns] for columns in (self.keys, self.names))
+            self._students.add(row, keys, names)
 
-    def also(self, row: int, *keys: str) -> None:
-        """Further texts that tell whose a row is."""
-        self._students.add(row, keys)
+    def also(self, row: int, key: str, name: str) -> None:
+        """A further number that tells whose a row is, and a name that its student can have."""
+        self._students.add(row, [key], [name])
 
     def row(self, grade: Grade) -> int | None:
-        """The row of the student, if exactly one fits."""
-        return self._students.find(self.request.keys(grade.student))
+        """The row of the student, if exactly one fits, and if the names agree as far as they are known."""
+        return self._students.find(self.request.keys(grade.student), self.request.known_names(grade))
+
+    def why_not(self, grade: Grade) -> str:
+        """Why there is no row for a grade."""
+        name = next(iter(self.request.known_names(grade)), "")
+        whose = shown(grade.student) + (f" ({shown(name)})" if name not in ("", grade.student) else "")
+        other = self._students.find(self.request.keys(grade.student))
+        if other is None:
+            return f"{whose}, {grade.assignment}: not found in {self.sheet.name}."
+        there = next(filter(None, (self.sheet.cell(other, n) for n in (*self.names, *self.keys))), "")
+        return (
+            f"{whose}, {grade.assignment}: that row of {self.sheet.name} is of {shown(there)}; nothing is written "
+            "there. For the work of a group, collect again with a roster that has a column `group`."
+        )
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
         """Put these grades, all of one assignment, into a column whose maximum the sheet writes as `most`."""
         full = _read_number(most)
-        points = grades[0].max_score if grades else 0
-        if full is not None and grades and full != points:
+        others = sorted({grade.max_score for grade in grades} - {full})
+        if full is not None and others:
             title = shown(self.sheet.header[column])
-            self.remarks.append(
-                f"{title} is out of {number(full)} there: scores out of {number(points)} are scaled."
-            )
+            points = " and ".join(map(number, others))
+            self.remarks.append(f"{title} is out of {number(full)} there: scores out of {points} are scaled.")
         found: dict[int, Grade] = {}
         for grade in grades:
             row = self.row(grade)
             if row is None:
-                self.problems.append(
-                    f"{shown(grade.student)}, {grade.assignment}: not found in {self.sheet.name}."
-                )
+                self.problems.append(self.why_not(grade))
             elif row in found:
                 whose = f"{shown(grade.student)} and {shown(found[row].student)}"
                 self.problems.append(f"{grade.assignment}: {whose} are the same row of {self.sheet.name}.")
             else:
                 found[row] = grade
         for row, grade in found.items():
-            self._put(row, column, grade, (full or points) / points if points else 1, "," in most)
+            scale = full / grade.max_score if full and grade.max_score else 1
+            self._put(row, column, grade, scale, "," in most)
         self.missing |= set(self.rows) - set(found)
 
     def _put(self, row: int, column: int, grade: Grade, scale: float, comma: bool) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograder.course.config import Assignment
+from autograder.gradebook.final_scores import harmless
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet
-from autograder.lms.roster import participant
+from autograder.lms.roster import hidden_name, participant
 from autograder.lms.sheet import Sheet
 from autograder.records import Grade
 from autograder.text.names import shown
@@ -22,6 +23,7 @@ OTHER_KEYS = ("ID number", "ID-Nummer", "Email address", "E-Mail-Adresse", "User
 GRADE_COLUMNS = ("Grade", "Bewertung")
 MOST_COLUMNS = ("Maximum grade", "Bestwertung")
 LOCKED_COLUMNS = ("Grade can be changed", "Bewertung kann geändert werden")
+COMMENT_COLUMNS = ("Feedback comments", "Feedback als Kommentar")
 NO = ("no", "nein")
 
 
@@ -32,6 +34,7 @@ def export(request: ExportRequest) -> Exported:
     most = next((rows.sheet.cell(r, rows.sheet.column(*MOST_COLUMNS)) for r in rows.filling.rows), "")
     grades = _changeable(request.grades_of(assignment), rows.filling, rows.sheet)
     rows.filling.fill(grades, rows.column, most)
+    _comment(request, grades, rows)
     return rows.filling.finish(rows.identifier if rows.who is None else rows.who)
 
 
@@ -67,10 +70,30 @@ def worksheet(request: ExportRequest) -> Worksheet:
     who = sheet.column(*NAME_COLUMNS)
     others = [sheet.column(name) for name in OTHER_KEYS]
     keys = [n for n in (identifier, *others, who) if n is not None]
-    filling = Filling(request, sheet, range(len(sheet.rows)), keys)
+    names = range(len(sheet.header)) if who is None else [who]  # in any column where no title tells
+    filling = Filling(request, sheet, range(len(sheet.rows)), keys, names)
     for row in filling.rows:
-        filling.also(row, participant(sheet.cell(row, identifier)))
+        told = sheet.cell(row, identifier)
+        filling.also(row, participant(told), hidden_name(told))
     return Worksheet(sheet, filling, identifier, who, column)
+
+
+def _comment(request: ExportRequest, grades: list[Grade], rows: Worksheet) -> None:
+    """Put what people wrote into the column of comments; a comment that is there stays."""
+    column = rows.sheet.column(*COMMENT_COLUMNS)
+    for grade in grades:
+        text = request.comments.get((grade.student, grade.assignment))
+        row = rows.filling.row(grade)
+        if text is None or row is None:
+            continue
+        if column is None or column >= len(rows.sheet.rows[row]):
+            rows.filling.problems.append(
+                f"{shown(grade.student)}: {rows.sheet.name} has no place for a comment."
+            )
+        elif rows.sheet.cell(row, column) not in ("", text):
+            rows.filling.problems.append(f"{shown(grade.student)}: another comment stands there and stays.")
+        else:
+            rows.sheet.fill(row, column, harmless(text))
 
 
 def _changeable(grades: list[Grade], filling: Filling, sheet: Sheet) -> list[Grade]:

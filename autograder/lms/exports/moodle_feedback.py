@@ -15,7 +15,6 @@ from autograder.lms.exports.filling import write
 from autograder.lms.exports.moodle import the_assignment, worksheet
 from autograder.lms.roster import participant
 from autograder.text.files import zipped
-from autograder.text.names import shown
 from autograder.text.wording import counted_are
 
 FILE_NAME = "moodle-feedback-{}.zip"
@@ -34,7 +33,7 @@ def export(request: ExportRequest) -> Exported:
         page = folder / feedback_path(grade)
         number = "" if row is None else participant(rows.sheet.cell(row, rows.identifier))
         if not number:
-            problems.append(f"{shown(grade.student)}, {grade.assignment}: not found in {rows.sheet.name}.")
+            problems.append(rows.filling.why_not(grade))
         elif not page.is_file():
             problems.append(f"{page} is not there; `autograder report` makes it.")
         else:

@@ -9,20 +9,25 @@ from pathlib import Path
 from autograder.gradebook.final_scores import harmless, number
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
-from autograder.text.wording import counted_are
+from autograder.text.names import shown
+from autograder.text.wording import counted_are, listed
 
 FILE_NAME = "scores.csv"
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the table; a cell is empty where nothing was handed in."""
+    """Write the table; a cell is empty where nothing was handed in. With a roster, everybody in it has a row."""
     assignments = request.assignments
     names = {a.name for a in assignments}
     scores = {(g.student, g.assignment): request.score(g) for g in request.grades if g.assignment in names}
-    students = sorted({student for student, _ in scores}, key=lambda name: (name.casefold(), name))
+    graded = {student for student, _ in scores}
+    absent = request.absent(graded)
+    students = sorted({*graded, *absent}, key=lambda name: (name.casefold(), name))
     text = io.StringIO()
     rows = csv.writer(text)
-    rows.writerow(["student", "name", *(a.name for a in assignments), "total"])
+    comments = _comments(request, names)
+    titles = ["student", "name", *(a.name for a in assignments), "total"]
+    rows.writerow([*titles, "comments"] if comments else titles)
     rows.writerow(
         [
             "",
@@ -34,15 +39,22 @@ def export(request: ExportRequest) -> Exported:
     for student in students:
         own = [scores.get((student, a.name)) for a in assignments]
         cells = ["" if score is None else number(score) for score in own]
-        people = [harmless(student), harmless(request.name(student))]
-        rows.writerow([*people, *cells, number(sum(score for score in own if score is not None))])
+        people = [harmless(student), harmless(absent.get(student) or request.name(student))]
+        row = [*people, *cells, number(sum(score for score in own if score is not None))]
+        rows.writerow([*row, harmless(comments.get(student, ""))] if comments else row)
     path = request.output or Path(FILE_NAME)
     write(path, text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
-    unknown_students = sorted(
-        {g.assignment for g in request.grades} - {a.name for a in request.course.assignments}
-    )
-    problems = [
-        f"{harmless(name)} is no assignment of this course; its grades are left out."
-        for name in unknown_students
-    ]
-    return Exported(f"{counted_are(len(students), 'student')} in {path}.", problems)
+    summary = f"{counted_are(len(students), 'student')} in {path}."
+    if absent:
+        names_of_absent = [shown(name or student) for student, name in absent.items()]
+        summary += f" No work of {listed(names_of_absent)} was graded."
+    return Exported(summary, request.left_out)
+
+
+def _comments(request: ExportRequest, names: set[str]) -> dict[str, str]:
+    """What people wrote about each student's work, by student."""
+    found: dict[str, list[str]] = {}
+    for (student, assignment), comment in sorted(request.comments.items()):
+        if assignment in names:
+            found.setdefault(student, []).append(f"{assignment}: {comment}")
+    return {student: "\n".join(comments) for student, comments in found.items()}

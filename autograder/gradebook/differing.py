@@ -1,0 +1,34 @@
+"""Where grades and course.yml differ, because the course was changed after it was graded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autograder.course.config import Course
+from autograder.gradebook.final_scores import number
+from autograder.records import Grade
+
+
+def differing(course: Course, grades: Iterable[Grade]) -> list[str]:
+    """A sentence for each assignment of which the grades say other than course.yml: totals would mix the two."""
+    found: dict[str, set[float]] = {}
+    for grade in grades:
+        if course.find(grade.assignment) or grade.status == "graded":
+            found.setdefault(grade.assignment, set()).add(grade.max_score)
+    return [sentence for name in sorted(found) if (sentence := _differs(course, name, found[name]))]
+
+
+def _differs(course: Course, name: str, points: set[float]) -> str | None:
+    assignment = course.find(name)
+    if assignment is None:
+        return (
+            f"{name}: there are grades of it, but course.yml has no assignment of that name; they count as they are. "
+            "If it has a new name, rename the submissions' folders, too, and grade them again."
+        )
+    others = sorted(points - {assignment.points})
+    if not others:
+        return None
+    return (
+        f"{name}: there are grades out of {' and '.join(map(number, others))} points, but course.yml says "
+        f"{number(assignment.points)}. `autograder grade` grades these again."
+    )

@@ -1,0 +1,138 @@
+"""Points and comments that people gave in formgrader count in every export, as nbgrader itself counts them.
+
+The gradebook is only read. nbgrader's own reader would add a course to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.course.config import Course
+from autograder.gradebook.lateness import finals
+from autograder.gradebook.times import read_late, read_times
+from autograder.lms.exports import Counted
+from autograder.records import Grade
+from autograder.text.names import safe_name, shown
+from autograder.text.wording import listed
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+FILE_NAME = "gradebook.db"
+
+
+@dataclass
+class HandGrading:
+    """What was given by hand for one submission: by part what the autograder gave and what counts; comments."""
+
+    points: dict[str, tuple[float, float]] = field(default_factory=dict)
+    comments: list[str] = field(default_factory=list)
+
+    @property
+    def difference(self) -> float:
+        return sum(counts - given for given, counts in self.points.values())
+
+
+def with_hand_grading(counted: Counted, course: Course) -> Counted:
+    """The grades with the points and comments of nbgrader's gradebook, if the course has one.
+
+    Points given for another grading than the one that counts are a problem and are left out.
+    """
+    if not (os.environ.get("NBGRADER_DB_URL") or course.database or (course.root / FILE_NAME).is_file()):
+        return counted
+    try:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from autograder.lms.nbgrader.settings import database_url
+    except ModuleNotFoundError:
+        problem = "nbgrader is not installed, so its gradebook is not read: points given by hand are missing."
+        return replace(counted, problems=(*counted.problems, problem))
+    try:
+        found = _read(database_url(course.root))
+    except SQLAlchemyError as error:
+        reason = type(error).__name__  # its text can hold the password
+        problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
+        return replace(counted, problems=(*counted.problems, problem))
+    return _merged(counted, course, found)
+
+
+def _merged(counted: Counted, course: Course, found: dict[tuple[str, str], HandGrading]) -> Counted:
+    grades, problems, names = [], list(counted.problems), []
+    comments = {}
+    for grade in counted.grades:
+        by_hand = found.get((safe_name(grade.student), grade.assignment))
+        if by_hand and by_hand.comments:
+            comments[grade.student, grade.assignment] = "\n".join(by_hand.comments)
+        if by_hand and by_hand.points and not _is_of(by_hand, grade, course):
+            problems.append(
+                f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
+                "another grading and are left out. `autograder export --to nbgrader` takes this one there."
+            )
+        elif by_hand and by_hand.points:
+            grade = replace(grade, score=grade.score + by_hand.difference)
+            names.append(shown(grade.student))
+        grades.append(grade)
+    folder = counted.folder or Path()
+    final = finals(course, grades, read_times(folder), read_late(folder))
+    scores = {place: one.score for place, one in final.items()}
+    remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
+    return replace(
+        counted,
+        grades=tuple(grades),
+        scores=scores,
+        problems=tuple(problems),
+        comments=comments,
+        remark=remark,
+    )
+
+
+def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
+    """Whether the autograder gave the same points in the gradebook and in this grade."""
+    from autograder.lms.nbgrader.graded_notebook import part_score
+
+    assignment = course.find(grade.assignment)
+    parts = {part.name: part_score(grade, part) for part in assignment.parts} if assignment else {}
+    return all(abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items())
+
+
+def _read(url: str) -> dict[tuple[str, str], HandGrading]:
+    """All that was given by hand, by nbgrader's name of the student and by assignment."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.orm import Session
+
+    found: dict[tuple[str, str], HandGrading] = {}
+    engine = create_engine(url)
+    try:
+        with Session(engine) as session:
+            for student, assignment, part, given, counts in _points(session):
+                by_hand = found.setdefault((student, assignment), HandGrading())
+                by_hand.points[part] = (given, counts)
+            for student, assignment, comment in _comments(session):
+                found.setdefault((student, assignment), HandGrading()).comments.append(comment)
+    finally:
+        engine.dispose()
+    return found
+
+
+def _points(session: Session) -> Iterator[tuple[str, str, str, float, float]]:
+    from nbgrader import api
+
+    cells = session.query(api.Grade).filter(
+        (api.Grade.manual_score.is_not(None)) | (api.Grade.extra_credit.is_not(None))
+    )
+    for cell in cells:
+        given = cell.auto_score or 0.0
+        manual = given if cell.manual_score is None else cell.manual_score
+        yield cell.student.id, cell.assignment.name, cell.name, given, manual + (cell.extra_credit or 0.0)
+
+
+def _comments(session: Session) -> Iterator[tuple[str, str, str]]:
+    from nbgrader import api
+
+    for cell in session.query(api.Comment).filter(api.Comment.manual_comment.is_not(None)):
+        if cell.manual_comment.strip():
+            yield cell.student.id, cell.assignment.name, cell.manual_comment.strip()
