@@ -152,10 +152,12 @@ def test_attention_with_a_mask(student, reference):
 @pytest.mark.needs("test_attention_without_a_mask", "test_attention_with_a_mask")
 def test_attention_equals_pytorch(student, reference):
     """The output is the same as that of PyTorch's finished attention, with a mask and without."""
-    small = {"T": 7, "S": 5, "D": 11, "E": 13}
-    large = {"T": 103, "S": 107, "D": 67, "E": 71}
-    for sizes, mask in [(small, None), (small, something_to_attend_to(2, 3, 7, 5)), (large, None)]:
-        q, k, v = queries_keys_values(2, 3, **sizes)
+    sizes = {"T": 7, "S": 5, "D": 11, "E": 13}
+    masks = [something_to_attend_to(2, 3, 7, 5), None, None, None, None]
+    batches = [queries_keys_values(2, 3, **sizes), queries_keys_values(2, 3, **sizes)]
+    large = [{"T": 103}, {"S": 107}, {"D": 67, "E": 71}]  # one at a time: a loop over pairs ends in time
+    batches += [queries_keys_values(**{"T": 2, "S": 3, "D": 4, "E": 5} | size) for size in large]
+    for (q, k, v), mask in zip(batches, masks, strict=True):
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         assert torch.allclose(reference.attention(q, k, v, mask)[0], expected, atol=1e-5)
         output, _ = output_and_weights(student, q, k, v, mask)
@@ -285,9 +287,9 @@ def test_head_keeps_its_mask_as_a_buffer(student):
 @pytest.mark.needs("test_head_shapes")
 def test_head_with_the_same_weights(student, reference):
     """With the solution's weights, the head gives the solution's output, in short and long sentences, in any order."""
-    B, C, D, block_size = 3, 20, 5, 107
+    C, D, block_size = 20, 5, 67
     head, expected = twins(student, reference, C, D, block_size)
-    for T, training in [(4, True), (block_size, False), (1, True), (7, False)]:
+    for B, T, training in [(3, 4, True), (1, block_size, False), (2, 1, True), (3, 7, False)]:
         x = torch.randn(B, T, C)
         checks.close(head.train(training)(x), expected(x), f"the output for {T} words", atol=1e-5)
     exact, x = head.double()(x.double()), x.double()
