@@ -126,7 +126,7 @@ def test_head_shapes(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.4)
+@pytest.mark.points(0.35)
 def test_first_word_hears_only_itself(student):
     """The first word has no word before it, so its output is its own value."""
     B, T, C, D = 2, 7, 11, 5
@@ -140,7 +140,7 @@ def test_first_word_hears_only_itself(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.4)
+@pytest.mark.points(0.5)
 def test_too_long_a_sentence_is_refused(student):
     """A sentence longer than block_size is a ValueError that says how long it is and what fits."""
     C, D, block_size = 11, 3, 5

@@ -253,7 +253,7 @@ def test_silence_sends_no_nan_back(student, reference):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_head_learns_three_matrices(student):
     """A head learns three matrices, key, query and value, and nothing else."""
     C, D = random.choice((11, 13)), random.choice((3, 5))
@@ -263,7 +263,7 @@ def test_head_learns_three_matrices(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.3)
+@pytest.mark.points(0.25)
 def test_head_keeps_its_mask_as_a_buffer(student):
     """The mask that the head reads moves with the head, and the optimiser never sees it."""
     checks.buffers_follow(student.Head(11, 3, 7))
@@ -283,7 +283,7 @@ def test_head_keeps_its_mask_as_a_buffer(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.6)
+@pytest.mark.points(0.45)
 @pytest.mark.needs("test_head_shapes")
 def test_head_with_the_same_weights(student, reference):
     """With the solution's weights, the head gives the solution's output, in short and long sentences, in any order."""
@@ -319,7 +319,7 @@ def test_future_words_change_nothing(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.4)
+@pytest.mark.points(0.32)
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
     head = some_head(student, 13, 5, 7)
@@ -342,7 +342,7 @@ def test_head_is_steady(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(1.7)
+@pytest.mark.points(1.68)
 def test_all_three_matrices_learn(student):
     """Gradients reach key, query and value, in training and in evaluation, for one sentence and for several."""
     head = some_head(student, 13, 3, 7)
