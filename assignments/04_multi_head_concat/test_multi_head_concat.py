@@ -41,7 +41,7 @@ def test_every_head_is_known_to_pytorch(student):
 @pytest.mark.part("heads")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
-def test_notes_are_stapled_in_order(student):
+def test_outputs_are_concatenated_in_order(student):
     """A word alone attends to itself: its output holds head 0's output first, then head 1's, then head 2's."""
     mha = student.MultiHeadAttention(6, 3, 2).double()
     tables = dict(mha.named_parameters())

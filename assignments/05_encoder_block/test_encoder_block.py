@@ -109,8 +109,8 @@ def test_feed_forward_by_hand(student):
     with torch.no_grad():
         for name, parameter in layer.named_parameters():
             parameter.copy_(torch.tensor(weights[name]))
-    x = torch.tensor([[[3.0, -2.0], [-4.0, 1.0], [-1.0, -1.0]]])                 # (1, 3, 2)
-    expected = torch.tensor([[[13.0, 0.0], [12.0, -15.0], [10.0, -10.0]]])       # (1, 3, 2)
+    x = torch.tensor([[[3.0, -2.0], [-4.0, 1.0], [-1.0, -1.0]]])  # (1, 3, 2)
+    expected = torch.tensor([[[13.0, 0.0], [12.0, -15.0], [10.0, -10.0]]])  # (1, 3, 2)
     for training in (True, False):
         checks.close(layer.train(training)(x), expected, "FeedForward with relu on three tokens")
 
@@ -168,7 +168,9 @@ def test_encoder_owns_its_layers(student):
 def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
     """max_len tokens are encoded; one token more is a ValueError that names T or max_len and its value."""
     ids = torch.randint(0, 17, (3, 8))
-    encoder = filled(student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7), seed)
+    encoder = filled(
+        student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7), seed
+    )
     checks.shape(encoder(ids[:, :7]), (3, 7, C), "the encoder's output for T = max_len")
     for training in (True, False):
         for naming in (("T", "max_len"), (8, 7)):

@@ -243,7 +243,7 @@ def test_dropout_acts_on_the_sum_in_training(student):
 @pytest.mark.part("learned")
 @pytest.mark.points(0.4)
 @pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
-def test_word_plus_seat(student, reference):
+def test_token_plus_position(student, reference):
     """Each output is the vector of the token plus the vector of its position, in float32 and float64."""
     vocab_size, block_size = between(5, 9), between(13, 19)
     theirs, ours = embeddings(student, reference, vocab_size, block_size, 6)
@@ -256,8 +256,8 @@ def test_word_plus_seat(student, reference):
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.2)
-@pytest.mark.needs("test_word_plus_seat")
-def test_short_and_long_sentences_find_their_seats(student, reference):
+@pytest.mark.needs("test_token_plus_position")
+def test_short_and_long_sentences_find_their_positions(student, reference):
     """One layer serves short and long sentences, in any order, in training and in evaluation."""
     theirs, ours = embeddings(student, reference, 7, 11, 6)
     for T, training in [(between(2, 4), True), (11, False), (1, True), (between(5, 9), False)]:
@@ -269,7 +269,7 @@ def test_short_and_long_sentences_find_their_seats(student, reference):
 @pytest.mark.part("learned")
 @pytest.mark.points(1.35)
 @pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
-def test_learning_reaches_the_words_and_seats_in_use(student, reference):
+def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
     """Every token and every position that was used gets its gradient; all others get none."""
     theirs, ours = embeddings(student, reference, 13, 11, 6)
     for name, table in theirs.named_parameters():
@@ -280,7 +280,7 @@ def test_learning_reaches_the_words_and_seats_in_use(student, reference):
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.5)
-def test_no_seat_for_one_more_word(student):
+def test_no_position_for_one_more_token(student):
     """A sentence of exactly block_size tokens is welcome; one more is a ValueError that names both numbers."""
     block_size = between(5, 9)
     module = student.TokenAndPositionEmbedding(11, block_size, 3)
@@ -295,19 +295,19 @@ def test_no_seat_for_one_more_word(student):
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.4)
-def test_the_same_word_on_another_seat(student):
+def test_the_same_token_at_another_position(student):
     """The same token at two positions gives two vectors, as far apart as the vectors of these positions."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))
     word = between(0, 10)
     output = module(torch.full((2, 5), word))
-    seats = module.position_embedding.weight.detach()
-    steps = (seats[1:5] - seats[:4]).expand(2, 4, 6)
+    positions = module.position_embedding.weight.detach()
+    steps = (positions[1:5] - positions[:4]).expand(2, 4, 6)
     checks.close(output[:, 1:] - output[:, :-1], steps, "the step from each position to the next", atol=1e-5)
 
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_same_word_on_another_seat")
+@pytest.mark.needs("test_the_same_token_at_another_position")
 def test_a_sentence_gets_the_same_vectors_alone(student):
     """The vectors of a sentence do not depend on the other sentences of its batch."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))

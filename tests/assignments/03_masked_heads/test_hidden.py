@@ -73,7 +73,7 @@ def every_gradient_arrives(output, sources):
         checks.true(arrives, f"No gradient reaches {name}, so nothing there can be learned.")
 
 
-def shares_follow_the_mask(student, q, k, v, mask):
+def weights_follow_the_mask(student, q, k, v, mask):
     """Allowed keys have a weight above 0 and no others do; each query's weights add up to 1, or to 0."""
     allowed = mask.expand(*q.shape[:-1], k.shape[-2])
     axes = ("batch", "head", "query", "key")
@@ -171,7 +171,7 @@ def test_one_mask_serves_many(student):
     """A smaller mask (one for all sentences, all heads or all queries) is broadcast over the rest."""
     for shape in ((5, 7), (7,), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
         q, k, v = queries_keys_values(3, 2)
-        shares_follow_the_mask(student, q, k, v, something_to_attend_to(*shape))
+        weights_follow_the_mask(student, q, k, v, something_to_attend_to(*shape))
 
 
 @by_hand
@@ -192,13 +192,13 @@ def test_huge_scores_stay_finite(student, reference):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.2)
-def test_silence_does_not_spread(student):
+def test_zeros_do_not_spread(student):
     """Queries that may attend to nothing get zeros, and the weights of all others still add up to 1."""
     q, k, v = queries_keys_values(2, 3)
     mask = something_to_attend_to(2, 1, 5, 7)
     mask[0, 0, random.randrange(5)] = False
     mask[1] = False
-    shares_follow_the_mask(student, q, k, v, mask)
+    weights_follow_the_mask(student, q, k, v, mask)
 
 
 @by_hand
@@ -239,7 +239,7 @@ def test_attention_can_be_learned_from(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.15)
 @pytest.mark.needs("test_attention_with_a_mask")
-def test_silence_sends_no_nan_back(student, reference):
+def test_no_nan_flows_back(student, reference):
     """The gradients are those of the formula, also where a query may attend to nothing: none of them is NaN."""
     mask = something_to_attend_to(3, 5, 7)
     same_gradients(student, reference, mask)

@@ -67,7 +67,7 @@ def test_attention_shapes(student):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
-def test_shares_of_a_listener_add_up_to_one(student):
+def test_weights_of_a_query_add_up_to_one(student):
     """The weights of each query are between 0 and 1 and add up to 1."""
     B, T, S, D, E = 2, 3, 7, 5, 11
     q, k, v = torch.randn(B, T, D), torch.randn(B, S, D), torch.randn(B, S, E)
@@ -78,7 +78,7 @@ def test_shares_of_a_listener_add_up_to_one(student):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.75)
-def test_two_speakers_worked_by_hand(student):
+def test_two_keys_worked_by_hand(student):
     """Scores of ln 3 and 0 give weights of 3/4 and 1/4, and the values 10 and 20 are averaged to 12.5."""
     q = torch.tensor([[2 * math.log(3), 0.0, 0.0, 0.0]])  # (1, 4)
     k = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])  # (2, 4)
@@ -91,7 +91,7 @@ def test_two_speakers_worked_by_hand(student):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
-def test_nobody_to_hear_is_silence(student):
+def test_nothing_to_attend_to_gives_zeros(student):
     """A query that may attend to no key gets zeros, not NaN."""
     T, S, D, E = 2, 3, 5, 7
     q, k, v = torch.randn(T, D), torch.randn(S, D), torch.randn(S, E)

@@ -144,7 +144,7 @@ def test_every_head_can_be_trained(student):
 @pytest.mark.part("heads")
 @pytest.mark.points(0.65)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
-def test_each_note_keeps_its_place(student):
+def test_each_head_keeps_its_columns(student):
     """Change the values or queries of one head, and only its columns of the concatenation change."""
     for name in ("value", "query"):
         mha = student.MultiHeadAttention(C, H, BLOCK).double()

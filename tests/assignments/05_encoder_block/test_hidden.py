@@ -52,7 +52,7 @@ def compare_with_pytorch(make_block, known_block, norm_first, seed):
     shapes = {name: tuple(parameter.shape) for name, parameter in known_block(C, H, FF).named_parameters()}
     checks.parameters(make_block(C, H, FF), shapes)
     x = torch.randn(B, T, C, dtype=torch.float64)
-    padding = tail([T, 4, 2], T)                                                  # (B, T)
+    padding = tail([T, 4, 2], T)  # (B, T)
     two_blocked = torch.zeros(T, T, dtype=torch.bool)
     two_blocked[2, 0] = two_blocked[5, 1] = True
     masks = {
@@ -72,7 +72,7 @@ def compare_with_pytorch(make_block, known_block, norm_first, seed):
 
 def compare_once(block, layer, x, padded, blocked, what):
     """The real tokens of both outputs, and the gradients of x under one random direction."""
-    real = torch.ones(B, T, dtype=torch.bool) if padded is None else ~padded      # (B, T)
+    real = torch.ones(B, T, dtype=torch.bool) if padded is None else ~padded  # (B, T)
     mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
     actual = block(mine, padding_mask=padded, attn_mask=blocked)
     expected = layer(theirs, src_mask=blocked, src_key_padding_mask=padded)
@@ -112,7 +112,7 @@ def test_layer_norm_equals_pytorch(student):
         actual = student.layer_norm(x, gamma, beta)
         checks.dtype(actual, torch.float64, f"layer_norm of x with shape {shape} in float64")
         checks.close(actual, F.layer_norm(x, (7,), gamma, beta), f"layer_norm of x with shape {shape}")
-    far = 4096 + torch.randn(3, 5, 7)                                             # numbers of float32
+    far = 4096 + torch.randn(3, 5, 7)  # numbers of float32
     expected = F.layer_norm(far.double(), (7,), gamma, beta).float()
     actual = student.layer_norm(far, gamma.float(), beta.float())
     checks.close(actual, expected, "layer_norm of numbers near 4096", atol=0.02)
@@ -224,7 +224,7 @@ def test_post_norm_equals_pytorch(student, reference, seed):
 @no_ready_made_block
 @pytest.mark.part("post_norm")
 @pytest.mark.points(1.25)
-def test_nobody_listens_to_padding_or_to_blocked_tokens(student, seed):
+def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
     """No token attends to padding; with a causal attn_mask each attends to all earlier tokens and to no later one."""
     x = torch.randn(B, T, C, dtype=torch.float64)
     block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
@@ -284,7 +284,7 @@ def test_pre_norm_dropout(student, seed):
 @pytest.mark.needs("test_encoder_owns_its_layers")
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
-    ids = (torch.randperm(B * T) % V).reshape(B, T)                               # every word stands somewhere
+    ids = (torch.randperm(B * T) % V).reshape(B, T)  # every word stands somewhere
     x = torch.randn(B, T, C, dtype=torch.float64)
     sizes = dict(d_model=C, n_heads=5, n_layers=2, d_ff=FF, max_len=11)
     model = filled(reference.TransformerEncoder(V, **sizes), seed)
@@ -308,7 +308,9 @@ def test_encoder_numbers(student, reference, seed):
     encoder = student.TransformerEncoder(V, **sizes).double()
     checks.copy_parameters(model, encoder)
     long = torch.randint(0, V, (2, 67))
-    checks.close(encoder(long), model(long), "the output for 67 tokens, in training with dropout=0.0,", atol=1e-5)
+    checks.close(
+        encoder(long), model(long), "the output for 67 tokens, in training with dropout=0.0,", atol=1e-5
+    )
 
 
 @no_ready_made_block
