@@ -22,24 +22,24 @@ FOUND_BY = [
 
 
 def who_may_hear_whom(student) -> Figure:
-    """Row by row one more word may be heard: the dark squares form a staircase with the diagonal in it."""
+    """Row by row one more word is allowed: the dark squares form a triangle that includes the diagonal."""
     mask = student.causal_mask(len(WORDS)).detach().double()  # (T, T)
     figure = Figure(figsize=(5, 4.4), layout="constrained")
     axes = figure.subplots()
     axes.imshow(mask, cmap="Blues", vmin=0, vmax=1.4)
-    name_the_words(axes, "may this listener …", "… hear this speaker?")
-    for listener, row in enumerate(mask.tolist()):
-        for speaker, allowed in enumerate(row):
+    name_the_words(axes, "may this word (query) …", "… attend to this one (key)?")
+    for query, row in enumerate(mask.tolist()):
+        for key, allowed in enumerate(row):
             sign = {1.0: "✓", 0.0: "·"}.get(allowed, f"{allowed:.3g}")
-            axes.text(speaker, listener, sign, ha="center", va="center")
-    axes.set_title("Who may hear whom", loc="left")
+            axes.text(key, query, sign, ha="center", va="center")
+    axes.set_title("Which word may attend to which", loc="left")
     return figure
 
 
 def who_listens_to_whom(student) -> Figure:
-    """Without the mask, *the* listens to *cat*, which comes later; with it, *the* hears itself alone.
+    """Without the mask, *the* attends to *cat*, which comes later; with it, *the* attends to itself alone.
 
-    *it* finds *cat* in both. Each row adds up to 100; a dot is a share of exactly zero.
+    *it* finds *cat* in both. Each row adds up to 100; a dot is a weight of exactly zero.
     """
     questions, keys = torch.tensor(ASKS).double(), torch.tensor(FOUND_BY).double()  # (T, 4), (T, 4)
     values = torch.eye(len(WORDS)).double()  # (T, T)
@@ -47,21 +47,21 @@ def who_listens_to_whom(student) -> Figure:
     _, causal = student.attention(questions, keys, values, student.causal_mask(len(WORDS)))  # (T, T)
     figure = Figure(figsize=(8.6, 4.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    draw_shares(left, free, "All hear all: shares in percent")
-    draw_shares(right, causal, "Nobody hears the future")
+    draw_weights(left, free, "Without a mask: weights in percent")
+    draw_weights(right, causal, "With the causal mask")
     right.set_ylabel("")
     return figure
 
 
-def draw_shares(axes: Axes, weights: Tensor, title: str) -> None:
+def draw_weights(axes: Axes, weights: Tensor, title: str) -> None:
     weights = weights.detach().cpu()
     axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
-    name_the_words(axes, "this listener listens …", "… to this speaker")
-    for listener, row in enumerate(weights.tolist()):
-        for speaker, share in enumerate(row):
-            percent = "·" if share == 0 else "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
-            shade = "white" if share > 0.6 else "black"
-            axes.text(speaker, listener, percent, ha="center", va="center", color=shade, fontsize=9)
+    name_the_words(axes, "this word (query) …", "… attends to this one (key)")
+    for query, row in enumerate(weights.tolist()):
+        for key, weight in enumerate(row):
+            percent = "·" if weight == 0 else "<1" if 0 < weight < 0.005 else f"{100 * weight:.0f}"
+            shade = "white" if weight > 0.6 else "black"
+            axes.text(key, query, percent, ha="center", va="center", color=shade, fontsize=9)
     axes.set_title(title, loc="left", fontsize=11)
 
 
@@ -74,7 +74,7 @@ def name_the_words(axes: Axes, rows: str, columns: str) -> None:
 
 
 def gradient_xray(student) -> Figure:
-    """Everything above the staircase is black: no output reacts to a later word. A leak glows in a frame.
+    """Everything above the diagonal is black: no output reacts to a later word. A leak glows in a frame.
 
     On and below the diagonal every cell is lit: each output reacts to its own word and its whole past.
     """
@@ -133,9 +133,9 @@ def finding(leaks: list, blind: list, broken: list) -> str:
     if broken:
         return f"Not a number: {len(broken)} of the gradients are broken"
     if leaks:
-        return f"The future leaks: light above the staircase ({len(leaks)} cells)"
+        return f"The future leaks: light above the diagonal ({len(leaks)} cells)"
     if blind:
-        return f"The past is not heard everywhere ({len(blind)} cells are dark)"
+        return f"The past does not arrive everywhere ({len(blind)} cells are dark)"
     return "Your head's X-ray is the causal mask"
 
 

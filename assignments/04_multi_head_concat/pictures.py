@@ -16,7 +16,7 @@ JOBS = ["the word before", "the word itself", "the first word", "all alike"]
 def whose_columns_are_whose(student) -> Figure:
     """Touch one head at a time and see which output columns move: four blocks, stepping down like stairs.
 
-    Two colours in one column, or a block torn apart, mean that the notes were not stapled in order.
+    Two colours in one column, or a block torn apart, mean that the outputs were not concatenated in order.
     """
     draw = torch.Generator().manual_seed(4)
     mha = with_random_weights(student.MultiHeadAttention(12, 4, len(WORDS)), draw)
@@ -48,7 +48,7 @@ def follow_one_word(student) -> Figure:
     """Follow *cat*: split_heads gives every head one strip of it, 0 to 3, 4 to 7 and 8 to 11, all in line 1.
 
     On the right the same sheet is cut by `view` alone. The shapes agree, but *cat* lands in other lines, and
-    head 2 hears nothing of it.
+    head 2 sees nothing of it.
     """
     sheet = torch.tensor([[[100.0 * word + feature for feature in range(12)] for word in range(5)]])
     cut = student.split_heads(sheet, 3)
@@ -79,8 +79,8 @@ def glue_one_word(student) -> Figure:
 
 
 def four_heads_four_jobs(student) -> Figure:
-    """Four heads with four jobs: head 0 hears the word before, head 1 the word itself, head 2 the first word,
-    head 3 all it may hear alike.
+    """Four heads with four jobs: head 0 attends to the word before, 1 to the word itself, 2 to the first word,
+    3 to everything that is allowed, alike.
 
     Above the diagonal everything is zero (a dot): the mask is causal. Each row sums to 100. If jobs appear under
     the wrong head, or a map is scrambled, look at the order of rows in W_qkv and at split_heads.
@@ -92,13 +92,13 @@ def four_heads_four_jobs(student) -> Figure:
         fused.W_qkv.weight.copy_(tables_for_four_jobs(T))
         fused.W_out.weight.copy_(torch.eye(4 * T))
         name_tags = torch.eye(T, 4 * T)[None]  # feature t of word t is 1: its name tag
-        heard = fused(name_tags, allowed)[0]  # the values are name tags, so each answer says who was heard
+        attended = fused(name_tags, allowed)[0]  # the values are name tags: each output shows its weights
     figure = Figure(figsize=(8.6, 3.4), layout="constrained")
-    figure.suptitle("What each head hears, in percent", x=0.01, ha="left", fontsize=11)
+    figure.suptitle("What each head attends to, in percent", x=0.01, ha="left", fontsize=11)
     for h, axes in enumerate(figure.subplots(1, 4, sharey=True)):
-        shares = heard[:, h * T : (h + 1) * T]
+        weights = attended[:, h * T : (h + 1) * T]
         fade = torch.tensor(to_rgb(COLOURS[h]))
-        for asker, row in enumerate(shares.tolist()):
+        for asker, row in enumerate(weights.tolist()):
             for speaker, share in enumerate(row):
                 strength = min(max(share, 0.0), 1.0)
                 percent = "·" if share == 0 else "" if abs(share) < 0.005 else f"{100 * share:.0f}"
@@ -106,7 +106,7 @@ def four_heads_four_jobs(student) -> Figure:
         frame(axes, T, T)
         axes.set_xticks(range(T), WORDS, rotation=60)
         axes.set_yticks(range(T), WORDS)
-        axes.set_xlabel("hears")
+        axes.set_xlabel("attends to")
         axes.set_title(f"head {h}: {JOBS[h]}", fontsize=9)
         if h == 0:
             axes.set_ylabel("this word …")

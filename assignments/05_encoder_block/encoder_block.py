@@ -1,23 +1,28 @@
 # %% [markdown]
 # # 05 · The encoder block
 #
-# Attention lets every word listen to every other word. What was missing so far: a place where each word
-# can *think* about what it has heard, and a way to stack such places twelve deep without the numbers
-# exploding or dying out.
+# Attention lets every token gather information from every other token. Two things are still missing: a place
+# where each token can process what it has gathered, and a way to stack such places twelve deep without the
+# numbers exploding or vanishing.
 #
 # A Transformer block answers with three small ideas.
 #
 # 1. **Layer norm** keeps every token's numbers at a healthy size.
-# 2. **A feed-forward layer** gives each token a moment alone, to digest what it heard.
-# 3. **Residual connections** (the *shortcut*): a sublayer never replaces the stream, it only adds a
-#    correction to it.
+# 2. **A feed-forward layer** gives each token a moment alone, to process what attention brought.
+# 3. **Residual connections** (the *shortcuts*): a sublayer never replaces a token's vector, it only adds a
+#    correction to it. The vector that runs through all blocks is called the **residual stream**.
 #
-# You write all three, wire them up in the two ways that the world uses (*post-norm* in the first
+# You write all three, wire them up in the two ways that are in use (*post-norm* in the first
 # Transformer and in BERT, *pre-norm* in GPT-2 and nearly everything since), and stack the blocks into an
 # encoder that reads sentences of different lengths side by side.
 #
 # Shapes, as everywhere in this course: `B` sentences, `T` tokens in each, `C` numbers for each token
 # (`d_model`), `V` words in the vocabulary. Attention itself is given here, as `nn.MultiheadAttention`.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: keep them as they are. All
+# modules work in float32 and, after `.double()`, in float64; none of them changes its inputs.
+# `nn.LayerNorm`, `F.layer_norm`, `nn.TransformerEncoderLayer` and `nn.TransformerEncoder` are forbidden here,
+# because you write them by hand; a comparison with them belongs below `if __name__ == "__main__":`.
 
 # %%
 import torch
@@ -27,36 +32,39 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · Layer norm
 #
-# Every sublayer adds to the stream, so after a few of them one token may hold numbers near 0.01 and its
+# Every sublayer adds to the residual stream, so after a few of them one token may hold numbers near 0.01 and its
 # neighbour numbers near 100. The next layer would have to be right for both. Layer norm brings each token
-# to one common size before anybody looks at it. It works like grading on a curve, inside one token: *how
-# far above or below this token's own average is each of its numbers, measured in this token's own
-# spread?*
+# to one common size before the next layer reads it. It works like grading on a curve, inside one token: *how
+# far above or below this token's own mean is each of its numbers, in units of this token's own standard
+# deviation?*
 #
 # $$\mathrm{LN}(x)_c \;=\; \gamma_c \,\frac{x_c - \mu}{\sqrt{\sigma^2 + \varepsilon}} \;+\; \beta_c ,\qquad
 # \mu = \frac1C\sum_c x_c ,\qquad \sigma^2 = \frac1C\sum_c (x_c - \mu)^2 .$$
 #
-# Three details decide whether it is right.
+# Four details decide whether it is right.
 #
 # - $\mu$ and $\sigma^2$ belong to **one token**: `B` times `T` tokens, as many means.
 # - $\sigma^2$ is the plain average of the squares. It describes these `C` numbers, it does not estimate
 #   anything, so we divide by `C`.
 # - The tiny $\varepsilon$ is added to the variance **before** the root is taken. It matters for a token
 #   whose numbers are all nearly the same.
+# - The mean may be large. For float32 numbers near 4096 that differ by about 1, the result must still be right to
+#   0.02. (Two formulas for the variance that are equal on paper differ here.)
 #
-# Then every feature gets its own learned stretch $\gamma_c$ and shift $\beta_c$: the layer may undo the
-# normalising wherever that helps. They start as 1 and 0, so a fresh layer norm only normalises.
+# Then every feature is multiplied by its own learned $\gamma_c$ and shifted by its own learned $\beta_c$: the layer
+# may undo the normalising wherever that helps. They start as 1 and 0, so a new layer norm only normalises. Mean and
+# variance depend on $x$, too, and gradients flow through them.
 #
 # **A worked number.** The token `[2, 2, 6, 6]` has mean 4; its distances from it are −2, −2, 2, 2; their
 # squares average to 4; so with $\varepsilon = 0$ the token becomes `[-1, -1, 1, 1]`. With $\gamma = 10$
 # and $\beta = 1$ everywhere: `[-9, -9, 11, 11]`.
 #
-# *To think about:* which two numbers about a token does layer norm throw away, and could a later layer
+# *To think about:* which two numbers about a token does layer norm discard, and could a later layer
 # ever need them?
 
 # %%
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
-    """Bring every token to mean 0 and spread 1, then stretch by gamma and shift by beta.
+    """Bring every token to mean 0 and standard deviation 1, then multiply by gamma and add beta.
 
     x (..., C) with any leading shape, gamma (C,), beta (C,) -> (..., C)
 
@@ -64,7 +72,7 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Ten
     """
     # TODO: the mean of each token                                                # (..., 1)
     # TODO: the variance of each token: the average squared distance from it      # (..., 1)
-    # TODO: centre, divide by the root of variance and eps, stretch, shift        # (..., C)
+    # TODO: centre, divide by the root of variance plus eps, multiply, add        # (..., C)
     raise NotImplementedError("layer_norm is not written yet.")
 
 
@@ -76,7 +84,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, d_model: int, eps: float = 1e-5) -> None:
         super().__init__()
-        # TODO: remember eps; gamma and beta are things that the optimiser may move      # (C,), (C,)
+        # TODO: keep eps; make gamma and beta parameters, so that they are learned      # (C,), (C,)
         raise NotImplementedError("LayerNorm.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,20 +101,19 @@ class LayerNorm(nn.Module):
 # %% [markdown]
 # ## Part 2 · Feed-forward
 #
-# Attention *mixes*: what a token gets is an average of what others said. Averages alone cannot decide
-# anything. The feed-forward layer is where a token decides. It opens the token's `C` numbers into a wider
-# room of `d_ff` hidden numbers (often four times as many), switches some of them off, and folds the rest
-# back into `C`:
+# Attention *mixes*: its output for a token is a weighted average of values. The feed-forward layer is where a
+# token's own numbers interact. It expands the token's `C` numbers to `d_ff` **hidden** numbers (often four times
+# as many), applies an **activation** that switches some of them off, and projects the rest back to `C`:
 #
 # $$\mathrm{FFN}(x) \;=\; W_2\;\phi(W_1 x + b_1) + b_2 .$$
 #
-# Think of a meeting: attention is the round of talk, the feed-forward layer is the quiet minute in which
+# Think of a meeting: attention is the discussion, the feed-forward layer is the quiet minute in which
 # everybody makes their own notes. Nobody sees the others' notes, so the same two matrices serve every
 # position.
 #
-# The switch $\phi$ is what makes it more than one matrix. The first Transformer used **ReLU**, max(0, z).
-# BERT and GPT use **GELU**, z·Φ(z), where Φ(z) is the chance that a standard normal draw stays below z: a
-# ReLU with a soft knee. We use the exact one, not its tanh approximation.
+# The activation $\phi$ is what makes it more than one matrix. The first Transformer used **ReLU**, max(0, z).
+# BERT and GPT use **GELU**, z·Φ(z), where Φ(z) is the probability that a standard normal number is below z: a
+# ReLU with a soft bend. We use the exact one, not its tanh approximation.
 #
 # **A worked number.** ReLU(−2) = 0 and ReLU(3) = 3. GELU(1) = 1·Φ(1) = 0.8413, GELU(−1) = −0.1587.
 #
@@ -117,21 +124,20 @@ class LayerNorm(nn.Module):
 class FeedForward(nn.Module):
     """Two linear layers, `linear1` (C -> d_ff) and `linear2` (d_ff -> C), with an activation between them.
 
-    activation: "relu" or "gelu" (the exact one); any other name, "GELU" is one, is a ValueError that says the
-    name.
+    activation: "relu" or "gelu" (the exact one); any other name ("GELU", say) raises a ValueError naming it.
     No shortcut and no dropout in here: those belong to the block.
 
-    forward: x (..., C) -> (..., C), the same for every position
+    forward: x (..., C) -> (..., C), the same for every position, in training and in evaluation
     """
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         super().__init__()
-        # TODO: refuse an unknown activation, remember the known one
-        # TODO: linear1 opens the room, linear2 folds it back                       # C -> d_ff -> C
+        # TODO: refuse an unknown activation, keep the known one
+        # TODO: linear1 expands, linear2 projects back                                # C -> d_ff -> C
         raise NotImplementedError("FeedForward.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        # TODO: open, switch, fold back                               # (..., C) -> (..., d_ff) -> (..., C)
+        # TODO: expand, activate, project back                    # (..., C) -> (..., d_ff) -> (..., C)
         raise NotImplementedError("FeedForward.forward is not written yet.")
 
 
@@ -145,47 +151,46 @@ class FeedForward(nn.Module):
 # ## Part 3 · The post-norm block
 #
 # Now the wiring. A block has two sublayers, attention first, feed-forward second. Around each of them
-# runs a shortcut: the sublayer's answer is *added* to what went in. Picture a road with two workshops
-# beside it. Traffic keeps to the road; each workshop only hands something over to it. Even if a workshop
-# is closed, everybody arrives, and so does the gradient on its way back.
+# runs a shortcut: the sublayer's output is *added* to its input. Picture a road with two workshops
+# beside it. Traffic keeps to the road, the residual stream; each workshop only adds something to it. Even if a
+# workshop is closed, everything arrives, and so does the gradient on its way back.
 #
-# In the original Transformer, and in BERT, a layer norm stands **on the road**, behind each place where
-# something was added:
+# In the original Transformer, and in BERT, a layer norm stands **on the stream**, after each addition:
 #
 # $$h = \mathrm{LN}_1\bigl(x + \mathrm{Attention}(x)\bigr), \qquad
 # \mathrm{out} = \mathrm{LN}_2\bigl(h + \mathrm{FFN}(h)\bigr).$$
 #
-# This is **post-norm**. Dropout, while training, acts on each sublayer's answer before it is added, never
-# on the road.
+# This is **post-norm**. Dropout, in training, acts on each sublayer's output before it is added, never
+# on the stream.
 #
-# Two masks can come along, and both are handed on to attention.
+# Two masks can be passed in, in training and in evaluation, and both are passed on to attention.
 #
-# - `padding_mask` (B, T): `True` marks a seat that nobody sits on (sentences of a batch differ in length,
-#   the shorter ones are filled up). Nobody must listen *to* such a seat. What comes out at the seat
-#   itself does not matter.
-# - `attn_mask` (T, T): `True` in row t, column s means that token t may **not** listen to token s. It is
-#   the way round that PyTorch uses.
+# - `padding_mask` (B, T): `True` marks padding (the sentences of a batch differ in length,
+#   and the shorter ones are filled up). No token may attend *to* padding. What comes out at a padded
+#   position itself does not matter.
+# - `attn_mask` (T, T): `True` in row t, column s means that token t may **not** attend to token s. This is
+#   PyTorch's convention.
 #
-# Attention is given. `nn.MultiheadAttention` takes three tensors, who asks, who is compared, and what is
-# said; in self-attention all three are the same. It knows the masks as `key_padding_mask` and
-# `attn_mask`, and it returns a pair: the output (B, T, C), and the weights, which we don't need here.
+# Attention is given. `nn.MultiheadAttention` takes three tensors, from which queries, keys and values are
+# computed; in self-attention all three are the same. It calls the masks `key_padding_mask` and
+# `attn_mask`, and it returns a pair: the output (B, T, C), and the attention weights, which we don't need here.
 #
-# **A worked number.** Silence both sublayers, so that each answers 0. What is left of a post-norm block
-# is LN₂(LN₁(x)): for x = `[2, 2, 6, 6]` and fresh norms that is `[-1, -1, 1, 1]`.
+# **A worked number.** Silence both sublayers, so that the output of each is 0. What is left of a post-norm block
+# is LN₂(LN₁(x)): for x = `[2, 2, 6, 6]` and new norms that is `[-1, -1, 1, 1]`.
 #
 # *To think about:* every post-norm block ends with a norm. What does that say about the size of a token
-# after 1, 12 or 100 blocks, and about the shortcut that wanted to run straight through?
+# after 1, 12 or 100 blocks, and about the shortcut that was meant to run straight through?
 
 # %%
 class TransformerEncoderBlock(nn.Module):
     """Post-norm: attention, add, norm, feed-forward, add, norm.
 
     `attention` (given), `ff` (FeedForward), `norm1` and `norm2` (LayerNorm), `dropout` (nn.Dropout with the
-    given probability; acts on each sublayer's answer, before it is added).
+    given probability; acts on each sublayer's output, before it is added).
 
     forward: x (B, T, C) -> (B, T, C)
-        padding_mask (B, T), True marks padding, which nobody listens to; no sentence is all padding
-        attn_mask (T, T), True in row t and column s: token t may not listen to token s
+        padding_mask (B, T), True marks padding, which no token attends to; no sentence is all padding
+        attn_mask (T, T), True in row t and column s: token t may not attend to token s
     """
 
     def __init__(
@@ -199,7 +204,7 @@ class TransformerEncoderBlock(nn.Module):
     def forward(
         self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
     ) -> Tensor:
-        # TODO: what attention says about x, added to x, then the first norm          # (B, T, C)
+        # TODO: the output of attention, added to x, then the first norm              # (B, T, C)
         # TODO: the same once more with the feed-forward layer and the second norm    # (B, T, C)
         raise NotImplementedError("TransformerEncoderBlock.forward is not written yet.")
 
@@ -213,13 +218,13 @@ class TransformerEncoderBlock(nn.Module):
 # %% [markdown]
 # ## Part 4 · The pre-norm block
 #
-# Post-norm interrupts the road at every block, and deep stacks of it are hard to train without a careful
-# warm-up. In **pre-norm** the norm moves off the road, to the entrance of each workshop:
+# Post-norm interrupts the residual stream at every block, and deep stacks of it are hard to train without a careful
+# warm-up of the learning rate. In **pre-norm** the norm moves off the stream, to the entrance of each sublayer:
 #
 # $$h = x + \mathrm{Attention}\bigl(\mathrm{LN}_1(x)\bigr), \qquad
 # \mathrm{out} = h + \mathrm{FFN}\bigl(\mathrm{LN}_2(h)\bigr).$$
 #
-# From the first block to the last the stream now runs without a single toll gate. The price: every block
+# From the first block to the last, nothing interrupts the stream now. The price: every block
 # adds and none of them shrinks, so the stream grows with depth (the picture below shows it), and a
 # pre-norm model needs one more norm after its last block.
 #
@@ -229,8 +234,8 @@ class TransformerEncoderBlock(nn.Module):
 # **A worked number.** Silence both sublayers again. A pre-norm block then returns x itself, `[2, 2, 6,
 # 6]` for `[2, 2, 6, 6]`, to the last digit.
 #
-# *To think about:* what exactly does attention read here as question, key and value, and what exactly is
-# its answer added to?
+# *To think about:* from which tensor exactly are queries, keys and values computed here, and to which is the
+# output of attention added?
 
 # %%
 class PreNormBlock(TransformerEncoderBlock):
@@ -244,8 +249,8 @@ class PreNormBlock(TransformerEncoderBlock):
     def forward(
         self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
     ) -> Tensor:
-        # TODO: attention reads a normed copy of x; its answer joins x itself           # (B, T, C)
-        # TODO: the feed-forward layer reads a normed copy of that; its answer joins in    # (B, T, C)
+        # TODO: attention reads a normed copy of x; its output is added to x itself   # (B, T, C)
+        # TODO: the same once more with the feed-forward layer and the second norm    # (B, T, C)
         raise NotImplementedError("PreNormBlock.forward is not written yet.")
 
 
@@ -258,19 +263,19 @@ class PreNormBlock(TransformerEncoderBlock):
 # %% [markdown]
 # ## Part 5 · The encoder
 #
-# A block takes vectors and gives vectors of the same shape, so blocks stack like bricks. An encoder is:
+# A block takes vectors and returns vectors of the same shape, so blocks stack like bricks. An encoder is:
 # look up each token's vector, add its position, run through N blocks, one last norm.
 #
-# Our encoder is of BERT's kind: **post-norm blocks**. The position is the sinusoidal table, given as a
-# function. The table is not learned, but it must travel with the module, to the graphics card, into
-# float64, into the saved file. Such a tensor is called a *buffer*, and `register_buffer` keeps it.
+# Our encoder is of BERT's kind: **post-norm blocks**. The positions are the sinusoidal table, given as a
+# function. The table is not learned, but it must follow the module: to the graphics card, into
+# float64, into the saved `state_dict`. Such a tensor is called a *buffer*, and `register_buffer` keeps it.
 #
-# Every block has to know which seats are empty, not only the first. Otherwise a padded seat, filled with
-# leftovers by block 1, starts to whisper in block 2.
+# Every block has to know what is padding, not only the first. Otherwise the padding, changed by block 1 into
+# something that looks like a token, is attended to in block 2.
 #
-# **A worked number.** With `d_model=128` and `d_ff=256`, one block owns 4·128² + 4·128 numbers for
-# attention, 2·128·256 + 256 + 128 for the feed-forward layer and 4·128 for its norms: 132,480. How many
-# do six such blocks own, and how many would it be if all six were the same block, used six times?
+# **A worked number.** With `d_model=128` and `d_ff=256`, one block has 4·128² + 4·128 parameters in
+# attention, 2·128·256 + 256 + 128 in the feed-forward layer and 4·128 in its norms: 132,480. How many
+# do six such blocks have, and how many would it be if all six were the same block, used six times?
 #
 # *To think about:* replace every padding token by "banana". Which outputs may change, and which must not?
 
@@ -292,8 +297,8 @@ class TransformerEncoder(nn.Module):
     3. `norm`: a final LayerNorm
 
     forward: token_ids (B, T) -> (B, T, C)
-        padding_mask (B, T), True marks padding, in every layer
-        T > max_len: ValueError that names T or max_len and its value
+        padding_mask (B, T), True marks padding, in every layer; token_ids and padding_mask keep their values
+        T > max_len, in training and in evaluation: ValueError that names T or max_len and its value
     """
 
     def __init__(
@@ -325,6 +330,20 @@ class TransformerEncoder(nn.Module):
 # %% [markdown]
 # ## What you have built
 #
-# Change the numbers to 12 blocks, 12 heads, 768 features and 3072 hidden ones, let positions be learned,
-# and this is BERT's encoder. Swap in the pre-norm block and a causal `attn_mask`, and it is the trunk of
-# GPT-2. What it does not have yet: a task. Counting its parameters comes next, training it after that.
+# Change the numbers to 12 blocks, 12 heads, 768 features and 3072 hidden ones, take GELU, let positions be
+# learned, add a table for the two segments that BERT reads, and move the last norm from the end of the encoder to
+# its entrance, right after the embeddings: *that* is BERT's encoder. (It needs no norm at the end. Each post-norm
+# block ends with one already, so ours repeats what has just been done, except for its own $\gamma$ and $\beta$.)
+# Swap in the pre-norm block and a causal `attn_mask`, keep the last norm where it is, and you have the body of
+# GPT-2. What the model does not have yet is a task. Counting its parameters comes next, training it after that.
+#
+# ## Read on
+#
+# - Ba, Kiros and Hinton, *Layer Normalization* (2016). Look for the difference from batch normalisation, and for
+#   the table of what each leaves unchanged when weights or data are scaled and shifted.
+# - He et al., *Deep Residual Learning for Image Recognition* (2015). Where the shortcuts come from. Figure 1 shows
+#   the problem they solve: without them, a deeper network has a larger *training* error.
+# - Hendrycks and Gimpel, *Gaussian Error Linear Units (GELUs)* (2016). The activation of Part 2, with both of its
+#   approximations.
+# - Xiong et al., *On Layer Normalization in the Transformer Architecture* (2020). Post-norm against pre-norm: look
+#   for the size of the gradients near the output at the start of training, and what it has to do with warm-up.

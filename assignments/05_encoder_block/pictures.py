@@ -13,16 +13,16 @@ INK, QUIET, WARM, COOL, ALARM = "#222222", "#999999", "#E69F00", "#0072B2", "#D5
 
 
 def one_token_normed(student) -> Figure:
-    """Follow one token's numbers downwards: they slide until their mean (the triangle) is 0, shrink until
-    their spread (the bar) is 1 to each side, and are stretched and shifted by gamma and beta at last."""
+    """Follow one token's numbers downwards: they move until their mean (the triangle) is 0, shrink until
+    their standard deviation (the bar) is 1 to each side, and are multiplied by gamma and shifted by beta."""
     token = torch.tensor([2.0, 3.0, 6.0, 9.0], dtype=torch.float64)
     gamma = torch.tensor([2.0, 1.0, 1.0, 2.0], dtype=torch.float64)
     beta = torch.tensor([1.0, 3.0, 6.0, 5.0], dtype=torch.float64)
     one, zero, vast = torch.ones(4).double(), torch.zeros(4).double(), 1e12
     stages = {
         "the token": token,
-        "shifted\n(a vast eps, undone\nby gamma)": student.layer_norm(token, one * vast**0.5, zero, vast),
-        "squeezed\n(gamma 1, beta 0)": student.layer_norm(token, one, zero),
+        "centred\n(mean 0)": student.layer_norm(token, one * vast**0.5, zero, vast),
+        "and scaled\n(gamma 1, beta 0)": student.layer_norm(token, one, zero),
         "stretched and shifted\n(its own gamma, beta)": student.layer_norm(token, gamma, beta),
     }
     figure = Figure(figsize=(7, 4.4), layout="constrained")
@@ -325,7 +325,7 @@ def banana_test(student) -> Figure:
     axes.set_xlabel('when this token becomes "banana" …')
     axes.set_ylabel("… how far does this word's output move?")
     leak = change[:real, real:].max().item()
-    verdict = "nobody hears the padding" if leak < 1e-5 else "the padding is heard!"
+    verdict = "padding changes nothing" if leak < 1e-5 else "padding changes the output!"
     axes.set_title(f"The banana test: {verdict}", loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="distance (0: exactly the same)", shrink=0.8)
     return figure

@@ -6,16 +6,17 @@ from autograder import checks
 
 pytestmark = pytest.mark.forbids("torch", "transformers")
 
-# A model so small that every number can be checked on paper.
+# Models so small that every number can be checked on paper. Each of their heads is one number wide.
 SMALL = {
     "vocab_size": 11,
     "hidden_size": 6,
     "num_hidden_layers": 2,
-    "num_attention_heads": 3,
+    "num_attention_heads": 6,
     "intermediate_size": 13,
     "max_position_embeddings": 7,
     "type_vocab_size": 3,
 }
+SMALL_GPT2 = {"vocab_size": 11, "n_positions": 7, "n_embd": 6, "n_layer": 2, "n_head": 6}
 
 
 def call(function: str, config: str, sizes: dict) -> str:
@@ -33,39 +34,78 @@ def check_list(counts, expected: dict, what: str) -> None:
 
 
 @pytest.mark.part("embeddings")
-@pytest.mark.points(1)
+@pytest.mark.points(0.6)
 def test_tables_of_a_small_model(student):
     """The tables and their LayerNorm are counted right in a model small enough for paper."""
     small = student.BertConfig(**SMALL)
     checks.equal(student.count_embeddings(small), 138, call("count_embeddings", "BertConfig", SMALL))
-    base = student.BertConfig()
-    checks.equal(student.count_embeddings(base), 23_837_184, "count_embeddings(BertConfig())")
+
+
+@pytest.mark.part("embeddings")
+@pytest.mark.points(0.4)
+def test_tables_of_bert_base(student):
+    """The tables and their LayerNorm are counted right for BERT-base."""
+    checks.equal(student.count_embeddings(student.BertConfig()), 23_837_184, "count_embeddings(BertConfig())")
 
 
 @pytest.mark.part("attention")
-@pytest.mark.points(1)
+@pytest.mark.points(0.6)
 def test_attention_of_a_small_model(student):
     """Attention is counted right in a model small enough for paper."""
     small = student.BertConfig(**SMALL)
     checks.equal(student.count_attention(small), 180, call("count_attention", "BertConfig", SMALL))
-    base = student.BertConfig()
-    checks.equal(student.count_attention(base), 2_363_904, "count_attention(BertConfig())")
+
+
+@pytest.mark.part("attention")
+@pytest.mark.points(0.4)
+def test_attention_of_bert_base(student):
+    """Attention is counted right for BERT-base, with any number of heads."""
+    checks.equal(student.count_attention(student.BertConfig()), 2_363_904, "count_attention(BertConfig())")
+    four = student.BertConfig(num_attention_heads=4)
+    checks.equal(student.count_attention(four), 2_363_904, "count_attention(BertConfig(num_attention_heads=4))")
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
+@pytest.mark.points(0.6)
 def test_feed_forward_of_a_small_model(student):
     """The feed-forward part is counted right in a model small enough for paper."""
     small = student.BertConfig(**SMALL)
     checks.equal(student.count_feed_forward(small), 187, call("count_feed_forward", "BertConfig", SMALL))
-    base = student.BertConfig()
-    checks.equal(student.count_feed_forward(base), 4_723_968, "count_feed_forward(BertConfig())")
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(0.4)
+def test_feed_forward_of_bert_base(student):
+    """The feed-forward part is counted right for BERT-base."""
+    checks.equal(student.count_feed_forward(student.BertConfig()), 4_723_968, "count_feed_forward(BertConfig())")
 
 
 @pytest.mark.part("bert")
-@pytest.mark.points(1)
+@pytest.mark.points(0.6)
+def test_list_of_a_small_bert(student):
+    """A BERT small enough for paper is counted right, part by part, with its pooler and without."""
+    config = student.BertConfig(**SMALL)
+    checks.equal(student.count_pooler(config), 42, call("count_pooler", "BertConfig", SMALL))
+    expected = {
+        "word_embeddings": 66,
+        "position_embeddings": 42,
+        "token_type_embeddings": 18,
+        "embedding_layer_norm": 12,
+        "attention": 180,
+        "feed_forward": 187,
+        "encoder": 734,
+        "pooler": 42,
+        "total": 914,
+    }
+    what = call("count_bert", "BertConfig", SMALL)
+    check_list(student.count_bert(config), expected, what)
+    expected = {"pooler": 0, "total": 872}
+    check_list(student.count_bert(config, pooler=False), expected, f"{what[:-1]}, pooler=False)")
+
+@pytest.mark.part("bert")
+@pytest.mark.points(0.4)
 def test_list_of_bert_base(student):
-    """BERT-base is counted to the last parameter, room by room."""
+    """BERT-base is counted to the last parameter, part by part."""
     config = student.BertConfig()
     checks.equal(student.count_pooler(config), 590_592, "count_pooler(BertConfig())")
     expected = {
@@ -86,9 +126,25 @@ def test_list_of_bert_base(student):
 
 
 @pytest.mark.part("gpt2")
-@pytest.mark.points(1)
+@pytest.mark.points(0.6)
+def test_list_of_a_tiny_gpt2(student):
+    """A GPT-2 small enough for paper is counted right, part by part."""
+    expected = {
+        "token_embeddings": 66,
+        "position_embeddings": 42,
+        "attention": 180,
+        "feed_forward": 330,
+        "blocks": 1_020,
+        "final_layer_norm": 12,
+        "total": 1_140,
+    }
+    counts = student.count_gpt2(student.GPT2Config(**SMALL_GPT2))
+    check_list(counts, expected, call("count_gpt2", "GPT2Config", SMALL_GPT2))
+
+@pytest.mark.part("gpt2")
+@pytest.mark.points(0.4)
 def test_list_of_gpt2_small(student):
-    """The small GPT-2 is counted to the last parameter, room by room."""
+    """The small GPT-2 is counted to the last parameter, part by part."""
     expected = {
         "token_embeddings": 38_597_376,
         "position_embeddings": 786_432,

@@ -1,19 +1,19 @@
 # %% [markdown]
 # # 02 · Positional encoding
 #
-# Every word is a vector by now, and attention lets the vectors listen to each other. Something is
-# missing, though, and it is easy to overlook: **attention has no idea of order.** It compares every word
-# with every other word, and nowhere in that comparison does it say who came first. *Dog bites man* and
+# Every word is a vector by now, and attention lets the vectors exchange information. One thing is
+# missing, and it is easy to overlook: **attention has no notion of order.** It compares every word
+# with every other word, and nothing in that comparison depends on which came first. *Dog bites man* and
 # *man bites dog* contain the same three vectors.
 #
-# To be exact: self-attention without positions is **permutation-equivariant**. Shuffle the words going in,
-# and the same outputs come out, shuffled in the same way:
+# To be precise, self-attention without positions is **permutation-equivariant**: shuffle its inputs, and its
+# outputs are shuffled in the same way.
 #
 # $$\text{attention}(x_{\pi}) = \text{attention}(x)_{\pi} \qquad\text{for every order } \pi$$
 #
-# You will often read "invariant" here. That would mean that the output does not change at all under a
-# shuffle, and it is not what happens: the outputs move along with their words. (Average them over the
-# sentence, and *then* you get something invariant: a bag of words.) See for yourself:
+# You will often read "invariant" here. Invariant would mean that a shuffle does not change the output at all,
+# and that is not what happens: each output moves along with its word. (Average the outputs over the sentence,
+# and *then* the result is invariant: a bag of words.) See for yourself:
 
 # %%
 import torch
@@ -23,48 +23,54 @@ from torch import Tensor, nn
 if __name__ == "__main__":
     sentence = torch.randn(1, 5, 8)                                                     # (B, T, C)
     shuffle = torch.tensor([3, 0, 4, 1, 2])                                             # (T,)
-    listen = nn.MultiheadAttention(embed_dim=8, num_heads=2, batch_first=True)
+    attend = nn.MultiheadAttention(embed_dim=8, num_heads=2, batch_first=True)
 
-    straight = listen(sentence, sentence, sentence)[0]                                  # (B, T, C)
-    mixed = sentence[:, shuffle]                                                        # (B, T, C)
-    mixed = listen(mixed, mixed, mixed)[0]                                              # (B, T, C)
+    original = attend(sentence, sentence, sentence)[0]                                  # (B, T, C)
+    shuffled = sentence[:, shuffle]                                                     # (B, T, C)
+    shuffled = attend(shuffled, shuffled, shuffled)[0]                                  # (B, T, C)
 
-    moved = torch.allclose(mixed, straight[:, shuffle], atol=1e-5)
-    stayed = torch.allclose(mixed, straight, atol=1e-5)
+    moved = torch.allclose(shuffled, original[:, shuffle], atol=1e-5)
+    stayed = torch.allclose(shuffled, original, atol=1e-5)
     print("equivariant, the outputs move with their words:", moved)
     print("invariant, the outputs stay where they are:    ", stayed)
 
 # %% [markdown]
-# So each word needs a second piece of information: its *seat*. The simplest way to hand it over is to add
-# a vector to the word's vector, a different one for every position. This notebook builds both classic ways
-# to get such vectors: computing them (Part 1 and 2) and learning them (Part 3).
+# So each word needs a second piece of information: its seat in the sentence, or in the field's own term, its
+# **position**. The simplest way to supply it is to add a vector to the word's vector, a different one for
+# every position. That vector is called a **positional encoding** when it is computed and a **positional
+# embedding** when it is learned. You will build both: the computed one in Parts 1 and 2, the learned one in
+# Part 3.
 #
 # **Think about it first.** Why not just add the number of the position, 0, 1, 2, …, to the word? And why not
-# the number divided by the sentence's length, so that it stays small? (Look at position 500 in the first
+# that number divided by the sentence's length, so that it stays small? (Look at position 500 in the first
 # case; compare a short and a long sentence in the second.)
 #
 # The alphabet of shapes: `B` sentences in a batch, `T` positions in a sentence, `C` numbers in a vector.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
+# How you get there is up to you. Speed is not scored; each call may take two seconds of processor time, and
+# two plain loops fill every table that the tests ask for well within that.
 
 # %% [markdown]
 # ## Part 1 · The table of waves
 #
-# How does a clock tell thousands of moments apart with three hands? One hand is fast and one is slow. The
-# fast hand tells neighbours apart, the slow one tells morning from evening, and each hand alone never shows
-# a number outside its circle.
+# How does a clock tell thousands of moments apart with only three hands? They turn at different speeds. The
+# fast hand tells neighbouring moments apart, the slow one tells morning from evening, and no hand ever leaves
+# its circle.
 #
-# The sinusoidal encoding is a clock with $d/2$ hands. Position $p$ is the time, and hand number $i$ turns by
-# the angle $p \cdot \omega_i$. A hand is written down as the place of its tip, which takes two numbers,
-# a sine and a cosine:
+# The sinusoidal encoding is a clock with $d/2$ hands. Position $p$ is the time, and hand number $i$ has turned by
+# the angle $p \cdot \omega_i$, where $\omega_i$ is its **frequency**. A hand is recorded as the coordinates of its
+# tip, a sine and a cosine:
 #
 # $$
 # PE_{p,\,2i} = \sin\!\left(\frac{p}{10000^{2i/d}}\right), \qquad
 # PE_{p,\,2i+1} = \cos\!\left(\frac{p}{10000^{2i/d}}\right)
 # $$
 #
-# So column 0 and column 1 belong to the fastest hand ($i = 0$), columns 2 and 3 to the next one, and so on;
-# the slowest would need almost $10000 \cdot 2\pi \approx 63{,}000$ positions for one round.
+# Columns 0 and 1 belong to the fastest hand ($i = 0$), columns 2 and 3 to the next one, and so on. For large
+# $d$ the slowest needs almost $10000 \cdot 2\pi \approx 63{,}000$ positions for one full turn: its **wavelength**.
 #
-# **A worked number.** For $d = 4$ there are two hands. The first turns by 1 radian a step, the second by
+# **A worked number.** For $d = 4$ there are two hands. The first turns by 1 radian per position, the second by
 # $1/10000^{2/4} = 0.01$. Positions 0, 1 and 2 get the rows
 #
 # | $p$ | $\sin p$ | $\cos p$ | $\sin 0.01p$ | $\cos 0.01p$ |
@@ -73,18 +79,19 @@ if __name__ == "__main__":
 # | 1 | 0.8415 | 0.5403 | 0.0100 | 1.0000 |
 # | 2 | 0.9093 | −0.4161 | 0.0200 | 0.9998 |
 #
-# Three things follow from the picture of the clock, and the tests will look for all of them:
+# Three facts follow from the picture of the clock, and the tests check all of them:
 #
 # - every hand has length 1, so for even $d$ every row has the squared length $d/2$;
-# - the product of two rows is $PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k)$: it depends on the *distance*
-#   $k$ and not on the place $p$. Going $k$ seats further turns every hand by a fixed angle, wherever you
+# - the dot product of two rows is $PE_p \cdot PE_{p+k} = \sum_i \cos(\omega_i k)$: it depends on the *distance*
+#   $k$ and not on the position $p$. Moving $k$ positions along turns every hand by a fixed angle, wherever you
 #   start;
 # - all rows are different.
 #
-# When $d$ is odd, the last sine simply has no cosine beside it. And mind the far end: at position 5000 a
-# tiny error in $\omega$ is multiplied by 5000.
+# A row depends on its position and on $d$ alone, not on how many rows the table has. When $d$ is odd, the last
+# sine simply has no cosine beside it. And watch the far end: around position 5000, a tiny error in $\omega$ is
+# multiplied by 5000. Your table must still be right to 0.002 there.
 #
-# **Think about it.** Two sentences, one with 10 words and one with 50. Which rows do they share? Could a
+# **Think about it.** Take two sentences, one of 10 words and one of 50. Which rows do they share? Could a
 # model that has only seen 50 positions make sense of row 60?
 
 
@@ -101,8 +108,8 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
     Example: positional_encoding(2, 4) -> [[0.0000, 1.0000, 0.0000, 1.0000],
                                            [0.8415, 0.5403, 0.0100, 1.0000]]
     """
-    # TODO: refuse sizes below 1; then one angle for each position and hand             # (max_len, hands)
-    # TODO: lay sines and cosines side by side, hand by hand                            # (max_len, d_model)
+    # TODO: refuse sizes below 1; then compute one angle for each position and hand     # (max_len, hands)
+    # TODO: place sines and cosines side by side, hand by hand                          # (max_len, d_model)
     ### BEGIN SOLUTION
     if max_len < 1:
         raise ValueError(f"max_len must be at least 1, but it is {max_len}.")
@@ -121,10 +128,10 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # %% part="table"
 
 # %% [markdown]
-# Look at the pictures of your own table. In the **heatmap**, each line is a position; the left columns
-# flicker, the right ones hardly move. On the **clocks**, the positions walk around the circle clockwise,
-# beginning at twelve. In the **ridge**, each row is compared with every other row: bright along the
-# diagonal, and the same hill around every position, because only the distance counts.
+# Look at the pictures of your own table. In the **heatmap**, each row is a position; the columns on the left
+# flicker, those on the right hardly change. On the **clocks**, the positions go around the circle clockwise,
+# starting at twelve. In the **ridge**, each row is compared with every other row: bright along the
+# diagonal, with the same hill around every position, because only the distance counts.
 
 # %% picture="table"
 
@@ -132,20 +139,22 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # ## Part 2 · A module that adds the table
 #
 # The table is computed once and then only read. In PyTorch, such a tensor is a **buffer**: it belongs to the
-# module and follows it to another device or number type, but the optimiser never touches it. (Whether it
-# is also saved with the module's state is up to you; it can always be computed again.) Think of the seat
-# numbers screwed to the chairs of a theatre: they travel with the theatre, and no performance changes them.
+# module and follows it to another device or number type, but the optimiser never changes it. (Whether it
+# is also saved in the module's `state_dict` is up to you; it can always be computed again.) Each module has a
+# table of its own. Think of the seat numbers screwed to the chairs of a theatre: they move with the theatre,
+# and no performance changes them.
 #
 # $$\text{output}_{b,t} = \text{dropout}\left(x_{b,t} + PE_t\right)$$
 #
-# The same row $t$ is added in every sentence $b$ of the batch. A sentence with $T$ words needs the first $T$
-# rows and no more; for a sentence longer than the table there is nothing sensible to add, so we say so.
+# The same row $t$ is added in every sentence $b$ of the batch, in training and in evaluation alike; only the
+# dropout differs between the two. A sentence of $T$ words needs the first $T$ rows and no more. For a sentence
+# longer than the table there is nothing sensible to add, so the module refuses it.
 #
 # **A worked number.** If the word at position 1 is $(10, 10, 10, 10)$, it leaves as
-# $(10.8415, 10.5403, 10.0100, 11.0000)$. The word at position 0 leaves as $(10, 11, 10, 11)$.
+# $(10.8415, 10.5403, 10.0100, 11.0000)$. The same vector at position 0 leaves as $(10, 11, 10, 11)$.
 #
-# **Think about it.** After the addition, word and seat are mixed in one vector. Why does the model usually
-# manage to tell them apart again? (How many directions does a vector with 512 numbers offer?)
+# **Think about it.** After the addition, word and position are mixed in one vector. Why can a model usually
+# tell them apart again? (How many directions does a vector of 512 numbers offer?)
 
 
 # %%
@@ -153,11 +162,12 @@ class SinusoidalPositionalEncoding(nn.Module):
     """Adds row t of the table to the word at position t, then applies dropout.
 
     The table is the buffer `pe`, (max_len, d_model) or (1, max_len, d_model); nothing here is trained.
+    After `module.double()` the table and the answers are float64.
     """
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.0):
         super().__init__()
-        # TODO: keep the table as a buffer, make a dropout layer, remember what forward needs
+        # TODO: register the table as a buffer, make a dropout layer, keep what forward needs
         ### BEGIN SOLUTION
         self.max_len = max_len
         self.dropout = nn.Dropout(dropout)
@@ -165,7 +175,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         ### END SOLUTION
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (B, T, C) -> (B, T, C); x itself keeps its values.
+        """x (B, T, C) -> (B, T, C); x itself keeps its values, and gradients flow back to it.
 
         More than `max_len` positions: ValueError naming both numbers.
         """
@@ -182,28 +192,29 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 # %% [markdown]
 # The first picture subtracts your module's input from its output: what remains must be the table, the same
-# for both sentences. The second repeats the experiment from the beginning, with your positions added.
-# Without them every word says the same wherever it sits; with them the order is heard.
+# for both sentences. The second repeats the experiment from the beginning, now with your positions added.
+# Without them, a word's output is the same wherever the word stands; with them, order makes a difference.
 
 # %% picture="module"
 
 # %% [markdown]
 # ## Part 3 · Positions that are learned
 #
-# Why compute what can be learned? Keep a second lookup table beside the words' one: row $t$ is the vector for
-# position $t$ and is trained like everything else, wherever it begins (most begin at random). A ticket in the
-# cinema has two numbers, the film and the seat; each is looked up in its own list:
+# Why compute what can be learned? Keep a second lookup table beside the one for words, or **tokens**, as models
+# call the pieces of text that they read. Row $t$ of it is the vector for position $t$, and it is trained like every
+# other parameter, whatever its initial values (usually random). A cinema ticket carries two numbers, the film
+# and the seat; each is looked up in its own list:
 #
 # $$\text{output}_{b,t} = E_{\text{token}}[\text{id}_{b,t}] + E_{\text{position}}[t]$$
 #
-# **A worked number.** Let word 7 have the vector $(5, 0)$, seat 0 the vector $(0.1, 0.2)$ and seat 1 the
-# vector $(0.3, 0.4)$. The sentence `7 7` becomes $(5.1, 0.2), (5.3, 0.4)$: the same word twice, and yet two
+# **A worked number.** Let token 7 have the vector $(5, 0)$, position 0 the vector $(0.1, 0.2)$ and position 1 the
+# vector $(0.3, 0.4)$. The sentence `7 7` becomes $(5.1, 0.2), (5.3, 0.4)$: the same token twice, and yet two
 # different vectors.
 #
-# The price: the table has exactly `block_size` rows. There is no vector for the next seat, and none that
-# could be computed.
+# The price: the table has exactly `block_size` rows. There is no vector for the next position, and no formula
+# to compute one.
 #
-# | who | how positions come in | rows |
+# | model | how positions come in | rows |
 # |---|---|---|
 # | the original Transformer (2017) | sinusoidal table, added once | as many as you like |
 # | GPT, GPT-2, GPT-3 | learned, added once | 512, 1024, 2048 |
@@ -212,16 +223,17 @@ class SinusoidalPositionalEncoding(nn.Module):
 # | BLOOM (ALiBi) | a penalty that grows with the distance, added to the scores | no table of positions |
 # | Llama and many since | rotary: queries and keys turn like our clock hands | no table of positions |
 #
-# **Think about it.** If nearly all training sentences are shorter than 100 words, how well trained is
+# **Think about it.** If nearly all training sentences are shorter than 100 tokens, how well trained is
 # row 400?
 
 
 # %%
 class TokenAndPositionEmbedding(nn.Module):
-    """Vector of the word plus vector of the seat, both learned.
+    """Vector of the token plus vector of its position, both learned.
 
-    `token_embedding` is an `nn.Embedding` with a row for each word,   (vocab_size, embed_size);
-    `position_embedding` is one with a row for each seat,              (block_size, embed_size).
+    `token_embedding` is an `nn.Embedding` with a row for each token,        (vocab_size, embed_size);
+    `position_embedding` is one with a row for each position,                (block_size, embed_size).
+    It gives the same answer in training and in evaluation; after `module.double()` the answer is float64.
     """
 
     def __init__(self, vocab_size: int, block_size: int, embed_size: int):
@@ -235,28 +247,38 @@ class TokenAndPositionEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """ids (B, T) -> (B, T, C). More than `block_size` positions: ValueError naming both numbers."""
-        # TODO: refuse sentences that are too long; look up words and seats and add     # (B, T, C)
+        # TODO: refuse sentences that are too long; look up tokens and positions, add   # (B, T, C)
         ### BEGIN SOLUTION
         T = ids.shape[1]
         if T > self.block_size:
             raise ValueError(f"ids has T = {T} positions, more than block_size = {self.block_size}.")
-        seats = torch.arange(T, device=ids.device)                                      # (T,)
-        return self.token_embedding(ids) + self.position_embedding(seats)               # (B, T, C)
+        positions = torch.arange(T, device=ids.device)                                  # (T,)
+        return self.token_embedding(ids) + self.position_embedding(positions)           # (B, T, C)
         ### END SOLUTION
 
 
 # %% part="learned"
 
 # %% [markdown]
-# The picture trains your layer for a moment, on a task in which a guess one seat beside the truth is nearly
-# right. Before: every seat resembles only itself. After: neighbours have found each other, and the ridge of
-# Part 1 appears again, although nobody wrote a sine.
+# The picture trains your layer for a moment, on a task in which a guess one position beside the truth is nearly
+# right. Before training, every position resembles only itself. Afterwards neighbours have become similar, and the
+# ridge of Part 1 appears again, although nobody wrote a sine.
 
 # %% picture="learned"
 
 # %% [markdown]
 # ## What you have now
 #
-# Vectors that know which word they are *and* where they sit. What is still missing is the listening itself:
-# who may hear whom, and how much. That is the next assignment, masked heads. And in *Rotary positions* the
-# clock hands return, this time turning the questions and answers themselves.
+# Vectors that say which token they are *and* where it stands. What is still missing is attention itself:
+# which token may attend to which, and how strongly. That is the next assignment, masked heads. And in
+# *Rotary positions* the clock hands return, this time turning queries and keys themselves.
+#
+# ## Read on
+#
+# - Vaswani et al., *Attention Is All You Need* (2017). Section 3.5 is Part 1 in half a page. Look for the two
+#   reasons the authors give for sines, and for how learned positions did in comparison (Table 3, row E).
+# - Press, Smith and Lewis, *Train Short, Test Long: Attention with Linear Biases Enables Input Length
+#   Extrapolation* (2021). Look at what happens to sinusoidal positions beyond the lengths seen in training: it
+#   answers the last question of Part 1 with measurements.
+# - Su et al., *RoFormer: Enhanced Transformer with Rotary Position Embedding* (2021). The clock hands again,
+#   multiplied instead of added; the assignment *Rotary positions* builds them.

@@ -2,23 +2,27 @@
 # # 06 · Counting BERT by hand
 #
 # You have met every piece of a Transformer: tables of vectors, attention, feed-forward layers, LayerNorm.
-# What was missing so far is a feeling for **where the numbers live**. "BERT-base has 110 million
-# parameters" stands in every article. Is that mostly attention? Mostly vocabulary? And is it 110 million at
+# What is still missing is a feeling for **where the parameters are**. "BERT-base has 110 million
+# parameters", says every article. Are most of them in attention? In the vocabulary? And is it 110 million at
 # all?
 #
 # We are going to count every single one, with nothing but multiplication and addition. No model is built:
-# `torch` and `transformers` stay outside, and the answer must still agree with theirs to the last digit.
+# `torch` and `transformers` are forbidden here (a comparison with them belongs below
+# `if __name__ == "__main__":`), and the answer must still agree with theirs to the last digit.
 #
-# Think of moving house. Nobody weighs the lorry to learn what is in it; you walk from room to room with a
-# list, write down what stands there, and add up at the end. A good list also shows what you forgot: when
+# Think of moving house. Nobody weighs the lorry to find out what is in it; you walk from room to room with a
+# list, write down what is there, and add up at the end. A good list also shows what you forgot: when
 # the sum is off by exactly one bookshelf, you know which room to visit again.
+#
+# The names of functions, classes, fields and arguments are part of the contract: keep them as they are. Every
+# count is an `int`; a division with `/` would make it a float.
 #
 # **The only two rules**
 #
-# - A table, or a matrix from $n$ inputs to $m$ outputs, holds $n \cdot m$ numbers.
+# - A table, or a matrix from $n$ inputs to $m$ outputs, has $n \cdot m$ parameters.
 # - A *linear layer* is a matrix and one bias for each **output**: $n \cdot m + m$.
 #
-# For example, a linear layer from 4 to 3 numbers holds $4 \cdot 3 + 3 = 15$ parameters.
+# For example, a linear layer from 4 to 3 numbers has $4 \cdot 3 + 3 = 15$ parameters.
 #
 # **Letters.** $V$ words in the vocabulary, $P$ positions, $S$ kinds of segments, $C$ the width of a vector,
 # $F$ the width inside the feed-forward layer, $N$ layers, $H$ heads.
@@ -52,15 +56,15 @@ class GPT2Config:
 
 
 # %% [markdown]
-# ## Before we start · Sizes that cannot be
+# ## Before we start · Impossible sizes
 #
-# A model with −3 layers does not exist, and neither does one whose vector of 10 numbers is shared out
+# A model with −3 layers does not exist, and neither does one whose vector of 10 numbers is divided
 # evenly among 4 heads. Arithmetic does not mind: it would happily return a number. So the first thing every
 # counting function does is to refuse such a config with a `ValueError` that names the field and its value.
-# Write that once, here, and call it from everywhere.
+# Write that once, here, and call it everywhere.
 #
-# Zero is no mistake where a model can do without the thing: no segments, no layers. They just count
-# nothing. Only zero heads are refused, for nothing can be shared among nobody.
+# Zero is allowed where a model can do without the thing: no segments, no layers. They simply count
+# nothing. Only zero heads are refused, because a width cannot be divided among them.
 
 # %%
 def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) -> None:
@@ -69,9 +73,9 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
     `width` and `heads` are the names of two fields, because BERT and GPT-2 call theirs differently:
     `refuse_bad_sizes(BertConfig(), "hidden_size", "num_attention_heads")`.
 
-    Refused are a negative size in any field, zero heads, and a width that is no multiple of the number of
-    heads (768 is shared by 12 heads, 64 for each; 770 is not). The sentence names the field and its value;
-    where width and heads do not fit together, one of the two will do.
+    Refused are a negative size in any field, zero heads, and a width that is not a multiple of the number of
+    heads (768 numbers make 12 heads of 64; 770 do not). The sentence names the field and its value;
+    where width and heads do not fit together, one of the two is enough.
     """
     # TODO: look at every field (`vars(config)` gives names and values), then at width and heads together
     ### BEGIN SOLUTION
@@ -87,25 +91,25 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 # %% [markdown]
 # ## Part 1 · The tables at the entrance
 #
-# A word enters BERT through three tables. The first says *which word* it is, the second *where it stands*,
-# the third *which of the two sentences* it belongs to (BERT reads pairs of sentences). Each is a plain list
-# of vectors of width $C$: a telephone book, not a computation. The three vectors are added, and a
-# **LayerNorm** tidies the sum.
+# A token enters BERT through three **embedding** tables. The first says *which token* it is, the second *at which
+# position* it stands, the third *in which of two sentences* (BERT reads pairs of sentences, called
+# **segments**). Each is a plain list of vectors of width $C$: a telephone book, not a computation. The three
+# vectors are added, and a **LayerNorm** normalises the sum.
 #
-# A LayerNorm has two learned vectors of width $C$: a gain $\gamma$ that stretches every feature, and a
-# shift $\beta$ that moves it. It has no matrix.
+# A LayerNorm has two learned vectors of width $C$: a gain $\gamma$ by which every feature is multiplied, and a
+# shift $\beta$ that is added. It has no matrix.
 #
-# **A worked number.** A toy model goes with us through all rooms: 10 words, 4 positions, 3 segments, width
-# $C = 2$. Its tables hold 20, 8 and 6 numbers; with the LayerNorm there are 38.
+# **A worked number.** A toy model accompanies us through all parts: 10 words, 4 positions, 3 segments, width
+# $C = 2$. Its tables have 20, 8 and 6 parameters; with the LayerNorm there are 38.
 #
-# *Think about it:* BERT-base can read 512 words at once. How many parameters would it cost to let it read
+# *Think about it:* BERT-base can read 512 tokens at once. How many parameters would it cost to let it read
 # 1024? How does that compare with adding one more word to the vocabulary?
 
 # %%
 def count_embeddings(config: BertConfig) -> int:
-    """All parameters between a word's number and the first layer: three tables and a LayerNorm.
+    """All parameters between a token's id and the first layer: three tables and a LayerNorm.
 
-    BERT-base: 23,837,184. Raises `ValueError` for sizes that cannot be.
+    BERT-base: 23,837,184. Raises `ValueError` for impossible sizes.
     """
     # TODO: the three tables, (V, C), (P, C) and (S, C), and the gain and shift of one LayerNorm
     ### BEGIN SOLUTION
@@ -124,15 +128,16 @@ def count_embeddings(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 2 · Attention
 #
-# In BERT, queries, keys and values come from three linear layers, **each with its bias**, and what the
-# heads have found goes through a fourth one, the output projection. All four lead from $C$ to $C$ numbers.
+# In BERT, queries, keys and values come from three linear layers, **each with its bias**, and the
+# concatenated outputs of the heads go through a fourth one, the output projection. All four lead from $C$ to $C$
+# numbers.
 #
-# And the heads? They are a way of *cutting*: each head gets $D = C / H$ of the $C$ columns. Cut a cake into
-# 12 pieces or into 4, it remains one cake.
+# And the heads? They are a way of *dividing*: each head gets $D = C / H$ of the $C$ columns. Cut a cake into
+# 12 pieces or into 4, it is the same cake.
 #
-# The sublayer closes with its own LayerNorm after the residual. In our list it belongs to attention.
+# The sublayer ends with its own LayerNorm after the residual connection. In our list it belongs to attention.
 #
-# **A worked number.** In the toy model ($C = 2$) one linear layer holds $2 \cdot 2 + 2 = 6$ numbers, four
+# **A worked number.** In the toy model ($C = 2$) one linear layer has $2 \cdot 2 + 2 = 6$ parameters, four
 # of them 24, and with the LayerNorm there are 28, whether there is one head or two.
 #
 # *Think about it:* more heads cost no parameters. So why not take 768 heads of width one?
@@ -141,7 +146,7 @@ def count_embeddings(config: BertConfig) -> int:
 def count_attention(config: BertConfig) -> int:
     """The parameters of one layer's self-attention, with its output projection and its LayerNorm.
 
-    BERT-base: 2,363,904. Raises `ValueError` for sizes that cannot be, such as 770 numbers for 12 heads.
+    BERT-base: 2,363,904. Raises `ValueError` for impossible sizes, such as 770 numbers for 12 heads.
     """
     # TODO: query, key, value and output projection, each (C, C) with a bias (C,), and one LayerNorm
     ### BEGIN SOLUTION
@@ -159,16 +164,16 @@ def count_attention(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 3 · Feed-forward, and the whole layer
 #
-# After the words have talked to each other, each one thinks for itself: a linear layer makes its vector
-# wide, from $C$ to $F$; another makes it narrow again. Between them stands the activation, which learns
-# nothing. Again a LayerNorm closes the sublayer.
+# After attention, each token is processed on its own: one linear layer makes its vector
+# wide, from $C$ to $F$; another makes it narrow again. Between them is the activation, which has no
+# parameters. Again a LayerNorm ends the sublayer.
 #
 # Look twice at the biases: the two layers have *different* numbers of outputs.
 #
-# **A worked number.** The toy model has $F = 5$: the way out costs $2 \cdot 5 + 5 = 15$, the way back $5
+# **A worked number.** The toy model has $F = 5$: the first layer costs $2 \cdot 5 + 5 = 15$, the second $5
 # \cdot 2 + 2 = 12$. With the LayerNorm that makes 31.
 #
-# A **layer** of BERT is attention and feed-forward, and nothing else: both bring their LayerNorm along.
+# A **layer** of BERT is attention and feed-forward, and nothing else: each already includes its LayerNorm.
 #
 # *Think about it:* in BERT-base, $F = 4C$. Leave the small terms aside: which of the two sublayers is
 # bigger, and by what factor?
@@ -177,7 +182,7 @@ def count_attention(config: BertConfig) -> int:
 def count_feed_forward(config: BertConfig) -> int:
     """The parameters of one layer's feed-forward part, with its LayerNorm.
 
-    BERT-base: 4,723,968. Raises `ValueError` for sizes that cannot be.
+    BERT-base: 4,723,968. Raises `ValueError` for impossible sizes.
     """
     # TODO: a linear layer C -> F, a linear layer F -> C, and one LayerNorm of width C
     ### BEGIN SOLUTION
@@ -193,9 +198,9 @@ def count_feed_forward(config: BertConfig) -> int:
 def count_layer(config: BertConfig) -> int:
     """The parameters of one layer of the encoder.
 
-    BERT-base: 7,087,872. Raises `ValueError` for sizes that cannot be.
+    BERT-base: 7,087,872. Raises `ValueError` for impossible sizes.
     """
-    # TODO: put together what you have already counted
+    # TODO: add up what you have already counted
     ### BEGIN SOLUTION
     return count_attention(config) + count_feed_forward(config)
     ### END SOLUTION
@@ -206,25 +211,25 @@ def count_layer(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 4 · All of BERT
 #
-# Every layer has the same shape but its own numbers, so $N$ layers cost $N$ times as much. On top sits the
-# **pooler**: one linear layer from $C$ to $C$ that looks at the first position only and sums up the text
-# for classifiers. Not everybody needs it; that is why the same model is quoted with two different totals.
+# Every layer has the same shape but its own parameters, so $N$ layers cost $N$ times as much. On top is the
+# **pooler**: one linear layer from $C$ to $C$ that reads only the first position, where a summary of the text
+# is learned for classifiers. Not everybody needs it; that is why the same model is quoted with two different totals.
 # (And "110 million" is neither of them, just rounded.)
 #
 # Return the whole list, not only the sum. A wrong total alone is a riddle: forget the segment table or
-# forget the first LayerNorm, both times exactly 1,536 are missing. With a list, everybody sees which room
-# you have not visited.
+# forget the first LayerNorm, and both times exactly 1,536 are missing. With a list, everybody sees which part
+# is missing.
 #
 # **A worked number.** Embeddings 38, two layers of 59, a pooler of 6: $38 + 2 \cdot 59 + 6 = 162$.
 #
-# *Think about it:* be careful with the sum. Is every entry of the list a thing of its own, or are some of
-# them already inside another one?
+# *Think about it:* be careful with the sum. Is every entry of the list separate, or are some of
+# them already included in another one?
 
 # %%
 def count_pooler(config: BertConfig) -> int:
     """The parameters of the pooler, one linear layer.
 
-    BERT-base: 590,592. Raises `ValueError` for sizes that cannot be.
+    BERT-base: 590,592. Raises `ValueError` for impossible sizes.
     """
     # TODO: a linear layer C -> C
     ### BEGIN SOLUTION
@@ -234,17 +239,17 @@ def count_pooler(config: BertConfig) -> int:
 
 
 def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
-    """What stands in every room of BERT, and the total.
+    """The parameters of every part of BERT, and the total.
 
     word_embeddings, position_embeddings, token_type_embeddings    the three tables
-    embedding_layer_norm                                           the LayerNorm behind them
+    embedding_layer_norm                                           the LayerNorm after them
     attention, feed_forward                                        in ONE layer, each with its LayerNorm
     encoder                                                        all layers together
     pooler                                                         0 when `pooler` is False
     total                                                          the whole model
 
     BERT-base: the total is 109,482,240, without pooler 108,891,648.
-    Raises `ValueError` for sizes that cannot be.
+    Raises `ValueError` for impossible sizes.
     """
     # TODO: fill the list from top to bottom with the functions above, then add up
     ### BEGIN SOLUTION
@@ -272,16 +277,16 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 # %% [markdown]
 # ## Part 5 · GPT-2
 #
-# The younger sister is built from the same bricks. Walk through her rooms and look for what is different:
+# GPT-2 is built from the same parts. Go through them again and look for the differences:
 #
-# - There are words and positions, but no segments, and no LayerNorm at the entrance.
-# - Query, key and value live in *one* wide linear layer from $C$ to $3C$. Does that change the number?
+# - There are tables of words and positions, but no segments, and no LayerNorm after them.
+# - Query, key and value share *one* wide linear layer from $C$ to $3C$. Does that change the number?
 # - The feed-forward layer is always four times as wide: $F = 4C$.
-# - Each block has two LayerNorms, one *before* each sublayer; and one last LayerNorm stands after all the
+# - Each block has two LayerNorms, one *before* each sublayer (pre-norm), and one last LayerNorm follows all the
 #   blocks.
-# - The output layer that scores all words is **tied**: it is the very same matrix as the table of words,
-#   read the other way round. What is owned once is counted once.
-# - The causal mask is a rule, not a parameter. Nobody learns it.
+# - The output layer, which computes a score (a **logit**) for every word, is **tied**: it is the very same matrix as
+#   the table of words, used the other way round. Shared parameters are counted once.
+# - The causal mask is a rule, not a parameter. It is not learned.
 #
 # **A worked number.** One block of width 2: attention $4 + (2 \cdot 6 + 6) + (2 \cdot 2 + 2) = 28$;
 # feed-forward $4 + (2 \cdot 8 + 8) + (8 \cdot 2 + 2) = 46$.
@@ -293,12 +298,12 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 # | GPT-2 large | 36 | 20 | 1280 | 774,030,080 |
 # | GPT-2 XL | 48 | 25 | 1600 | 1,557,611,200 |
 #
-# *Think about it:* from small to XL the vocabulary stays the same. What share of the parameters are word
-# vectors in each? What does a company buy when it buys a bigger model?
+# *Think about it:* from small to XL the vocabulary stays the same. What fraction of the parameters are word
+# vectors in each? Where do the additional parameters of a bigger model go?
 
 # %%
 def count_gpt2(config: GPT2Config) -> dict[str, int]:
-    """What stands in every room of GPT-2, and the total. The tied output layer is not counted again.
+    """The parameters of every part of GPT-2, and the total. The tied output layer is not counted again.
 
     token_embeddings, position_embeddings    the two tables
     attention, feed_forward                  in ONE block, each with its LayerNorm
@@ -306,7 +311,7 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
     final_layer_norm                         the LayerNorm after the last block
     total                                    the whole model
 
-    GPT-2 small: the total is 124,439,808. Raises `ValueError` for sizes that cannot be.
+    GPT-2 small: the total is 124,439,808. Raises `ValueError` for impossible sizes.
     """
     # TODO: refuse bad sizes, count one block, then fill the list from top to bottom and add up
     ### BEGIN SOLUTION
@@ -341,5 +346,17 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
 # %% [markdown]
 # ## What you can do now
 #
-# You can read a model's config and say, within a minute and without a GPU, how big it is and why. At four
-# bytes a number, BERT-base takes 438 MB: you know which rooms to empty when that is too much.
+# You can read a model's config and say, within a minute and without a GPU, how big the model is and why. At four
+# bytes a number, BERT-base takes 438 MB: you know which parts to shrink when that is too much.
+#
+# ## Read on
+#
+# - Devlin et al., *BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding* (2018).
+#   Section 3 gives the sizes and the rounded totals, 110 and 340 million. Figure 2 shows the three tables of Part 1.
+# - Radford et al., *Language Models are Unsupervised Multitask Learners* (2019), the GPT-2 paper. Compare the
+#   parameters in its Table 2 with yours: all four are a little smaller. (The authors have said since that theirs
+#   were miscounted, so the small model is still often called "117M".)
+# - Press and Wolf, *Using the Output Embedding to Improve Language Models* (2016). Why the output layer may share
+#   the table of words, and what that saves.
+# - Lan et al., *ALBERT: A Lite BERT for Self-supervised Learning of Language Representations* (2019). What if all
+#   layers did share their parameters? Look for how small the model becomes, and for what that costs.

@@ -99,9 +99,9 @@ def what_the_module_adds(student) -> Figure:
 
 
 def shuffle_experiment(student) -> Figure:
-    """Without positions no word notices the shuffle; with them every word hears something else.
+    """Without positions no word notices the shuffle; with them every word's output changes.
 
-    Each bar is the distance between what attention says about a word in the first order and in the second.
+    Each bar is the distance between a word's output of attention in the first order and in the second.
     """
     module = student.SinusoidalPositionalEncoding(d_model=8, max_len=16)
     words = torch.randn(1, len(SENTENCE), 8, generator=torch.Generator().manual_seed(5))  # (1, T, C)
@@ -133,18 +133,18 @@ def distance_after_shuffle(words: Tensor, add_positions) -> Tensor:
 
 
 def learned_before_and_after(student) -> Figure:
-    """Before training, a seat resembles only itself; after it, neighbours are alike and a ridge appears."""
+    """Before training, a position resembles only itself; after it, neighbours are alike and a ridge appears."""
     module = student.TokenAndPositionEmbedding(vocab_size=7, block_size=24, embed_size=16)
     start_small(module)
-    before = similarity_of_seats(module)
-    train_to_find_the_seat(module, steps=60)
-    after = similarity_of_seats(module)
+    before = similarity_of_positions(module)
+    train_to_find_the_position(module, steps=60)
+    after = similarity_of_positions(module)
     figure = Figure(figsize=(9, 3.9), layout="constrained")
     moments = {"before training": before, "after 60 steps": after}
     for axes, (moment, products) in zip(figure.subplots(1, 2), moments.items(), strict=True):
         image = axes.imshow(products, cmap="cividis", vmin=-1, vmax=1, interpolation="nearest")
-        axes.set(xlabel="seat", ylabel="seat")
-        axes.set_title(f"How alike are two seats? {moment.capitalize()}", loc="left", fontsize=10)
+        axes.set(xlabel="position", ylabel="position")
+        axes.set_title(f"How alike are two positions? {moment.capitalize()}", loc="left", fontsize=10)
     figure.colorbar(image, ax=figure.axes, label="cosine", ticks=[-1, 0, 1])
     return figure
 
@@ -157,18 +157,18 @@ def start_small(module: nn.Module) -> None:
             weights.copy_(0.3 * torch.randn(weights.shape, generator=generator))
 
 
-def similarity_of_seats(module: nn.Module) -> Tensor:
-    seats = module.position_embedding.weight.detach()  # (block_size, C)
-    return nn.functional.cosine_similarity(seats[:, None], seats[None], dim=-1)
+def similarity_of_positions(module: nn.Module) -> Tensor:
+    positions = module.position_embedding.weight.detach()  # (block_size, C)
+    return nn.functional.cosine_similarity(positions[:, None], positions[None], dim=-1)
 
 
-def train_to_find_the_seat(module: nn.Module, steps: int) -> None:
-    """Guess from each output on which seat it was made; one seat beside the truth is nearly right."""
+def train_to_find_the_position(module: nn.Module, steps: int) -> None:
+    """Guess from each output at which position it was made; one position beside the truth is nearly right."""
     generator = torch.Generator().manual_seed(4)
     block_size, width = module.position_embedding.weight.shape
     guess = (0.3 * torch.randn(width, block_size, generator=generator)).requires_grad_()
-    seats = torch.arange(block_size)
-    near = torch.softmax(-((seats[:, None] - seats) ** 2) / 8.0, dim=-1)  # (T, T)
+    positions = torch.arange(block_size)
+    near = torch.softmax(-((positions[:, None] - positions) ** 2) / 8.0, dim=-1)  # (T, T)
     optimiser = torch.optim.Adam([*module.parameters(), guess], lr=0.05)
     for _ in range(steps):
         ids = torch.randint(7, (8, block_size), generator=generator)  # (B, T)

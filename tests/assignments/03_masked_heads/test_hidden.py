@@ -18,48 +18,71 @@ by_hand = pytest.mark.forbids(
 )
 
 
-def notes(*leading, T=5, S=7, D=4, E=3, dtype=torch.float32):
-    """Fresh questions, keys and values: (..., T, D), (..., S, D), (..., S, E)."""
+def queries_keys_values(*leading, T=5, S=7, D=4, E=3, dtype=torch.float32):
+    """Fresh queries, keys and values: (..., T, D), (..., S, D), (..., S, E)."""
     sizes = ((T, D), (S, D), (S, E))
     return tuple(torch.randn(*leading, *size, dtype=dtype) for size in sizes)
 
 
-def somebody_to_hear(*shape):
-    """A random boolean mask in which every listener (row) may hear somebody, and some may not hear all."""
+def something_to_attend_to(*shape):
+    """A random boolean mask in which every query (row) may attend to a key, and some may not attend to all."""
     mask = torch.rand(*shape) < 0.6
-    speaker = torch.randint(shape[-1], shape[:-1])
-    return mask.scatter(-1, speaker[..., None], True)
+    key = torch.randint(shape[-1], shape[:-1])
+    return mask.scatter(-1, key[..., None], True)
+
+
+def output_and_weights(student, q, k, v, mask=None):
+    """What attention returns, in whichever order: the order has a test of its own. Alone, it is the output."""
+    answer = student.attention(q, k, v, mask)
+    if isinstance(answer, torch.Tensor):
+        return answer, None
+    first, second = checks.unpack(answer, ("output", "weights"), "attention(q, k, v)")
+    swapped = isinstance(first, torch.Tensor) and first.shape[-1:] == (k.shape[-2],) != (v.shape[-1],)
+    return (second, first) if swapped else (first, second)
 
 
 def same_answer(student, reference, q, k, v, mask=None, atol=1e-5):
     """Both give the same weights and the same output."""
     outer = {2: (), 3: ("batch",), 4: ("batch", "head")}[q.ndim]
     expected_output, expected_weights = reference.attention(q, k, v, mask)
-    output, weights = student.attention(q, k, v, mask)
-    checks.close(weights, expected_weights, "the weights", axes=(*outer, "listener", "speaker"), atol=atol)
-    checks.close(output, expected_output, "the output", axes=(*outer, "listener", "number"), atol=atol)
+    output, weights = output_and_weights(student, q, k, v, mask)
+    checks.close(weights, expected_weights, "the weights", axes=(*outer, "query", "key"), atol=atol)
+    checks.close(output, expected_output, "the output", axes=(*outer, "query", "number"), atol=atol)
 
 
 def same_gradients(student, reference, mask):
-    """Both send the same gradients from the output to questions, keys and values."""
+    """Both send the same gradients from the output to queries, keys and values."""
 
     def output_of(module):
-        return lambda q, k, v: module.attention(q, k, v, mask)[0]
+        return lambda q, k, v: output_and_weights(module, q, k, v, mask)[0]
 
-    qkv = notes(3)
+    qkv = queries_keys_values(3)
     checks.gradients_close(output_of(student), output_of(reference), *qkv, what="the gradient", atol=1e-5)
 
 
-def shares_follow_the_mask(student, q, k, v, mask):
-    """Who may be heard has a share and nobody else; each listener's shares make one whole, or nothing."""
+def every_gradient_arrives(output, sources):
+    """The output depends on each of the named tensors, as its gradients say."""
+    checks.finite(output, "the output")
+    checks.true(
+        output.requires_grad, "The output is cut off from its inputs: no gradient can flow back through it."
+    )
+    pull = torch.randn(output.shape, dtype=output.dtype)
+    gradients = torch.autograd.grad(output, list(sources.values()), pull, allow_unused=True)
+    for name, gradient in zip(sources, gradients, strict=True):
+        arrives = gradient is not None and bool(gradient.any())
+        checks.true(arrives, f"No gradient reaches {name}, so nothing there can be learned.")
+
+
+def weights_follow_the_mask(student, q, k, v, mask):
+    """Allowed keys have a weight above 0 and no others do; each query's weights add up to 1, or to 0."""
     allowed = mask.expand(*q.shape[:-1], k.shape[-2])
-    axes = ("batch", "head", "listener", "speaker")
-    output, weights = student.attention(q, k, v.clone(), mask.clone())  # whose answer may not change the question
+    axes = ("batch", "head", "query", "key")
+    output, weights = output_and_weights(student, q, k, v.clone(), mask.clone())
     checks.shape(weights, tuple(allowed.shape), "the weights")
     checks.finite(weights, "the weights", axes=axes)
-    checks.equal(weights > 0, allowed, "the table of who has a share", axes=axes)
+    checks.equal(weights > 0, allowed, "the table of weights above 0", axes=axes)
     whole = allowed.any(dim=-1).to(weights.dtype)
-    checks.close(weights.sum(dim=-1), whole, "the sum of the shares", axes=axes[:-1])
+    checks.close(weights.sum(dim=-1), whole, "the sum of the weights", axes=axes[:-1])
     checks.close(output, weights.to(v.dtype) @ v, "the output", axes=(*axes[:-1], "number"), atol=1e-5)
 
 
@@ -84,20 +107,19 @@ def some_head(student, C, D, block_size):
 
 @pytest.mark.part("mask")
 @pytest.mark.points(1)
-@pytest.mark.needs("test_mask_is_a_table_of_booleans")
 def test_mask_of_any_length(student, reference):
-    """The mask is right for one word, for a few and for many."""
-    for T in (1, random.randint(4, 9), random.randint(30, 60)):
+    """The mask is right for one word, for a few and for more than a hundred."""
+    for T in (1, random.randint(4, 9), random.randint(103, 130)):
         checks.equal(student.causal_mask(T), reference.causal_mask(T), f"causal_mask({T})")
 
 
 @pytest.mark.part("mask")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_mask_is_a_table_of_booleans")
 def test_mask_makes_pytorch_causal(student):
-    """In PyTorch's own attention, the mask lets nobody hear the future and all hear their whole past."""
+    """In PyTorch's own attention, the mask lets each word attend to its whole past and to nothing later."""
     T = 7
-    q, k, v = notes(2, T=T, S=T)
+    q, k, v = queries_keys_values(2, T=T, S=T)
     expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     actual = F.scaled_dot_product_attention(q, k, v, attn_mask=student.causal_mask(T))
     checks.close(actual, expected, "PyTorch's output under your mask")
@@ -108,22 +130,20 @@ def test_mask_makes_pytorch_causal(student):
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_attention_shapes")
+@pytest.mark.points(0.25)
 def test_attention_without_a_mask(student, reference):
-    """Without a mask all hear all: weights and output are those of the formula."""
-    q, k, v = notes(3)
+    """Without a mask every query attends to every key: weights and output are those of the formula."""
+    q, k, v = queries_keys_values(3)
     same_answer(student, reference, q, k, v)
 
 
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(1)
-@pytest.mark.needs("test_attention_shapes")
 def test_attention_with_a_mask(student, reference):
-    """Under a mask, forbidden speakers have no share and the others share the whole."""
-    q, k, v = notes(3, D=11, E=2)
-    same_answer(student, reference, q, k, v, somebody_to_hear(5, 7))
+    """Under a mask, forbidden keys have weight 0, and the weights of the others add up to 1."""
+    q, k, v = queries_keys_values(3, D=11, E=2)
+    same_answer(student, reference, q, k, v, something_to_attend_to(5, 7))
 
 
 @by_hand
@@ -132,92 +152,97 @@ def test_attention_with_a_mask(student, reference):
 @pytest.mark.needs("test_attention_without_a_mask", "test_attention_with_a_mask")
 def test_attention_equals_pytorch(student, reference):
     """The output is the same as that of PyTorch's finished attention, with a mask and without."""
-    for mask in (None, somebody_to_hear(2, 3, 7, 5)):
-        q, k, v = notes(2, 3, T=7, S=5, D=11, E=13)
+    sizes = {"T": 7, "S": 5, "D": 11, "E": 13}
+    masks = [something_to_attend_to(2, 3, 7, 5), None, None, None, None]
+    batches = [queries_keys_values(2, 3, **sizes), queries_keys_values(2, 3, **sizes)]
+    large = [{"T": 103}, {"S": 107}, {"D": 67, "E": 71}]  # one at a time: a loop over pairs ends in time
+    batches += [queries_keys_values(**{"T": 2, "S": 3, "D": 4, "E": 5} | size) for size in large]
+    for (q, k, v), mask in zip(batches, masks, strict=True):
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         assert torch.allclose(reference.attention(q, k, v, mask)[0], expected, atol=1e-5)
-        output, _ = student.attention(q, k, v, mask)
+        output, _ = output_and_weights(student, q, k, v, mask)
         checks.close(output, expected, "the output", atol=1e-5)
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_attention_shapes")
+@pytest.mark.points(0.25)
 def test_one_mask_serves_many(student):
-    """A smaller mask (one for all sentences, all heads or all listeners) is spread over the rest."""
-    for shape in ((5, 7), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
-        q, k, v = notes(3, 2)
-        shares_follow_the_mask(student, q, k, v, somebody_to_hear(*shape))
+    """A smaller mask (one for all sentences, all heads or all queries) is broadcast over the rest."""
+    for shape in ((5, 7), (7,), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
+        q, k, v = queries_keys_values(3, 2)
+        weights_follow_the_mask(student, q, k, v, something_to_attend_to(*shape))
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_attention_shapes")
+@pytest.mark.points(0.25)
 def test_huge_scores_stay_finite(student, reference):
-    """Scores of plus and minus ten thousand give shares, not NaN, and a forbidden speaker stays unheard."""
-    all_may_speak = None
-    only_low_scores = torch.tensor([False, True, False, True, False])
-    only_the_lowest = torch.tensor([False, True, False, False, False])
-    for mask in (all_may_speak, only_low_scores, only_the_lowest):
-        q, k, v = notes(T=3, S=5, D=4)
-        q[:, 0], q[2] = torch.tensor([200.0, -200.0, 0.0]), 0.0  # the last listener does not mind
+    """Scores of plus and minus ten thousand give weights, not NaN, and forbidden keys keep weight 0."""
+    every_key = None
+    only_low_scores = torch.tensor([[False, True, False, True, False]])
+    only_the_lowest = torch.tensor([[False, True, False, False, False]])
+    for mask in (every_key, only_low_scores, only_the_lowest):
+        q, k, v = queries_keys_values(T=3, S=5, D=4)
+        q[:, 0], q[2] = torch.tensor([200.0, -200.0, 0.0]), 0.0  # the last query scores 0 everywhere
         k[:, 0] = torch.tensor([100.0, -100.0, 50.0, -30.0, 0.0])  # scores from -10,000 to 10,000
         same_answer(student, reference, q, k, v, mask, atol=1e-5)
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_nobody_to_hear_is_silence")
-def test_silence_does_not_spread(student):
-    """Listeners who may hear nobody get zeros, and everybody else still shares out the whole."""
-    q, k, v = notes(2, 3)
-    mask = somebody_to_hear(2, 1, 5, 7)
+@pytest.mark.points(0.2)
+def test_zeros_do_not_spread(student):
+    """Queries that may attend to nothing get zeros, and the weights of all others still add up to 1."""
+    q, k, v = queries_keys_values(2, 3)
+    mask = something_to_attend_to(2, 1, 5, 7)
     mask[0, 0, random.randrange(5)] = False
     mask[1] = False
-    shares_follow_the_mask(student, q, k, v, mask)
+    weights_follow_the_mask(student, q, k, v, mask)
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_attention_shapes")
+@pytest.mark.points(0.15)
+@pytest.mark.needs("test_attention_without_a_mask")
 def test_attention_leaves_its_inputs_alone(student):
     """Attention reads its inputs and changes none of them."""
-    checks.input_untouched(student.attention, *notes(2), somebody_to_hear(5, 7))
+    checks.input_untouched(student.attention, *queries_keys_values(2), something_to_attend_to(5, 7))
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_attention_shapes")
+@pytest.mark.points(0.15)
+@pytest.mark.needs("test_attention_without_a_mask")
 def test_attention_answers_in_the_number_type_of_its_inputs(student):
-    """Output and weights have the number type of questions, keys and values, in float32 and in float64."""
-    mask = somebody_to_hear(5, 7)
+    """Output and weights have the number type of queries, keys and values, in float32 and in float64."""
+    mask = something_to_attend_to(5, 7)
     for dtype in (torch.float32, torch.float64):
-        output, weights = student.attention(*notes(2, dtype=dtype), mask)
+        output, weights = output_and_weights(student, *queries_keys_values(2, dtype=dtype), mask)
         checks.dtype(output, dtype, "the output")
         checks.dtype(weights, dtype, "the weights")
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_attention_with_a_mask")
-def test_attention_can_be_learnt_from(student, reference):
-    """Questions, keys and values all receive the gradients that the formula gives them."""
-    same_gradients(student, reference, somebody_to_hear(5, 7))
+@pytest.mark.points(2.35)
+def test_attention_can_be_learned_from(student):
+    """Gradients flow back from the output to queries, keys and values: without a batch, with one, and with heads."""
+    for leading, mask in [((3,), something_to_attend_to(5, 7)), ((), None), ((3, 2), None)]:
+        names = ("the queries", "the keys", "the values")
+        sources = {n: t.requires_grad_() for n, t in zip(names, queries_keys_values(*leading), strict=True)}
+        output, _ = output_and_weights(student, *sources.values(), mask)
+        every_gradient_arrives(output, sources)
 
 
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_silence_does_not_spread", "test_attention_can_be_learnt_from")
-def test_silence_sends_no_nan_back(student, reference):
-    """Where somebody may hear nobody, the gradients are those of the formula, too, and none of them is NaN."""
-    mask = somebody_to_hear(3, 5, 7)
+@pytest.mark.points(0.15)
+@pytest.mark.needs("test_attention_with_a_mask")
+def test_no_nan_flows_back(student, reference):
+    """The gradients are those of the formula, also where a query may attend to nothing: none of them is NaN."""
+    mask = something_to_attend_to(3, 5, 7)
+    same_gradients(student, reference, mask)
     mask[0, random.randrange(5)] = False
     mask[1] = False
     same_gradients(student, reference, mask)
@@ -238,7 +263,7 @@ def test_head_learns_three_matrices(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_head_keeps_its_mask_as_a_buffer(student):
     """The mask that the head reads moves with the head, and the optimiser never sees it."""
     checks.buffers_follow(student.Head(11, 3, 7))
@@ -258,20 +283,23 @@ def test_head_keeps_its_mask_as_a_buffer(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.45)
 @pytest.mark.needs("test_head_shapes")
 def test_head_with_the_same_weights(student, reference):
-    """With the solution's weights, the head gives the solution's output, in long and short sentences."""
-    B, C, D, block_size = 3, 20, 5, 7
+    """With the solution's weights, the head gives the solution's output, in short and long sentences, in any order."""
+    C, D, block_size = 20, 5, 67
     head, expected = twins(student, reference, C, D, block_size)
-    for T in (block_size, 4, 1):
+    for B, T, training in [(3, 4, True), (1, block_size, False), (2, 1, True), (3, 7, False)]:
         x = torch.randn(B, T, C)
-        checks.close(head(x), expected(x), f"the output for {T} words", atol=1e-5)
+        checks.close(head.train(training)(x), expected(x), f"the output for {T} words", atol=1e-5)
+    exact, x = head.double()(x.double()), x.double()
+    checks.dtype(exact, torch.float64, "the output after head.double()")
+    checks.close(exact, expected.double()(x), "the output after head.double()")
 
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.15)
 @pytest.mark.needs("test_head_shapes")
 def test_a_sentence_alone_is_a_batch_of_one(student):
     """A sentence gets the same answer alone, as a batch of one, and among others."""
@@ -281,7 +309,7 @@ def test_a_sentence_alone_is_a_batch_of_one(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_head_shapes")
 def test_future_words_change_nothing(student):
     """Cutting off the end of a sentence changes nothing for the words before the cut."""
@@ -291,8 +319,7 @@ def test_future_words_change_nothing(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_head_shapes")
+@pytest.mark.points(0.32)
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
     head = some_head(student, 13, 5, 7)
@@ -302,7 +329,6 @@ def test_every_word_reacts_to_its_whole_past(student):
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.25)
-@pytest.mark.needs("test_head_shapes")
 def test_head_is_steady(student):
     """Asked twice, the head answers the same, in training as well, and leaves the word vectors as they were."""
     head = some_head(student, 13, 3, 5)
@@ -316,9 +342,26 @@ def test_head_is_steady(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.25)
+@pytest.mark.points(1.68)
+def test_all_three_matrices_learn(student):
+    """Gradients reach key, query and value, in training and in evaluation, for one sentence and for several."""
+    head = some_head(student, 13, 3, 7)
+    matrices = {
+        name: dict(head.named_parameters()).get(f"{name}.weight") for name in ("key", "query", "value")
+    }
+    missing = [name for name, matrix in matrices.items() if matrix is None]
+    checks.true(not missing, f"The head has no trainable matrix {', '.join(missing)}.")
+    for B, T, training in [(3, 6, True), (1, 5, True), (2, 6, False)]:
+        answer = head.train(training)(torch.randn(B, T, 13))
+        output = answer[0] if isinstance(answer, tuple) and answer else answer  # a tuple fails other tests
+        every_gradient_arrives(output, matrices)
+
+
+@by_hand
+@pytest.mark.part("head")
+@pytest.mark.points(0.05)
 @pytest.mark.needs("test_head_with_the_same_weights")
-def test_all_three_matrices_learn(student, reference):
-    """Key, query and value all receive the gradients that the solution's receive."""
+def test_gradients_of_the_head_are_those_of_the_formula(student, reference):
+    """Key, query and value receive the same gradients as the solution's."""
     head, expected = twins(student, reference, 13, 3, 5)
     checks.parameter_gradients_close(head, expected, torch.randn(2, 5, 13), atol=1e-5)

@@ -26,31 +26,43 @@ def causal_mask():
     return torch.ones(T, T, dtype=torch.bool).tril()                                   # (T, T)
 
 
-def two_multi_heads(student, reference, num_heads=H, bias=True):
+def two_multi_heads(student, reference, num_heads=H, width=C, bias=True):
     """The student's module and ours, with the same fresh weights."""
-    ours = checks.randomize(reference.MultiHeadAttention(C, num_heads, BLOCK, bias=bias).double(), scale=0.3)
-    theirs = student.MultiHeadAttention(C, num_heads, BLOCK, bias=bias).double()
+    ours = reference.MultiHeadAttention(width, num_heads, BLOCK, bias=bias).double()
+    checks.randomize(ours, scale=0.3)
+    theirs = student.MultiHeadAttention(width, num_heads, BLOCK, bias=bias).double()
     checks.copy_parameters(ours, theirs)
     return theirs, ours
 
 
-def two_fused(student, reference, num_heads=H, loudness=1.0):
+def two_fused(student, reference, num_heads=H, width=C, loudness=1.0):
     """The student's fused module and ours, with the same fresh weights; `loudness` enlarges the scores."""
-    ours = checks.randomize(reference.FusedMultiHeadAttention(C, num_heads).double(), scale=0.3)
+    ours = checks.randomize(reference.FusedMultiHeadAttention(width, num_heads).double(), scale=0.3)
     with torch.no_grad():
         ours.W_qkv.weight *= loudness
-    theirs = student.FusedMultiHeadAttention(C, num_heads).double()
+    theirs = student.FusedMultiHeadAttention(width, num_heads).double()
     checks.copy_parameters(ours, theirs)
     return theirs, ours
 
 
 def pytorch_layer(num_heads, queries_keys_values, projection):
     """PyTorch's own layer with these tables: (3C, C) and (C, C)."""
-    layer = nn.MultiheadAttention(C, num_heads, bias=False, batch_first=True).double()
+    layer = nn.MultiheadAttention(len(projection), num_heads, bias=False, batch_first=True).double()
     with torch.no_grad():
         layer.in_proj_weight.copy_(queries_keys_values)
         layer.out_proj.weight.copy_(projection)
     return layer
+
+
+def every_gradient_arrives(output, sources):
+    """The output depends on each of the named tensors, as its gradients say."""
+    cut = "The output is cut off from the parameters: no gradient can flow back through it."
+    checks.true(checks.tensor(output).numel() > 0 and output.requires_grad, cut, public=cut)
+    pull = torch.randn(output.shape).to(output.dtype)
+    gradients = torch.autograd.grad(output, list(sources.values()), pull, allow_unused=True)
+    for name, gradient in zip(sources, gradients, strict=True):
+        silent = f"No gradient reaches {name}, so it can never learn."
+        checks.true(gradient is not None and bool(gradient.any()), silent, public=silent)
 
 
 def change(parameter, rows=slice(None)):
@@ -64,45 +76,48 @@ def change(parameter, rows=slice(None)):
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(1)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
 def test_heads_start_different(student):
     """Before any training the heads already differ: each starts with random weights of its own."""
     mha = student.MultiHeadAttention(C, H, BLOCK, bias=False).double()
-    # The projection answers with the difference between each head's note and the next head's.
+    # The projection returns the difference between each head's output and the next head's.
     difference = torch.zeros(C, C)
     own, following = torch.arange(C - D), torch.arange(D, C)
     difference[own, own] = 1.0
     difference[own, following] = -1.0
     with torch.no_grad():
         mha.proj.weight.copy_(difference)
-    notes = mha(sentence())                                                            # (B, T, C)
+    differences = mha(sentence())                                                      # (B, T, C)
     for h in range(H - 1):
-        apart = notes[..., h * D : (h + 1) * D].abs().max().item()
-        twins = f"Head {h} and head {h + 1} give the same note in a module that was just made."
+        apart = differences[..., h * D : (h + 1) * D].abs().max().item()
+        twins = f"Head {h} and head {h + 1} give the same output in a module that was just made."
         checks.true(apart > 0, twins, public=twins)
 
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
 def test_heads_equal_pytorch(student, reference):
-    """With one head and with four, the output is that of PyTorch's own layer with the same weights."""
-    for num_heads in (1, 4):
-        theirs, ours = two_multi_heads(student, reference, num_heads, bias=False)
+    """With one head and with many, the output is that of PyTorch's own layer, in training and in evaluation."""
+    for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
+        theirs, ours = two_multi_heads(student, reference, num_heads, width, bias=False)
         queries = [head.query.weight for head in ours.heads]
         keys = [head.key.weight for head in ours.heads]
         values = [head.value.weight for head in ours.heads]
         layer = pytorch_layer(num_heads, torch.cat(queries + keys + values), ours.proj.weight)
-        x = sentence()
+        x = torch.randn(2, T, width).double()
         expected, _ = layer(x, x, x, attn_mask=~causal_mask(), need_weights=False)
-        checks.close(theirs(x), expected, f"the output with num_heads={num_heads} and bias=False")
+        what = f"the output with embed_size={width}, num_heads={num_heads} and bias=False"
+        output = theirs.train(training)(x)
+        checks.dtype(output, torch.float64, what)
+        checks.close(output, expected, what)
 
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
 def test_heads_learn(student, reference):
     """With a bias in the projection, output and gradients are right and the input keeps its numbers."""
@@ -116,10 +131,21 @@ def test_heads_learn(student, reference):
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(1)
+@pytest.mark.points(2.35)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
-def test_each_note_keeps_its_place(student):
-    """Change the values or the questions of one head, and only this head's columns of the bundle move."""
+def test_every_head_can_be_trained(student):
+    """Gradients reach the tables of every head and the projection, in training and in evaluation."""
+    for batch, training in [(B, True), (1, True), (2, False)]:
+        mha = checks.randomize(student.MultiHeadAttention(C, H, BLOCK).double()).train(training)
+        tables = {name: table for name, table in sorted(mha.named_parameters()) if name.endswith("weight")}
+        every_gradient_arrives(mha(sentence(batch)), tables)
+
+@by_hand
+@pytest.mark.part("heads")
+@pytest.mark.points(0.65)
+@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+def test_each_head_keeps_its_columns(student):
+    """Change the values or queries of one head, and only its columns of the concatenation change."""
     for name in ("value", "query"):
         mha = student.MultiHeadAttention(C, H, BLOCK).double()
         tables = dict(mha.named_parameters())
@@ -141,8 +167,9 @@ def test_each_note_keeps_its_place(student):
 @pytest.mark.points(1)
 def test_split_of_any_size(student, reference):
     """split_heads puts every number in its place, for any number of heads and any layout in memory."""
-    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 3, 4)]:
-        x = torch.randn(batch, heads * strip, words).transpose(1, 2)                   # (B, T, C)
+    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
+        x = torch.randn(batch, heads * strip, words).transpose(1, 2).double()          # (B, T, C)
+        checks.dtype(student.split_heads(x, heads), torch.float64, "split_heads(x, num_heads) for x in float64")
         checks.close(
             student.split_heads(x, heads), reference.split_heads(x, heads),
             f"split_heads(x, {heads}) for x of shape {tuple(x.shape)}",
@@ -155,10 +182,11 @@ def test_split_of_any_size(student, reference):
 @pytest.mark.points(1)
 def test_merge_of_any_size(student, reference):
     """merge_heads gives every word its own strips in the order of the heads, for any layout in memory."""
-    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 3, 4)]:
+    for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
         fresh = torch.randn(batch, heads, words, strip)                                # (B, H, T, D)
-        odd = torch.randn(batch, words, heads, strip).transpose(1, 2)                  # (B, H, T, D)
+        odd = torch.randn(batch, words, heads, strip).transpose(1, 2).double()         # (B, H, T, D)
         for x in (fresh, odd):
+            checks.dtype(student.merge_heads(x), x.dtype, f"merge_heads(x) for x in {x.dtype}")
             checks.close(
                 student.merge_heads(x), reference.merge_heads(x),
                 f"merge_heads(x) for x of shape {tuple(x.shape)}", axes=("sentence", "word", "feature"),
@@ -174,16 +202,19 @@ def test_merge_of_any_size(student, reference):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_fused_owns_two_tables")
 def test_fused_equals_pytorch(student, reference):
-    """With one head and with four, unmasked output and gradients are those of PyTorch's own layer."""
-    for num_heads in (1, 4):
-        theirs, ours = two_fused(student, reference, num_heads)
+    """With one head and with many, unmasked output and gradients are those of PyTorch's own layer."""
+    for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
+        theirs, ours = two_fused(student, reference, num_heads, width)
         layer = pytorch_layer(num_heads, ours.W_qkv.weight, ours.W_out.weight)
 
         def attend(x, layer=layer):
             return layer(x, x, x, need_weights=False)[0]
 
-        x = sentence()
-        checks.close(theirs(x), attend(x), f"the output with n_heads={num_heads} and no mask")
+        x = torch.randn(2, T, width).double()
+        what = f"the output with d_model={width}, n_heads={num_heads} and no mask"
+        output = theirs.train(training)(x)
+        checks.dtype(output, torch.float64, what)
+        checks.close(output, attend(x), what)
         checks.gradients_close(theirs, attend, x)
         checks.parameter_gradients_close(theirs, ours, x)
 
@@ -191,9 +222,24 @@ def test_fused_equals_pytorch(student, reference):
 @by_hand
 @pytest.mark.part("fused")
 @pytest.mark.points(1)
+def test_every_third_of_the_matrix_can_be_trained(student):
+    """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
+    for batch, training in [(B, True), (1, True), (2, False)]:
+        fused = checks.randomize(student.FusedMultiHeadAttention(C, H).double()).train(training)
+        output = fused(sentence(batch), causal_mask())
+        every_gradient_arrives(output, {"W_qkv": fused.W_qkv.weight, "W_out": fused.W_out.weight})
+        (gradient,) = torch.autograd.grad(fused(sentence(batch)).square().sum(), fused.W_qkv.weight)
+        for name, rows in zip(("queries", "keys", "values"), gradient.chunk(3), strict=True):
+            silent = f"No gradient reaches the rows of W_qkv for the {name}, so they can never learn."
+            checks.true(bool(rows.any()), silent, public=silent)
+
+
+@by_hand
+@pytest.mark.part("fused")
+@pytest.mark.points(2)
 @pytest.mark.needs("test_fused_owns_two_tables")
 def test_fused_obeys_the_mask(student, reference):
-    """Where the mask is True listening is allowed, for any shape of mask and any scores, and in this call only."""
+    """Only where the mask is True may a word attend, for any shape of mask and any scores, in this call alone."""
     many = T + 2                                                       # more sentences than words in each
     causal = causal_mask()                                                             # (T, T)
     padding = torch.ones(many, 1, 1, T, dtype=torch.bool)                              # (B, 1, 1, T)
@@ -202,7 +248,7 @@ def test_fused_obeys_the_mask(student, reference):
     scattered = torch.rand(B, 1, T, T) > 0.5                                           # (B, 1, T, T)
     own = torch.rand(H, T, T) > 0.5                                                    # (H, T, T)
     for mask in (scattered, own):
-        mask |= torch.eye(T, dtype=torch.bool)                                         # each hears itself
+        mask |= torch.eye(T, dtype=torch.bool)                                         # each may attend to itself
     masks = {"causal": causal, "padding": padding, "scattered": scattered, "different": own}
     for loudness in (1.0, 30.0):
         theirs, ours = two_fused(student, reference, loudness=loudness)
@@ -211,6 +257,7 @@ def test_fused_obeys_the_mask(student, reference):
             checks.input_untouched(theirs, x, mask)
             scores = "loud" if loudness > 1 else "gentle"
             what = f"the output under a {name} mask of shape {tuple(mask.shape)} and {scores} scores"
+            theirs.train(loudness == 1.0)
             checks.close(theirs(x, mask), ours(x, mask), what)
         x = sentence()
         checks.close(theirs(x), ours(x), "the output without a mask, in a call after one with a mask,")
@@ -218,11 +265,11 @@ def test_fused_obeys_the_mask(student, reference):
 
 @by_hand
 @pytest.mark.part("fused")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_fused_owns_two_tables")
 def test_fused_heads_keep_to_themselves(student, reference):
-    """Change the rows of one head in W_qkv, values or questions, and only this head's columns move."""
-    for third in (2, 0):                                                               # values, questions
+    """Change the rows of one head in W_qkv, values or queries, and only its columns change."""
+    for third in (2, 0):                                                               # values, queries
         theirs, _ = two_fused(student, reference)
         with torch.no_grad():
             theirs.W_out.weight.copy_(torch.eye(C))
@@ -235,7 +282,7 @@ def test_fused_heads_keep_to_themselves(student, reference):
 
 @by_hand
 @pytest.mark.part("fused")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_fused_refuses_uneven_heads(student):
     """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
     for number in (22, 4):
@@ -248,7 +295,7 @@ def test_fused_refuses_uneven_heads(student):
 
 
 @pytest.mark.part("proof")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_fuse_refuses_different_sizes(student):
     """A different width or number of heads is refused with a ValueError; a bias in proj is not, it stays behind."""
     per_head = checks.randomize(student.MultiHeadAttention(C, H, BLOCK, bias=False))
@@ -264,7 +311,7 @@ def test_fuse_refuses_different_sizes(student):
 
 
 @pytest.mark.part("proof")
-@pytest.mark.points(1)
+@pytest.mark.points(1.5)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
 def test_fuse_moves_copies(student, reference):
     """fuse copies every table to its place, leaves the old module alone, and then each goes its own way."""
@@ -295,5 +342,6 @@ def test_fuse_moves_copies(student, reference):
 
     change(fused.W_qkv.weight)
     change(fused.W_out.weight)
-    fused(x, causal_mask())
+    changed = fused(x, causal_mask())
+    checks.true(not torch.equal(changed, answer), "The fused output does not depend on its own weights.")
     checks.close(per_head(x), before, "the output of per_head after a later change of fused")

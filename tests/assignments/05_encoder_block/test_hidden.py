@@ -30,7 +30,7 @@ def tail(lengths, width):
 
 
 def no_looking_ahead(length):
-    """PyTorch's causal mask: True where listening is forbidden, (length, length)."""
+    """PyTorch's causal mask: True where attending is forbidden, (length, length)."""
     return torch.ones(length, length, dtype=torch.bool).triu(1)
 
 
@@ -52,7 +52,7 @@ def compare_with_pytorch(make_block, known_block, norm_first, seed):
     shapes = {name: tuple(parameter.shape) for name, parameter in known_block(C, H, FF).named_parameters()}
     checks.parameters(make_block(C, H, FF), shapes)
     x = torch.randn(B, T, C, dtype=torch.float64)
-    padding = tail([T, 4, 2], T)                                                  # (B, T)
+    padding = tail([T, 4, 2], T)  # (B, T)
     two_blocked = torch.zeros(T, T, dtype=torch.bool)
     two_blocked[2, 0] = two_blocked[5, 1] = True
     masks = {
@@ -61,20 +61,23 @@ def compare_with_pytorch(make_block, known_block, norm_first, seed):
         " with a causal attn_mask": (None, no_looking_ahead(T)),
         " with both masks": (padding, two_blocked),
     }
-    for activation in ("relu", "gelu"):
-        block = filled(make_block(C, H, FF, 0.1, activation), seed)
+    for activation, dropout, mode in (("relu", 0.1, "evaluation"), ("gelu", 0.0, "training")):
+        block = filled(make_block(C, H, FF, dropout, activation), seed)
         layer = torch_layer(block, activation, norm_first)
+        block.train(mode == "training")
         for words, (padded, blocked) in masks.items():
-            compare_once(block, layer, x, padded, blocked, f"the {activation} block{words}")
+            what = f"the {activation} block{words}, in {mode} with dropout={dropout},"
+            compare_once(block, layer, x, padded, blocked, what)
 
 
 def compare_once(block, layer, x, padded, blocked, what):
     """The real tokens of both outputs, and the gradients of x under one random direction."""
-    real = torch.ones(B, T, dtype=torch.bool) if padded is None else ~padded      # (B, T)
+    real = torch.ones(B, T, dtype=torch.bool) if padded is None else ~padded  # (B, T)
     mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
     actual = block(mine, padding_mask=padded, attn_mask=blocked)
     expected = layer(theirs, src_mask=blocked, src_key_padding_mask=padded)
     checks.shape(actual, (B, T, C), what)
+    checks.dtype(actual, torch.float64, what)
     checks.close(actual[real].detach(), expected[real].detach(), what, axes=("real token", "feature"))
     direction = torch.randn_like(expected)[real]
     (actual_gradient,) = torch.autograd.grad((actual[real] * direction).sum(), mine)
@@ -82,12 +85,12 @@ def compare_once(block, layer, x, padded, blocked, what):
     checks.close(actual_gradient, expected_gradient, f"the gradient of x through {what}")
 
 
-def check_all_dropped(block, x, road):
-    """With dropout=1.0 only the road is left in training, and everything is there in eval."""
-    missing = (block(x) - road).abs().max().item()
+def check_all_dropped(block, x, stream):
+    """With dropout=1.0 only the stream is left in training, and everything is there in eval."""
+    missing = (block(x) - stream).abs().max().item()
     checks.true(missing > 1e-6, "With dropout=1.0 the sublayers are silent in eval: dropout is never off.")
     block.train()
-    checks.close(block(x), road, "in training with dropout=1.0 the block")
+    checks.close(block(x), stream, "in training with dropout=1.0 the block")
 
 
 def check_eval_and_training(module, *inputs):
@@ -100,15 +103,16 @@ def check_eval_and_training(module, *inputs):
 
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_layer_norm_equals_pytorch(student):
     """layer_norm gives the numbers of PyTorch's layer norm, for one token, a sentence and a batch."""
     for shape in ((7,), (5, 7), (7, 7), (2, 3, 5, 7)):
         x = 3 * torch.randn(shape, dtype=torch.float64) + 2
         gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
         actual = student.layer_norm(x, gamma, beta)
+        checks.dtype(actual, torch.float64, f"layer_norm of x with shape {shape} in float64")
         checks.close(actual, F.layer_norm(x, (7,), gamma, beta), f"layer_norm of x with shape {shape}")
-    far = 4096 + torch.randn(3, 5, 7)                                             # numbers of float32
+    far = 4096 + torch.randn(3, 5, 7)  # numbers of float32
     expected = F.layer_norm(far.double(), (7,), gamma, beta).float()
     actual = student.layer_norm(far, gamma.float(), beta.float())
     checks.close(actual, expected, "layer_norm of numbers near 4096", atol=0.02)
@@ -116,7 +120,7 @@ def test_layer_norm_equals_pytorch(student):
 
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_eps_sits_inside_the_root(student):
     """Tokens with tiny numbers, tokens with equal numbers and a large eps come out right."""
     gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
@@ -131,21 +135,22 @@ def test_eps_sits_inside_the_root(student):
 
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_gradients_through_layer_norm(student):
     """The gradients of x, gamma and beta are those of PyTorch's layer norm."""
-    x = torch.randn(3, 5, 7, dtype=torch.float64)
     gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
 
     def expected(x, gamma, beta):
         return F.layer_norm(x, (7,), gamma, beta)
 
-    checks.gradients_close(student.layer_norm, expected, x, gamma, beta, what="the gradient (layer_norm)")
+    for shape in ((3, 5, 7), (7,)):
+        x = torch.randn(shape, dtype=torch.float64)
+        checks.gradients_close(student.layer_norm, expected, x, gamma, beta, what="the gradient (layer_norm)")
 
 
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.25)
 def test_tokens_do_not_meet_in_layer_norm(student):
     """What layer_norm does to a token depends on this token alone, and x itself stays as it was."""
     x = torch.randn(3, 5, 7, dtype=torch.float64)
@@ -160,7 +165,7 @@ def test_tokens_do_not_meet_in_layer_norm(student):
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.needs("test_feed_forward_parameters")
 def test_gelu_is_the_exact_one(student, reference, seed):
     """With activation="gelu", FeedForward uses the exact GELU, and nothing else happens inside."""
@@ -168,7 +173,8 @@ def test_gelu_is_the_exact_one(student, reference, seed):
     model = filled(reference.FeedForward(5, 13, "gelu"), seed)
     layer = student.FeedForward(5, 13, "gelu").double()
     checks.copy_parameters(model, layer)
-    checks.close(layer(x), model(x), "FeedForward with gelu")
+    for training in (True, False):
+        checks.close(layer.train(training)(x), model(x), "FeedForward with gelu")
     checks.gradients_close(layer, model, x, what="the gradient (gelu)")
 
 
@@ -181,7 +187,7 @@ def test_unknown_activation_is_refused(student):
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_activation_in_capitals_is_refused(student):
     """The activations have no other names: relu and gelu in capital letters are refused, too."""
     for name in ("GELU", "ReLU"):
@@ -201,11 +207,13 @@ def test_post_norm_wiring(student, seed):
     h = block.norm1(x + block.attention(x, x, x, need_weights=False)[0])
     expected = block.norm2(h + block.ff(h))
     checks.close(actual, expected, "the post-norm block, compared with its own parts in order,")
+    alike = "All tokens leave the block alike, whatever went in."
+    checks.true(not torch.allclose(actual[:, 1:], actual[:, :-1]), alike, public=alike)
 
 
 @no_ready_made_block
 @pytest.mark.part("post_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.needs("test_post_norm_parameters")
 def test_post_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's encoder layer agree, masks and gradients included."""
@@ -215,20 +223,20 @@ def test_post_norm_equals_pytorch(student, reference, seed):
 
 @no_ready_made_block
 @pytest.mark.part("post_norm")
-@pytest.mark.points(1)
-def test_nobody_listens_to_padding_or_to_blocked_tokens(student, seed):
-    """Nobody hears what stands on a padded seat, and with a causal attn_mask no token hears a later one."""
+@pytest.mark.points(1.25)
+def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
+    """No token attends to padding; with a causal attn_mask each attends to all earlier tokens and to no later one."""
     x = torch.randn(B, T, C, dtype=torch.float64)
     block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
     checks.padding_invariant(lambda x, padding: block(x, padding_mask=padding), x, [T, 4, 2])
-    checks.prefix_invariant(lambda x: block(x, attn_mask=no_looking_ahead(x.shape[1])), x)
+    checks.causal_by_gradient(lambda x: block(x, attn_mask=no_looking_ahead(x.shape[1])), x)
 
 
 @no_ready_made_block
 @pytest.mark.part("post_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_post_norm_dropout(student, seed):
-    """Dropout acts on the sublayers' answers in training, never on the shortcut and never in eval."""
+    """Dropout acts on the sublayers' outputs in training, never on the shortcut and never in evaluation."""
     x = torch.randn(B, T, C, dtype=torch.float64)
     block = filled(student.TransformerEncoderBlock(C, H, FF, dropout=1.0), seed)
     check_all_dropped(block, x, block.norm2(block.norm1(x)))
@@ -237,7 +245,7 @@ def test_post_norm_dropout(student, seed):
 
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_pre_norm_wiring(student, seed):
     """The block's own parts, wired in pre-norm order, give the block's output."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -245,15 +253,15 @@ def test_pre_norm_wiring(student, seed):
     checks.input_untouched(block, x)
     actual = block(x)
     checks.shape(actual, (B, T, C), "the pre-norm block's output")
-    calm = block.norm1(x)
-    h = x + block.attention(calm, calm, calm, need_weights=False)[0]
+    normed = block.norm1(x)
+    h = x + block.attention(normed, normed, normed, need_weights=False)[0]
     expected = h + block.ff(block.norm2(h))
     checks.close(actual, expected, "the pre-norm block, compared with its own parts in order,")
 
 
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(1.5)
 def test_pre_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's layer with norm_first agree, masks and gradients too."""
     compare_with_pytorch(student.PreNormBlock, reference.PreNormBlock, norm_first=True, seed=seed)
@@ -261,7 +269,7 @@ def test_pre_norm_equals_pytorch(student, reference, seed):
 
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_pre_norm_dropout(student, seed):
     """With everything dropped a pre-norm block in training returns x; in eval nothing is dropped."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -272,11 +280,11 @@ def test_pre_norm_dropout(student, seed):
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(1)
+@pytest.mark.points(1.75)
 @pytest.mark.needs("test_encoder_owns_its_layers")
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
-    ids = (torch.randperm(B * T) % V).reshape(B, T)                               # every word stands somewhere
+    ids = (torch.randperm(B * T) % V).reshape(B, T)  # every word stands somewhere
     x = torch.randn(B, T, C, dtype=torch.float64)
     sizes = dict(d_model=C, n_heads=5, n_layers=2, d_ff=FF, max_len=11)
     model = filled(reference.TransformerEncoder(V, **sizes), seed)
@@ -289,25 +297,39 @@ def test_encoder_numbers(student, reference, seed):
     what = "the encoder's first layer, compared with your TransformerEncoderBlock,"
     padding = tail([T, 4, 2], T)
     checks.close(encoder.layers[0](x, padding)[~padding], block(x, padding)[~padding], what)
+    checks.dtype(encoder(ids), torch.float64, "the encoder's output after encoder.double()")
     checks.close(encoder(ids), model(ids), "the encoder's output", atol=1e-5)
     actual, expected = encoder(ids, padding)[~padding], model(ids, padding)[~padding]
     checks.close(actual, expected, "the encoder with padding", axes=("real token", "feature"), atol=1e-5)
+    checks.input_untouched(encoder, ids, padding)
     checks.parameter_gradients_close(encoder, model, ids)
+    sizes = dict(d_model=C, n_heads=H, n_layers=5, d_ff=FF, max_len=71, dropout=0.0)
+    model = filled(reference.TransformerEncoder(V, **sizes), seed)
+    encoder = student.TransformerEncoder(V, **sizes).double()
+    checks.copy_parameters(model, encoder)
+    long = torch.randint(0, V, (2, 67))
+    checks.close(
+        encoder(long), model(long), "the output for 67 tokens, in training with dropout=0.0,", atol=1e-5
+    )
 
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(1)
+@pytest.mark.points(1.75)
 def test_padding_changes_nothing(student, seed):
-    """Padded or not, a sentence's real tokens come out the same, whatever stands on the padded seats."""
+    """Padded or not, a sentence's real tokens come out the same, whatever the padding holds."""
     ids = torch.randint(0, V, (B, T))
     encoder = filled(student.TransformerEncoder(V, C, H, n_layers=3, d_ff=FF, max_len=11), seed)
     checks.padding_invariant(lambda ids, padding: encoder(ids, padding_mask=padding), ids, [T, 4, 2])
+    other = ids.clone()
+    other[:, 0] = (other[:, 0] + 1) % V
+    deaf = "A token's output does not change when another token of its sentence does."
+    checks.true(not torch.allclose(encoder(other)[:, 1], encoder(ids)[:, 1]), deaf, public=deaf)
 
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_encoder_owns_its_layers")
 def test_positions_travel_with_the_encoder(student, reference, seed):
     """A saved encoder holds its pe, and other numbers in pe are other positions for the words."""
@@ -326,7 +348,7 @@ def test_positions_travel_with_the_encoder(student, reference, seed):
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_encoder_dropout(student, seed):
     """In eval the encoder repeats itself; in training dropout acts on the embeddings and in the blocks."""
     ids = torch.randint(0, V, (B, T))

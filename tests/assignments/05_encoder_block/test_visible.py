@@ -47,7 +47,7 @@ def silence(block):
 
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_layer_norm_by_hand(student):
     """layer_norm turns the token [2, 2, 6, 6] into [-1, -1, 1, 1], then stretches and shifts it."""
     token = torch.tensor([[2.0, 2.0, 6.0, 6.0]], dtype=torch.float64)
@@ -63,10 +63,10 @@ def test_layer_norm_by_hand(student):
 
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(2)
 def test_layer_norm_as_a_module(student, seed):
     """LayerNorm owns gamma (ones) and beta (zeros) and gives what layer_norm gives with them and its eps."""
-    x = torch.randn(3, 5, 7, dtype=torch.float64)
+    x = torch.randn(7, dtype=torch.float64)
     norm = student.LayerNorm(7, eps=0.3)
     checks.parameters(norm, {"gamma": (7,), "beta": (7,)})
     checks.close(norm.gamma.detach(), torch.ones(7), "a fresh gamma")
@@ -74,10 +74,14 @@ def test_layer_norm_as_a_module(student, seed):
     filled(norm, seed)
     by_function = student.layer_norm(x, norm.gamma.detach(), norm.beta.detach(), 0.3)
     checks.close(norm(x), by_function, "LayerNorm(7, eps=0.3) on x, compared with your own layer_norm,")
+    with torch.no_grad():
+        norm.gamma.mul_(-2)
+    moved = not torch.allclose(norm(x), by_function)
+    checks.true(moved, "LayerNorm gives the same output with another gamma.")
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_feed_forward_parameters(student):
     """FeedForward owns linear1, from d_model to d_ff, and linear2, back again, both with a bias."""
     shapes = {
@@ -91,7 +95,7 @@ def test_feed_forward_parameters(student):
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.needs("test_feed_forward_parameters")
 def test_feed_forward_by_hand(student):
     """With small round weights, FeedForward gives the numbers that you get on paper."""
@@ -105,14 +109,15 @@ def test_feed_forward_by_hand(student):
     with torch.no_grad():
         for name, parameter in layer.named_parameters():
             parameter.copy_(torch.tensor(weights[name]))
-    x = torch.tensor([[[3.0, -2.0], [-4.0, 1.0], [-1.0, -1.0]]])                 # (1, 3, 2)
-    expected = torch.tensor([[[13.0, 0.0], [12.0, -15.0], [10.0, -10.0]]])       # (1, 3, 2)
-    checks.close(layer(x), expected, "FeedForward with relu on three tokens")
+    x = torch.tensor([[[3.0, -2.0], [-4.0, 1.0], [-1.0, -1.0]]])  # (1, 3, 2)
+    expected = torch.tensor([[[13.0, 0.0], [12.0, -15.0], [10.0, -10.0]]])  # (1, 3, 2)
+    for training in (True, False):
+        checks.close(layer.train(training)(x), expected, "FeedForward with relu on three tokens")
 
 
 @no_ready_made_block
 @pytest.mark.part("post_norm")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 def test_post_norm_parameters(student):
     """TransformerEncoderBlock owns attention, ff, norm1 and norm2, each with its own parameters."""
     checks.parameters(student.TransformerEncoderBlock(C, H, FF), BLOCK)
@@ -126,7 +131,10 @@ def test_post_norm_with_silent_sublayers(student, seed):
     x = torch.randn(3, 5, C, dtype=torch.float64)
     block = filled(student.TransformerEncoderBlock(C, H, FF), seed)
     silence(block)
-    checks.close(block(x), block.norm2(block.norm1(x)), "a post-norm block with silent sublayers")
+    output = block(x)
+    checks.close(output, block.norm2(block.norm1(x)), "a post-norm block with silent sublayers")
+    differ = not torch.allclose(output[:, 1:], output[:, :-1])
+    checks.true(differ, "All tokens leave the block alike, whatever went in.")
 
 
 @no_ready_made_block
@@ -142,7 +150,7 @@ def test_pre_norm_with_silent_sublayers(student, seed):
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_encoder_owns_its_layers(student):
     """The encoder owns an embedding, a final norm and n_layers blocks that share nothing; pe is a buffer."""
     encoder = student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=3, d_ff=FF, max_len=11)
@@ -151,16 +159,19 @@ def test_encoder_owns_its_layers(student):
         shapes |= {f"layers.{n}.{name}": shape for name, shape in BLOCK.items()}
     checks.parameters(encoder, shapes)
     names = [name for name, _ in encoder.named_buffers()]
-    checks.true("pe" in names, "The encoder has no buffer called pe, so the positions do not travel with it.")
+    checks.true("pe" in names, "The encoder has no buffer called pe, so the positions do not follow it.")
 
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
     """max_len tokens are encoded; one token more is a ValueError that names T or max_len and its value."""
     ids = torch.randint(0, 17, (3, 8))
-    encoder = filled(student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7), seed)
+    encoder = filled(
+        student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=1, d_ff=FF, max_len=7), seed
+    )
     checks.shape(encoder(ids[:, :7]), (3, 7, C), "the encoder's output for T = max_len")
-    for naming in (("T", "max_len"), (8, 7)):
-        checks.raises(ValueError, encoder, ids, naming=naming)
+    for training in (True, False):
+        for naming in (("T", "max_len"), (8, 7)):
+            checks.raises(ValueError, encoder.train(training), ids, naming=naming)

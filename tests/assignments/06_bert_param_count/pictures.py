@@ -108,8 +108,8 @@ def add_legend(figure, kinds):
 
 
 def where_bert_lives(student):
-    """BERT-base as a floor plan: twelve layers, each two thirds feed-forward, fill most of the house; one
-    fifth is the table of words. Pooler and positions are closets, all the rest is dust in a corner."""
+    """BERT-base as a floor plan: twelve layers, each two thirds feed-forward, fill most of it; one
+    fifth is the table of words. Pooler and positions are small, all the rest is too small to see."""
     config = student.BertConfig()
     counts = student.count_bert(config)
     rest = counts["token_type_embeddings"] + counts["embedding_layer_norm"]
@@ -142,7 +142,7 @@ def where_bert_lives(student):
 def title_of(total, drawn):
     """The total as the list says it, and a second look when the tiles add up to something else."""
     title = f"Where BERT-base keeps its {total:,} parameters"
-    return title if total == drawn else f"{title}\n(but the rooms in the list add up to {drawn:,})"
+    return title if total == drawn else f"{title}\n(but the entries of the list add up to {drawn:,})"
 
 
 def point_at(axes, boxes, rooms):
@@ -168,7 +168,7 @@ GPT2_SIZES = {
 
 
 def where_the_gpt2s_live(student):
-    """The four GPT-2s on one scale: from small to XL the table of words shrinks from a third of the house
+    """The four GPT-2s on one scale: from small to XL the table of words shrinks from a third of the whole
     to a twentieth, and in every size the feed-forward parts are twice as big as attention."""
     configs = {name: student.GPT2Config(**sizes) for name, sizes in GPT2_SIZES.items()}
     lists = {name: student.count_gpt2(config) for name, config in configs.items()}
