@@ -1,30 +1,33 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
-# So far there was one sentence at a time. An encoder reads it and understands every word among its
-# neighbours. A language model continues it word by word. What was missing: a model that reads **one**
-# sentence and writes **another**. Nobody can translate with either half alone: the reader cannot speak,
-# and the writer has not seen the letter it should answer.
+# So far there was only one sentence at a time. An encoder reads it and understands each word among its
+# neighbours; a language model continues it word by word. What was missing is a model that reads **one**
+# sentence and writes **another**. Neither half can translate alone: the encoder cannot write, and the decoder
+# has not seen the letter it is supposed to answer.
 #
-# The first Transformer was built for exactly this. Here is its plan, for a sentence that will go with us:
+# The first Transformer was built for exactly this. Here is its plan, for a sentence we will follow all the way:
 #
 # | | | |
 # |---|---|---|
-# | the **encoder** reads | *I love you* | all at once, every word hears every word |
-# | it leaves a **memory** | three vectors, one for each word it read | made once, then only looked at |
+# | the **encoder** reads | *I love you* | all at once; every word attends to every word |
+# | it leaves a **memory** | three vectors, one for each word it read | computed once, then only looked up |
 # | the **decoder** writes | *Je*, *t'*, *aime* | one word after the other, looking back at the memory |
 #
 # Note the crossing: *aime* is written last but belongs to *love*, and *t'* is written before it but belongs
-# to *you*. The writer must be able to look anywhere in the memory, at every word anew. That look is called
-# **cross-attention**, and it is the one new part of today.
+# to *you*. The decoder must be able to look anywhere in the memory, and somewhere else for each word. That
+# look is called **cross-attention**, and it is the one new part of this assignment.
 #
-# You build it (Part 1), put it into a decoder block (Part 2), join encoder and decoder to a translator
+# You build it (Part 1), put it into a decoder block (Part 2), join encoder and decoder into a translator
 # (Part 3) and let it write (Part 4). At the end you train your translator to spell words backwards, which
 # takes less than a minute, and watch it find out where to look.
 #
-# Letters used for shapes: `B` sentences in a batch, `T` words that are written, `S` words that were read,
-# `C` numbers in a word vector (`d_model`), `H` heads with `D = C / H` numbers each, `V` words in the
-# vocabulary. What earlier assignments taught is given here by PyTorch's own layers.
+# Letters used for shapes: `B` sentences in a batch, `T` words that are written (the target), `S` words that
+# were read (the source), `C` numbers in a word vector (`d_model`), `H` heads with `D = C / H` numbers each,
+# `V` words in the vocabulary. `T` and `S` may be any lengths. What earlier assignments taught is given here by
+# PyTorch's own layers; `nn.LayerNorm` keeps PyTorch's default `eps`.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
 import torch
@@ -34,53 +37,55 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · Cross-attention
 #
-# In self-attention all three notes, the question, the key and the value, come from the same sentence. In
-# cross-attention two sentences meet. Think of somebody who writes a summary with the original on the desk:
-# the *questions* arise from the summary that is being written, the *answers* stand in the original.
+# In self-attention, query, key and value all come from the same sentence. In cross-attention two sentences
+# meet. Think of writing a summary with the original on the desk: the *questions* (queries) arise from the
+# summary you are writing, the *answers* (keys and values) stand in the original.
 #
 # $$Q = Y W_Q + b_Q \qquad K = M W_K + b_K \qquad V = M W_V + b_V$$
 #
 # $Y$ is the decoder's stream, one vector for each word that is **written**. $M$ is the memory, one vector for
-# each word that was **read**. Everything after that is attention as you know it, with several heads: head
-# $h$ works with the features from $hD$ up to $(h+1)D$, the heads' answers are put side by side again, and a
-# last layer lets them talk:
+# each word that was **read**. Everything after that is multi-head attention as you know it: head $h$ works
+# with the features from $hD$ up to $(h+1)D$, the heads' outputs are concatenated, and a last layer mixes
+# them:
 #
 # $$\text{out} = \text{concat}_h\Bigl(\operatorname{softmax}\bigl(Q_h K_h^\top / \sqrt{D}\bigr)\,
 # V_h\Bigr)\, W_P + b_P$$
 #
-# Look at the shapes. $Q_h$ is `(T, D)`, $K_h$ is `(S, D)`, so the weights are a table with a **row for each
-# written** and a **column for each read** word, `(T, S)`. The two lengths have nothing to do with each other.
+# Look at the shapes. $Q_h$ is `(T, D)` and $K_h$ is `(S, D)`, so the attention weights form a table with a
+# **row for each written** and a **column for each read** word, `(T, S)`. The two lengths have nothing to do
+# with each other.
 #
-# **Who must not be heard?** Nothing in the memory lies in the future: the original is there as a whole, so
-# there is no staircase here. But the sentences of a batch have different lengths, and the shorter ones are
-# filled up. `memory_padding_mask` (B, S) is `True` where a memory slot is padding, and nobody may look there.
+# **What must be masked?** Nothing in the memory lies in the future: the original is there as a whole, so there
+# is no causal mask here. But the sentences of a batch have different lengths, and the shorter ones are padded.
+# `memory_padding_mask` (B, S) is `True` where a slot of the memory is padding, and no query may attend to it.
 #
-# The scores, the softmax and the blend are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes
-# tensors `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)`. Mind its mask: there, `True` means *may be heard*,
-# and its shape must fit (or stretch) to `(B, H, T, S)`.
+# Scores, softmax and weighted sum are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes
+# tensors `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)`. Mind its mask: there, `True` means *may be attended
+# to*, and its shape must be broadcastable to `(B, H, T, S)`.
 #
-# **One number by hand.** One head of width 1, all four layers handing on what they get. The writer asks
+# **One number by hand.** One head of width 1, and all four layers pass on what they get. The query is
 # $q = 1$; the memory holds $\ln 3$ and $0$. The scores are $\ln 3$ and $0$, their exponentials 3 and 1, so
-# the writer takes home $\tfrac34 \ln 3 + \tfrac14 \cdot 0 = 0.8240$. With the first slot padded, it takes home 0.
+# the output is $\tfrac34 \ln 3 + \tfrac14 \cdot 0 = 0.8240$. With the first slot padded, it is 0.
 #
-# **To think about:** shuffle the memory's words. What happens to the output, and why is the decoder still
+# **To think about:** shuffle the words of the memory. What happens to the output, and why is the decoder still
 # not blind to the order of the sentence that was read?
 
 
 # %%
 class CrossAttention(nn.Module):
-    """The written words ask, the memory answers.
+    """Queries come from the written words, keys and values from the memory.
 
     `query`, `key`, `value`, `proj`: four `nn.Linear(d_model, d_model)`, with bias.
-    d_model that n_heads does not divide: ValueError that names d_model or n_heads and its value.
+    If n_heads does not divide d_model: ValueError that names d_model or n_heads and its value.
 
-    forward: y (B, T, C), memory (B, S, C) -> (B, T, C)
-        memory_padding_mask (B, S), True marks padding, which nobody hears; no sentence is all padding
+    forward: y (B, T, C), memory (B, S, C) -> (B, T, C), in the number type of the module
+        memory_padding_mask (B, S), True marks padding, which gets no attention; no sentence is all padding
+        in training and in eval alike; none of the inputs is changed
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
-        # TODO: refuse heads that do not divide the width; remember the heads; the four layers
+        # TODO: refuse a width that the heads do not divide; store the number of heads; the four layers
         ### BEGIN SOLUTION
         if d_model % n_heads != 0:
             raise ValueError(f"d_model = {d_model} cannot be shared by n_heads = {n_heads} heads.")
@@ -92,61 +97,61 @@ class CrossAttention(nn.Module):
         ### END SOLUTION
 
     def forward(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        # TODO: who asks, who is compared, what is said; each cut into heads    # (B, H, T or S, D)
-        # TODO: the mask as F.scaled_dot_product_attention wants it             # stretches to (B, H, T, S)
-        # TODO: listen; the heads side by side again; the last layer            # (B, T, C)
+        # TODO: queries, keys and values, each split into heads                 # (B, H, T or S, D)
+        # TODO: the mask as F.scaled_dot_product_attention wants it             # broadcastable to (B, H, T, S)
+        # TODO: attend; concatenate the heads; the last layer                   # (B, T, C)
         ### BEGIN SOLUTION
         heads = (self.n_heads, -1)                                              # C becomes H times D
         q = self.query(y).unflatten(-1, heads).transpose(1, 2)                  # (B, H, T, D)
         k = self.key(memory).unflatten(-1, heads).transpose(1, 2)               # (B, H, S, D)
         v = self.value(memory).unflatten(-1, heads).transpose(1, 2)             # (B, H, S, D)
-        may_hear = None
+        allowed = None
         if memory_padding_mask is not None:
-            may_hear = ~memory_padding_mask[:, None, None, :]                   # (B, 1, 1, S)
-        heard = F.scaled_dot_product_attention(q, k, v, attn_mask=may_hear)     # (B, H, T, D)
-        return self.proj(heard.transpose(1, 2).flatten(-2))                     # (B, T, C)
+            allowed = ~memory_padding_mask[:, None, None, :]                    # (B, 1, 1, S)
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)   # (B, H, T, D)
+        return self.proj(attended.transpose(1, 2).flatten(-2))                  # (B, T, C)
         ### END SOLUTION
 
 
 # %% part="cross"
 
 # %% [markdown]
-# The picture gives your layer our sentence, with weights chosen by hand so that each French word asks for its
-# English partner. Reading French from top to bottom, the bright squares do not walk straight along the
-# diagonal: *t'* and *aime* cross. On the right the last slot of the memory is padding.
+# The picture gives your layer our sentence, with weights chosen by hand so that each French word attends to its
+# English partner. Reading French from top to bottom, the bright squares do not follow the diagonal: *t'* and
+# *aime* cross. On the right the last slot of the memory is padding.
 
 # %% picture="cross"
 
 # %% [markdown]
 # ## Part 2 · The decoder block
 #
-# A decoder block is an encoder block with one more stop on the road. Whoever writes the next word
+# A decoder block is an encoder block with one more sublayer. To find the next word, it
 #
 # 1. looks back at **what is already written** (self-attention; the future is hidden, it does not exist yet),
 # 2. looks across at **what was read** (cross-attention; the memory, all of it),
-# 3. and thinks it over **alone** (feed-forward).
+# 3. and thinks about it, **each word on its own** (feed-forward).
 #
-# Around each of the three runs a shortcut, and a layer norm stands on the road behind each: post-norm, as in
-# the first Transformer.
+# Each of the three has a residual connection around it and a layer norm behind it: post-norm, as in the first
+# Transformer.
 #
 # $$a = \mathrm{LN}_1\bigl(y + \mathrm{SelfAttention}(y)\bigr)$$
 # $$b = \mathrm{LN}_2\bigl(a + \mathrm{CrossAttention}(a, \text{memory})\bigr)$$
 # $$\text{out} = \mathrm{LN}_3\bigl(b + \mathrm{FFN}(b)\bigr)$$
 #
-# The memory itself is never changed: it is a book on the desk, not a passenger on the road. And look at
-# *who* asks in the second line: $a$, the writer who has already looked back. First remember what you wrote,
-# then decide what to look up.
+# What flows through these lines, from $y$ to the output, is the **residual stream**. The memory is not part of
+# it and is never changed: it is a book on the desk. And look at the query in the second line: it is made from
+# $a$, which has already looked back. First recall what you wrote, then decide what to look up.
 #
 # Self-attention is given, `nn.MultiheadAttention`. Its `attn_mask` (T, T) is the other way round than the
-# mask in Part 1: here `True` in row t, column s means that t may **not** hear s. (Both conventions live in
-# PyTorch, side by side. Read the fine print each time.) It returns a pair, the output and the weights.
-# Dropout acts on each of the three answers before it is added, and only while training.
+# mask in Part 1: here `True` in row t, column s means that word t may **not** attend to word s. (PyTorch has
+# both conventions, side by side. Read the fine print each time.) It returns a pair, the output and the attention
+# weights. Dropout acts on the output of each of the three sublayers before it is added, and only in training.
 #
-# **One number by hand.** Silence all three sublayers, so that each answers 0. What is left is
+# **One number by hand.** Silence all three sublayers, so that each returns 0. What is left is
 # LN₃(LN₂(LN₁(y))): for y = `[2, 2, 6, 6]` and fresh norms that is `[-1, -1, 1, 1]`.
 #
-# **To think about:** the block can read the whole memory from its very first word on. Why is that no
-# cheating, while hearing the next *written* word would be?
+# **To think about:** the block can read the whole memory from its very first word on. Why is that not
+# cheating, while seeing the next *written* word would be?
 
 
 # %%
@@ -154,18 +159,20 @@ class DecoderBlock(nn.Module):
     """Post-norm: self-attention, add, norm; cross-attention, add, norm; feed-forward, add, norm.
 
     `self_attention` and `ff` (given), `cross_attention` (CrossAttention), `norm1`, `norm2`, `norm3`
-    (nn.LayerNorm), `dropout` (nn.Dropout; acts on each sublayer's answer, before it is added).
+    (nn.LayerNorm with PyTorch's default eps), `dropout` (nn.Dropout; acts on each sublayer's output, before
+    it is added).
 
-    forward: y (B, T, C), memory (B, S, C) -> (B, T, C)
+    forward: y (B, T, C), memory (B, S, C) -> (B, T, C), for any T and S, in the number type of the module
         memory_padding_mask (B, S), True marks padding in the memory
-        written word t hears the written words up to and including t, and the whole memory
+        written word t attends to the written words up to and including t, and to the whole memory,
+        in training and in eval alike; none of the inputs is changed
     """
 
     def __init__(self, d_model: int, n_heads: int, d_ff: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.self_attention = nn.MultiheadAttention(d_model, n_heads, dropout=dropout, batch_first=True)
         self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
-        # TODO: the look across, one norm for each of the three sublayers, one dropout
+        # TODO: the cross-attention, one norm for each of the three sublayers, one dropout
         ### BEGIN SOLUTION
         self.cross_attention = CrossAttention(d_model, n_heads)
         self.norm1 = nn.LayerNorm(d_model)
@@ -175,12 +182,12 @@ class DecoderBlock(nn.Module):
         ### END SOLUTION
 
     def forward(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        # TODO: a table of what is still unwritten for whom, True where hearing is forbidden      # (T, T)
-        # TODO: look back, then across, then think: each time add, then norm                      # (B, T, C)
+        # TODO: the causal mask, True where attending is forbidden                                # (T, T)
+        # TODO: look back, then across, then feed forward: each time add, then norm               # (B, T, C)
         ### BEGIN SOLUTION
         T = y.shape[1]
-        unwritten = torch.ones(T, T, dtype=torch.bool, device=y.device).triu(1)                   # (T, T)
-        back, _ = self.self_attention(y, y, y, attn_mask=unwritten, need_weights=False)           # (B, T, C)
+        future = torch.ones(T, T, dtype=torch.bool, device=y.device).triu(1)                      # (T, T)
+        back, _ = self.self_attention(y, y, y, attn_mask=future, need_weights=False)              # (B, T, C)
         y = self.norm1(y + self.dropout(back))                                                    # (B, T, C)
         across = self.cross_attention(y, memory, memory_padding_mask)                             # (B, T, C)
         y = self.norm2(y + self.dropout(across))                                                  # (B, T, C)
@@ -191,7 +198,7 @@ class DecoderBlock(nn.Module):
 # %% part="block"
 
 # %% [markdown]
-# Two X-rays of your block. Left, how strongly each output reacts to the written words: the staircase. Right,
+# Two X-rays of your block. Left, how strongly each output reacts to the written words: the causal mask. Right,
 # how strongly it reacts to the memory: everything is lit, from the first row on, except the padded slots.
 
 # %% picture="block"
@@ -199,46 +206,45 @@ class DecoderBlock(nn.Module):
 # %% [markdown]
 # ## Part 3 · The translator
 #
-# Now both halves come together. The encoder is given, PyTorch's own layers. Both sides share one vocabulary
-# and one table of word vectors, and both get positions from a learned table; the method `embed` (given) does
-# that.
+# Now both halves come together. The encoder is given, made of PyTorch's own layers. Both sides share one
+# vocabulary and one table of word vectors, and both get learned positions; the method `embed` (given) does that.
 #
 # $$\text{memory} = \mathrm{Encoder}\bigl(\text{embed}(\text{src})\bigr) \qquad
 # \text{logits} = \mathrm{Head}\Bigl(\mathrm{Block}_N\bigl(\dots\mathrm{Block}_1(\text{embed}(y), \text{memory})
 # \dots, \text{memory}\bigr)\Bigr)$$
 #
-# Every block of the decoder gets the *same* memory, the encoder's last word on the matter. And the padding of
-# the source has to be known twice: to every encoder layer while reading, to every decoder block while writing.
+# Every block of the decoder gets the *same* memory, the output of the encoder's last layer. And the padding of
+# the source matters twice: to every encoder layer while reading, to every decoder block while writing.
 #
-# **How it is taught.** The decoder predicts the next word from the words before it. During training we know
-# them all, so we do not let it stumble over its own early mistakes: at each place it is given the *right*
-# words so far and asked for the next one. This is **teacher forcing**, and thanks to the causal mask all
-# places are asked at once. So the decoder's input is the target, moved one place to the right, with a special
-# word in front that says *begin*:
+# **How it is trained.** The decoder predicts the next word from the words before it. During training we know
+# them all, so we do not let it stumble over its own early mistakes: at each position it gets the *right* words
+# so far and is asked for the next one. This is **teacher forcing**, and thanks to the causal mask all positions
+# are asked at once. So the decoder's input is the target, moved one place to the right, with a special word in
+# front that says *begin*:
 #
 # | | | | | |
 # |---|---|---|---|---|
 # | the decoder reads | `BOS` | *Je* | *t'* | *aime* |
-# | it should say | *Je* | *t'* | *aime* | `EOS` |
+# | it should predict | *Je* | *t'* | *aime* | `EOS` |
 #
-# `BOS` is the beginning, `EOS` the end, and `PAD` fills up short rows. Forget the shift, and the decoder
+# `BOS` marks the beginning, `EOS` the end, and `PAD` fills up short rows. Forget the shift, and the decoder
 # finds the answer in its own input: a splendid loss, and a model that can only repeat.
 #
 # **One number by hand.** With BOS = 1, the target row `[7, 8, 9, 2]` is read as `[1, 7, 8, 9]`.
 #
-# **To think about:** in training all T places are computed at once, in writing one after the other. Which
+# **To think about:** in training all T positions are computed at once, in writing one after the other. Which
 # part of your block makes both give the same numbers?
 
 
 # %%
 def shift_right(targets: Tensor, bos_id: int) -> Tensor:
-    """What the decoder reads while it learns to say the targets: BOS first, each word one place later.
+    """The decoder's input while it learns to predict the targets: BOS first, each word one place later.
 
-    targets (B, T) whole numbers -> (B, T), the same kind of numbers; the targets keep their values
+    targets (B, T) whole numbers -> (B, T) of the same number type; the targets keep their values
 
     Example: shift_right([[7, 8, 9, 2], [5, 2, 0, 0]], bos_id=1) -> [[1, 7, 8, 9], [1, 5, 2, 0]]
     """
-    # TODO: BOS in front, the last word falls off the end                       # (B, T)
+    # TODO: BOS in front; the last word drops out                               # (B, T)
     ### BEGIN SOLUTION
     begin = torch.full_like(targets[:, :1], bos_id)                             # (B, 1)
     return torch.cat([begin, targets[:, :-1]], dim=1)                           # (B, T)
@@ -250,7 +256,8 @@ class Translator(nn.Module):
 
     Given: `token_embedding` and `position_embedding`, shared by both sides, and `encoder`, an nn.ModuleList
     of n_layers post-norm layers. Yours: `decoder`, an nn.ModuleList of n_layers DecoderBlocks that share
-    nothing, and `head`, an nn.Linear (with bias) from d_model to vocab_size. Nothing else has parameters.
+    no parameters, and `head`, an nn.Linear (with bias) from d_model to vocab_size. Nothing else has
+    parameters. Padding gets no attention, in training and in eval alike.
     """
 
     def __init__(
@@ -279,7 +286,7 @@ class Translator(nn.Module):
         ### END SOLUTION
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Given: ids (B, T) -> word plus position (B, T, C). Longer than max_len: ValueError."""
+        """Given: ids (B, T) -> word plus position (B, T, C). T > max_len: ValueError."""
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
@@ -290,7 +297,7 @@ class Translator(nn.Module):
 
         An encoder layer takes the mask as `layer(x, src_key_padding_mask=…)`, the same way round.
         """
-        # TODO: embed, then through every encoder layer                         # (B, S, C)
+        # TODO: embed, then every encoder layer in turn                         # (B, S, C)
         ### BEGIN SOLUTION
         x = self.embed(src)                                                     # (B, S, C)
         for layer in self.encoder:
@@ -299,8 +306,8 @@ class Translator(nn.Module):
         ### END SOLUTION
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        """y (B, T) ids, BOS first, and memory (B, S, C) -> logits (B, T, V) for the word after each place."""
-        # TODO: embed, then through every block, each with the memory; the head     # (B, T, V)
+        """y (B, T) ids, BOS first, and memory (B, S, C) -> logits (B, T, V) for the word after each position."""
+        # TODO: embed, then every block in turn, each with the memory; the head     # (B, T, V)
         ### BEGIN SOLUTION
         x = self.embed(y)                                                       # (B, T, C)
         for block in self.decoder:
@@ -319,7 +326,7 @@ class Translator(nn.Module):
 # %% [markdown]
 # The picture trains a tiny copy of your translator for a moment, on words of five letters that must come out
 # backwards, and asks in between: *when I cover this letter of the source with my thumb, how much does the
-# chance of the right letter fall?* At first nothing matters. Then the anti-diagonal appears: the first
+# probability of the right letter fall?* At first nothing matters. Then the anti-diagonal appears: the first
 # written letter depends on the last one read.
 
 # %% picture="translator"
@@ -327,25 +334,25 @@ class Translator(nn.Module):
 # %% [markdown]
 # ## Part 4 · Greedy decoding
 #
-# Nobody knows the right words when the model has to write on its own. It must use what it said itself:
-# begin with BOS, take the most likely next word, append it, ask again. Taking the single most likely word
-# each time is called **greedy**.
+# When the model writes on its own, there are no right words to give it. It must use its own output: begin with
+# BOS, take the most likely next word, append it, ask again. Taking the single most likely word each time is
+# called **greedy** decoding.
 #
-# | asked with | the most likely next word |
+# | the decoder reads | the most likely next word |
 # |---|---|
 # | `BOS` | *Je* |
 # | `BOS` *Je* | *t'* |
 # | `BOS` *Je* *t'* | *aime* |
 # | `BOS` *Je* *t'* *aime* | `EOS`, the end |
 #
-# The logits come for every place of `y`; the only news is in the last one. Four things want care.
+# The logits come for every position of `y`; only those of the last one are news. Four things need care.
 #
-# - **Reading happens once.** The source does not change while we write, so neither does the memory.
+# - **The encoder runs once.** The source does not change while we write, so neither does the memory.
 # - **Every row ends on its own.** In a batch one row may be done after two words and its neighbour after
-#   nine. A row that has said EOS gets PAD from then on, whatever the model says; when all are done, or each
-#   has `max_len` words, we stop. Nothing but EOS ends a row: should the model say PAD or BOS before it, that
+#   nine. A row that has said EOS gets PAD from then on, whatever the model predicts; when all are done, or each
+#   has `max_len` words, we stop. Nothing but EOS ends a row: should the model predict PAD or BOS before it, that
 #   is a word like any other.
-# - **The source's padding** is where `src` is `pad_id`. Reading and writing both need to know.
+# - **The source's padding** is where `src` is `pad_id`. Encoder and decoder both need to know.
 # - **This is an exam, not a lesson.** The model is in eval mode, without gradients, and afterwards it is
 #   back in the mode it came in.
 #
@@ -354,26 +361,26 @@ class Translator(nn.Module):
 # With `max_len=3` it is `[[7, 2, 0], [4, 5, 6]]`.
 #
 # **To think about:** the most likely first word need not begin the most likely *sentence*. How could you
-# search for a better one? (What people do is called beam search.)
+# search for a better one? (The usual answer is called beam search.)
 
 
 # %%
 def greedy_decode(
     model: nn.Module, src: Tensor, bos_id: int, eos_id: int, pad_id: int, max_len: int
 ) -> Tensor:
-    """Writes an answer to each row of src, always taking the most likely next word.
+    """Writes an output for each row of src, always taking the most likely next word.
 
     model: anything with `encode(src, src_padding_mask)` and `decode(y, memory, memory_padding_mask)`, as
         Translator has them; encode is called once. It runs in eval mode and without gradients; afterwards
         it is back in the mode it came in.
-    src (B, S), filled up with pad_id -> (B, L) whole numbers: each row is what was said, its EOS, then PAD.
+    src (B, S), filled up with pad_id -> (B, L) whole numbers: each row is what was written, its EOS, then PAD.
         The BOS in front is not part of it. L is the length of the longest row with its EOS, and never more
-        than max_len. Only EOS, that is eos_id, ends a row.
+        than max_len. Only EOS, that is eos_id, ends a row. src keeps its values.
     max_len below 1: ValueError that names it.
     """
-    # TODO: refuse; note the model's mode and change it; read once                          # (B, S, C)
-    # TODO: ask, take the best word of the last place, append; until all are done           # (B, 1 + L)
-    # TODO: the mode as it was; what was written, without BOS                               # (B, L)
+    # TODO: refuse; remember the model's mode and change it; encode once                    # (B, S, C)
+    # TODO: decode, take the best word of the last position, append; until all are done     # (B, 1 + L)
+    # TODO: restore the mode; what was written, without BOS                                 # (B, L)
     ### BEGIN SOLUTION
     if max_len < 1:
         raise ValueError(f"max_len must be at least 1, but it is {max_len}.")
@@ -400,17 +407,17 @@ def greedy_decode(
 
 # %% [markdown]
 # Your decoder at work, with a make-believe translator that is never quite sure. Each column is one step: what
-# it was asked with, how likely it found each word, and what was taken.
+# the model read, the probability of each word, and the word that was taken.
 
 # %% picture="greedy"
 
 # %% [markdown]
 # ## Let it learn
 #
-# All parts are there, so let us teach a translator something. French needs millions of sentences; spelling
-# words backwards needs only an alphabet, and it is a translation all the same: other order, other length
-# (one EOS more), and the writer has to look at the right place each time. We train on letters thrown together at
-# random, 2 to 10 at a time, so the model cannot know a single English word. Then we ask it for some.
+# All parts are there, so let us train a translator. French needs millions of sentences; spelling words backwards
+# needs only an alphabet, and it is a translation all the same: another order, another length (one EOS more),
+# and the decoder has to look at the right place each time. We train on random letters, 2 to 10 at a time, so
+# the model cannot know a single English word. Then we ask it for some.
 
 # %%
 PAD, BOS, EOS = 0, 1, 2
@@ -429,8 +436,8 @@ def to_words(ids: Tensor) -> list[str]:
     return ["".join(LETTERS[i - 3] for i in row if i >= 3) for row in ids.tolist()]
 
 
-def throw_letters(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """B words of random letters, and the same backwards with an EOS.  -> (B, S), (B, S + 1)"""
+def random_letters(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """B words of random letters, and each spelled backwards with an EOS.  -> (B, S), (B, S + 1)"""
     lengths = torch.randint(2, LONGEST + 1, (B, 1), generator=generator)               # (B, 1)
     columns = torch.arange(LONGEST)                                                    # (S,)
     letters = torch.randint(3, 3 + len(LETTERS), (B, LONGEST), generator=generator)    # (B, S)
@@ -442,14 +449,14 @@ def throw_letters(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 # %% [markdown]
-# One lesson: letters are thrown, the decoder reads the targets shifted to the right, and every place is asked
-# for its next letter. Padding is not asked (`ignore_index`).
+# One training step: letters are drawn, the decoder reads the targets shifted to the right, and every position is
+# asked for its next letter. Padding does not count (`ignore_index`).
 
 
 # %%
-def lesson(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
+def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
     """One step of training on 128 fresh words; returns the loss."""
-    src, targets = throw_letters(128, generator)                                       # (B, S), (B, T)
+    src, targets = random_letters(128, generator)                                       # (B, S), (B, T)
     logits = model(src, shift_right(targets, BOS), src == PAD)                         # (B, T, V)
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)
     optimizer.zero_grad()
@@ -459,7 +466,7 @@ def lesson(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.
 
 
 def thumb_test(model: nn.Module, word: str) -> Tensor:
-    """How much the chance of the right letter t falls when letter s of the word is covered.  -> (T, S)"""
+    """How much the probability of the right letter t falls when letter s of the word is covered.  -> (T, S)"""
     src = to_ids([word])                                                               # (1, S)
     S = src.shape[1]
     targets = torch.cat([src.flip(1), torch.tensor([[EOS]])], dim=1)                   # (1, T)
@@ -468,29 +475,30 @@ def thumb_test(model: nn.Module, word: str) -> Tensor:
         covered = torch.eye(S, dtype=torch.bool)                                       # (S, S)
         covered = torch.cat([torch.zeros(1, S, dtype=torch.bool), covered])            # (S + 1, S)
         y = shift_right(targets, BOS).expand(S + 1, -1)                                # (S + 1, T)
-        chances = model.decode(y, memory, covered).softmax(dim=-1)                     # (S + 1, T, V)
-    right = chances.gather(-1, targets.expand(S + 1, -1).unsqueeze(-1)).squeeze(-1)    # (S + 1, T)
+        probabilities = model.decode(y, memory, covered).softmax(dim=-1)               # (S + 1, T, V)
+    expected = targets.expand(S + 1, -1).unsqueeze(-1)                                 # (S + 1, T, 1)
+    right = probabilities.gather(-1, expected).squeeze(-1)                             # (S + 1, T)
     return (right[:1] - right[1:]).T[:S]                                               # (S, S)
 
 
 # %%
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # for matrices this small a second core is more talk than help
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     torch.manual_seed(0)
-    dice = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     translator = Translator(
         vocab_size=3 + len(LETTERS), d_model=64, n_heads=4, n_layers=1, d_ff=128, max_len=LONGEST + 1
     )
     optimizer = torch.optim.Adam(translator.parameters(), lr=2e-3)
-    lessons, losses, alignments = 600, [], {}
-    for step in range(lessons):
+    steps, losses, alignments = 600, [], {}
+    for step in range(steps):
         if step in (0, 60, 150):
             alignments[step] = thumb_test(translator, "attention")
-        losses.append(lesson(translator, optimizer, dice))
+        losses.append(training_step(translator, optimizer, generator))
         if (step + 1) % 20 == 0:
-            bar = "█" * (30 * (step + 1) // lessons)
-            print(f"\r{bar:·<30} lesson {step + 1} of {lessons}, loss {losses[-1]:.3f}", end="", flush=True)
-    alignments[lessons] = thumb_test(translator, "attention")
+            bar = "█" * (30 * (step + 1) // steps)
+            print(f"\r{bar:·<30} step {step + 1} of {steps}, loss {losses[-1]:.3f}", end="", flush=True)
+    alignments[steps] = thumb_test(translator, "attention")
     print()
 
 # %% [markdown]
@@ -503,7 +511,7 @@ if __name__ == "__main__":
     for word, backwards in zip(words, to_words(written)):
         print(f"{word:>12} → {backwards:<12} {'✓' if backwards == word[::-1] else '✗'}")
 
-    src, targets = throw_letters(1000, dice)
+    src, targets = random_letters(1000, generator)
     written = greedy_decode(translator, src, BOS, EOS, PAD, max_len=LONGEST + 1)
     written = F.pad(written, (0, targets.shape[1] - written.shape[1]), value=PAD)
     print(f"of 1000 new words {(written == targets).all(dim=1).sum()} are right to the last letter")
@@ -511,7 +519,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # The loss, and how the translator found out where to look. Nobody told it that the first letter to write is
 # the last one it read. It found the anti-diagonal because that is where the answers were. (Two squares stay
-# pale: cover one *t* of the double *t*, and its twin beside it can still say what is needed.)
+# pale: cover one *t* of the double *t*, and its twin beside it still gives the answer away.)
 
 # %%
 if __name__ == "__main__":
@@ -519,22 +527,36 @@ if __name__ == "__main__":
 
     figure, (curve, *maps) = plt.subplots(1, 1 + len(alignments), figsize=(11, 3.2), layout="constrained")
     curve.plot(losses, color="#0072B2")
-    curve.set(title="The loss", xlabel="lesson", ylabel="cross-entropy")
+    curve.set(title="The loss", xlabel="step", ylabel="cross-entropy")
     for axes, (step, alignment) in zip(maps, alignments.items()):
         axes.imshow(alignment, cmap="Blues", vmin=0, vmax=1)
         axes.set_xticks(range(9), "attention")
         axes.set_yticks(range(9), "noitnetta")
-        axes.set(title=f"after {step} lessons", xlabel="letter covered")
+        axes.set(title=f"after {step} steps", xlabel="letter covered")
     maps[0].set_ylabel("letter written")
     plt.show()
 
 # %% [markdown]
 # ## Look back
 #
-# You now own all three families. An encoder alone is BERT, a decoder without the look across is GPT, and both
-# together are the first Transformer, and T5 and BART after it. They are made of the same few parts; what
-# differs is *who may hear whom*.
+# You now know all three families. An encoder alone is BERT, a decoder without cross-attention is GPT, and both
+# together are the first Transformer, with T5 and BART after it. They are made of the same few parts; what
+# differs is *which words may attend to which*.
 #
 # One question to take along: GPT translates as well, and it has no encoder and no cross-attention. It simply
-# finds *I love you, in French:* at the beginning of its own text. Which of its parts does the work of the
-# look across, and what does your memory have that its past has not?
+# finds *I love you, in French:* at the beginning of its own text. Which of its parts does the work of
+# cross-attention, and what does your memory have that its past has not?
+#
+# ## Read on
+#
+# - Ilya Sutskever, Oriol Vinyals and Quoc V. Le, *Sequence to Sequence Learning with Neural Networks* (2014):
+#   a whole sentence squeezed into one vector. Look for what reversing the words of the source does for it, and
+#   ask yourself why cross-attention does not need that.
+# - Dzmitry Bahdanau, Kyunghyun Cho and Yoshua Bengio, *Neural Machine Translation by Jointly Learning to Align
+#   and Translate* (2014): attention before the Transformer. Look at its alignment matrices for English and
+#   French: the crossings are our *t'* and *aime*.
+# - Ashish Vaswani and others, *Attention Is All You Need* (2017): your model. Look for the paragraph that lists
+#   the three uses of attention, and find each in your code; then for how they decode (it is not greedy).
+# - Colin Raffel and others, *Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer*
+#   (2019), the T5 paper: look for its comparison of encoder-decoder and decoder-only models, and for the
+#   drawing of who may attend to whom in each.

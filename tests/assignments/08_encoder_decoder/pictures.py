@@ -20,16 +20,16 @@ def who_looks_where(student) -> Figure:
     100. On the right the padded slot stays empty, and nothing else has changed."""
     figure = Figure(figsize=(7.4, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
-    shares = looks(student, slots=3, padded=0)                                 # (T, S)
+    weights = looks(student, slots=3, padded=0)                                 # (T, S)
     padded = looks(student, slots=4, padded=1)                                 # (T, S + 1)
-    draw_looks(left, shares, ENGLISH, "The memory as it is")
+    draw_looks(left, weights, ENGLISH, "The memory as it is")
     draw_looks(right, padded, [*ENGLISH, "PAD"], "With a padded slot")
     left.set_ylabel("the word that is written …")
     return figure
 
 
 def looks(student, slots: int, padded: int) -> Tensor:
-    """The shares of each look: the memory's words say who they are, so the output is the table.  (T, S)"""
+    """The attention weights: the memory's words are one-hot, so the output is the table of weights.  (T, S)"""
     cross = student.CrossAttention(4, 1).double()
     partners = torch.zeros(4, 4, dtype=torch.float64)
     partners[0, 0] = partners[2, 1] = partners[1, 2] = 6.0                     # Je–I, t'–you, aime–love
@@ -42,15 +42,15 @@ def looks(student, slots: int, padded: int) -> Tensor:
     return cross(words[:, :3], words[:, :slots], mask)[0, :, :slots].detach()
 
 
-def draw_looks(axes: Axes, shares: Tensor, columns: list[str], title: str) -> None:
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for t, row in enumerate(shares.tolist()):
-        for s, share in enumerate(row):
-            text = "·" if share == 0 else f"{100 * share:.0f}"
-            axes.text(s, t, text, ha="center", va="center", color="white" if share > 0.6 else INK)
+def draw_looks(axes: Axes, weights: Tensor, columns: list[str], title: str) -> None:
+    axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+    for t, row in enumerate(weights.tolist()):
+        for s, weight in enumerate(row):
+            text = "·" if weight == 0 else f"{100 * weight:.0f}"
+            axes.text(s, t, text, ha="center", va="center", color="white" if weight > 0.6 else INK)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(FRENCH)), FRENCH)
-    axes.set_xlabel("… looks at this word (percent)")
+    axes.set_xlabel("… attends to this word (percent)")
     axes.set_title(title, loc="left", fontsize=11)
 
 
@@ -58,7 +58,7 @@ def draw_looks(axes: Axes, shares: Tensor, columns: list[str], title: str) -> No
 
 
 def two_xrays(student) -> Figure:
-    """Left, nothing glows above the staircase: no output reacts to a word that is written later. Right, all
+    """Left, nothing glows above the diagonal: no output reacts to a word that is written later. Right, all
     of the memory is lit from the first row on, and only the two padded slots are dark."""
     of_words, of_memory = reactions(student, T=6, S=8, C=12, padded=2)         # (T, T), (T, S)
     figure = Figure(figsize=(8.6, 4), layout="constrained")
@@ -68,11 +68,11 @@ def two_xrays(student) -> Figure:
     left.step([-0.5, *(s + 0.5 for s in steps)], [-0.5, *(s - 0.5 for s in steps)], color="white", lw=2)
     left.set_ylabel("… how strongly does output t react?")
     leaks = bool(of_words.triu(1).any())
-    left.set_title("A later word is heard!" if leaks else "Looking back", loc="left", fontsize=11)
+    left.set_title("The future leaks!" if leaks else "Looking back", loc="left", fontsize=11)
     draw_xray(right, of_memory, "when memory word s changes …")
     right.set_xticks(range(8), [*"012345", "PAD", "PAD"])
-    heard, dark = bool(of_memory[:, -2:].any()), bool((of_memory[:, :-2] == 0).any())
-    finding = "Padding is heard!" if heard else "Parts of the memory are dark!" if dark else "Looking across"
+    leaks, dark = bool(of_memory[:, -2:].any()), bool((of_memory[:, :-2] == 0).any())
+    finding = "Padding leaks!" if leaks else "Parts of the memory are dark!" if dark else "Looking across"
     right.set_title(finding, loc="left", fontsize=11)
     return figure
 
@@ -116,15 +116,15 @@ LETTERS, WORD_LENGTH = 8, 5
 
 
 def alignment_while_learning(student) -> Figure:
-    """How much the chance of each right letter falls when a source letter is covered. Nothing at first;
+    """How much the probability of each right letter falls when a source letter is covered. Nothing at first;
     at the end the anti-diagonal, since the first letter to write is the last one read."""
     torch.manual_seed(4)
     translator = student.Translator(3 + LETTERS, 32, 2, 1, 64, WORD_LENGTH + 1)
     start_afresh(translator)
     optimizer = torch.optim.Adam(translator.parameters(), lr=4e-3)
     stops, maps = (0, 15, 30, 100), []
-    for lesson in range(stops[-1] + 1):
-        if lesson in stops:
+    for step in range(stops[-1] + 1):
+        if step in stops:
             maps.append(thumb_test(translator))
         learn(student, translator, optimizer)
     figure = Figure(figsize=(9, 3), layout="constrained")
@@ -134,9 +134,9 @@ def alignment_while_learning(student) -> Figure:
         axes.set_xticks(range(WORD_LENGTH), "words")
         axes.set_yticks(range(WORD_LENGTH), "sdrow")
         axes.set_xlabel("letter covered")
-        axes.set_title(f"after {stop} lessons", fontsize=10)
+        axes.set_title(f"after {stop} steps", fontsize=10)
     row[0].set_ylabel("letter written")
-    figure.colorbar(image, ax=list(row), label="lost chance", shrink=0.8)
+    figure.colorbar(image, ax=list(row), label="lost probability", shrink=0.8)
     return figure
 
 
@@ -166,25 +166,25 @@ def learn(student, translator, optimizer) -> None:
 
 
 def thumb_test(translator) -> Tensor:
-    """How much the chance of the right letter t falls when letter s is covered, on average.  (S, S)"""
+    """How much the probability of the right letter t falls when letter s is covered, on average.  (S, S)"""
     src, targets = words(32)
     with torch.no_grad():
         memory = translator.encode(src)                                        # (B, S, C)
         y = F.pad(targets[:, :WORD_LENGTH], (1, 0), value=BOS)                 # (B, T)
 
-        def chances(covered: Tensor) -> Tensor:
-            shares = translator.decode(y, memory, covered).softmax(dim=-1)     # (B, T, V)
-            return shares.gather(-1, targets.unsqueeze(-1)).mean(dim=0)[:WORD_LENGTH, 0]
+        def of_right(covered: Tensor) -> Tensor:
+            probabilities = translator.decode(y, memory, covered).softmax(dim=-1)     # (B, T, V)
+            return probabilities.gather(-1, targets.unsqueeze(-1)).mean(dim=0)[:WORD_LENGTH, 0]
 
         nothing = torch.zeros_like(src, dtype=torch.bool)                      # (B, S)
         thumbs = [nothing.index_fill(1, torch.tensor(s), True) for s in range(WORD_LENGTH)]
-        return torch.stack([chances(nothing) - chances(thumb) for thumb in thumbs], dim=1)
+        return torch.stack([of_right(nothing) - of_right(thumb) for thumb in thumbs], dim=1)
 
 
 # -- greedy decoding ----------------------------------------------------------------------------
 
 VOCABULARY = ["PAD", "BOS", "EOS", "Je", "t'", "aime", "adore", "vous"]
-CHANCES = {  # what the make-believe translator finds likely after the words so far
+LIKELY = {  # what the make-believe translator finds likely after the words so far
     (): {"Je": 0.82, "t'": 0.08, "vous": 0.05},
     ("Je",): {"t'": 0.55, "vous": 0.31, "aime": 0.08},
     ("Je", "t'"): {"aime": 0.62, "adore": 0.33},
@@ -193,7 +193,7 @@ CHANCES = {  # what the make-believe translator finds likely after the words so 
 
 
 class MakeBelieve(nn.Module):
-    """Translates one sentence only, and keeps what it was asked with and what it found likely."""
+    """Translates one sentence only, and records what it read and the probabilities that it gave."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,31 +204,31 @@ class MakeBelieve(nn.Module):
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
         asked = [VOCABULARY[i] for i in y[0].tolist()]
-        shares = [self.shares(asked[1 : t + 1]) for t in range(len(asked))]
-        self.steps.append((asked, shares[-1]))
-        return torch.tensor([shares]).log().expand(len(y), -1, -1)             # (B, T, V)
+        probabilities = [self.probabilities(asked[1 : t + 1]) for t in range(len(asked))]
+        self.steps.append((asked, probabilities[-1]))
+        return torch.tensor([probabilities]).log().expand(len(y), -1, -1)             # (B, T, V)
 
-    def shares(self, so_far: list[str]) -> list[float]:
-        likely = CHANCES.get(tuple(so_far), {"vous": 0.4, "Je": 0.3, "adore": 0.2})
+    def probabilities(self, so_far: list[str]) -> list[float]:
+        likely = LIKELY.get(tuple(so_far), {"vous": 0.4, "Je": 0.3, "adore": 0.2})
         rest = (1 - sum(likely.values())) / (len(VOCABULARY) - len(likely))
         return [likely.get(word, rest) for word in VOCABULARY]
 
 
 def step_by_step(student) -> Figure:
-    """Each column is one question to the model. The orange bar is the word that was taken; the next column
-    is asked with it. The last word is EOS, and nothing comes after it."""
+    """Each column is one step. The orange bar is the word that was taken; in the next column the decoder
+    reads it. The last word is EOS, and nothing comes after it."""
     model = MakeBelieve()
     written = student.greedy_decode(model, torch.tensor([[3, 4, 5]]), BOS, EOS, PAD, 6)[0].tolist()
     figure = Figure(figsize=(9.4, 3.6), layout="constrained")
     row = figure.subplots(1, max(len(model.steps), 1), sharey=True, squeeze=False)[0]
-    for axes, (step, (asked, shares)) in zip(row, enumerate(model.steps)):
+    for axes, (step, (asked, probabilities)) in zip(row, enumerate(model.steps)):
         taken = VOCABULARY[written[step]] if step < len(written) else None
         colors = [WARM if word == taken else QUIET for word in VOCABULARY]
-        axes.barh(range(len(VOCABULARY)), shares, color=colors, edgecolor=INK, lw=0.6)
+        axes.barh(range(len(VOCABULARY)), probabilities, color=colors, edgecolor=INK, lw=0.6)
         axes.set_xlim(0, 1.05)
         axes.set_yticks(range(len(VOCABULARY)), VOCABULARY)
-        axes.set_xlabel("chance")
-        axes.set_title("asked with\n" + " ".join(asked), fontsize=9, loc="left")
+        axes.set_xlabel("probability")
+        axes.set_title("the decoder reads\n" + " ".join(asked), fontsize=9, loc="left")
     row[0].invert_yaxis()
     row[0].set_ylabel("next word")
     said = " ".join(VOCABULARY[i] for i in written).replace("' ", "'")
