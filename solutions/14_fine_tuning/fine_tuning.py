@@ -294,7 +294,7 @@ class Classifier(nn.Module):
     no other dropout here: with dropout=0, and an encoder without dropout, training and eval give the same logits.
 
     forward: padding_mask (B, T), True marks padding. Returns logits, without a softmax. ids and padding_mask keep
-    their values, and no call depends on an earlier one.
+    their values, every part keeps its mode (training or eval), and no call depends on an earlier one.
     Example: Classifier(Encoder(48), d_model=64, num_classes=3) turns ids of shape (5, 7) into logits (5, 3).
     """
 
