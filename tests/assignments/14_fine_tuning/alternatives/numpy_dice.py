@@ -1,0 +1,123 @@
+"""A generator of NumPy's shuffles places, an index that accumulates fills the matrix, small classes pool."""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+class Encoder(nn.Module):
+    """Given. Words become vectors that know their sentence: ids (B, T) -> (B, T, C).
+
+    padding_mask (B, T), True marks padding, which no word attends to.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int = 64,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        d_ff: int = 128,
+        max_len: int = 16,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_len, d_model)
+        for table in (self.token_embedding, self.position_embedding):
+            nn.init.normal_(table.weight, std=d_model**-0.5)
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
+            for _ in range(n_layers)
+        )
+
+    def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        T, max_len = ids.shape[1], self.position_embedding.num_embeddings
+        if T > max_len:
+            raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
+        x = self.token_embedding(ids) + self.position_embedding.weight[:T]
+        x = self.dropout(self.norm(x))
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=padding_mask)
+        return x
+
+
+class First(nn.Module):
+    def forward(self, hidden, padding_mask):
+        return hidden.select(1, 0)
+
+
+class Mean(nn.Module):
+    def forward(self, hidden, padding_mask):
+        kept = torch.zeros_like(hidden)
+        kept[~padding_mask] = hidden[~padding_mask]
+        lengths = padding_mask.logical_not().sum(dim=1)
+        lengths[lengths == 0] = 1
+        return torch.einsum("btc,b->bc", kept, 1 / lengths.to(hidden.dtype))
+
+
+POOLERS = {"first": First(), "mean": Mean()}
+
+
+def pool(hidden, padding_mask, kind):
+    if kind not in POOLERS:
+        raise ValueError(f"kind is {kind!r}; try one of {list(POOLERS)}")
+    return POOLERS[kind](hidden, padding_mask)
+
+
+class Classifier(nn.Module):
+    def __init__(self, encoder, d_model, num_classes, pooling="first", dropout=0.1):
+        super().__init__()
+        self.encoder = encoder
+        self.pool = POOLERS[pooling]
+        self.head = nn.Linear(d_model, num_classes)
+        self.before_head = nn.Sequential(nn.Dropout(dropout))
+
+    def forward(self, ids, padding_mask):
+        hidden = self.encoder(ids, padding_mask)
+        return self.head(self.before_head(self.pool(hidden, padding_mask)))
+
+
+def count(parameters):
+    return int(np.sum([p.numel() for p in parameters], dtype=np.int64))
+
+
+def freeze(module):
+    for part in module.modules():
+        for parameter in part.parameters(recurse=False):
+            parameter.requires_grad_(requires_grad=False)
+    return count(module.parameters())
+
+
+def trainable(module):
+    return count(filter(lambda p: p.requires_grad, module.parameters()))
+
+
+def split(items, share, seed):
+    if share < 0.0 or share > 1.0:
+        raise ValueError("share = {} is not a share".format(share))
+    places = np.random.default_rng(seed).permutation(len(items))
+    first, second = np.split(places, [int(np.rint(share * len(items)))])
+    return [items[i] for i in first], [items[i] for i in second]
+
+
+def confusion(labels, predictions, num_classes):
+    for name, values in [("labels", labels), ("predictions", predictions)]:
+        wrong = [value for value in values.tolist() if value not in range(num_classes)]
+        if wrong:
+            raise ValueError(f"{wrong[0]} is in {name}")
+    table = torch.zeros((num_classes, num_classes), dtype=torch.int64)
+    ones = torch.ones_like(labels, dtype=torch.int64)
+    return table.index_put_((labels, predictions), ones, accumulate=True)
+
+
+def macro_f1(confusion):
+    table = confusion.numpy().astype(float)
+    right, occurs, guessed = np.diag(table), table.sum(axis=1), table.sum(axis=0)
+    wrong = occurs + guessed - 2 * right
+    with np.errstate(invalid="ignore"):
+        scores = 2 * right / (2 * right + wrong)
+    scores = scores[~np.isnan(scores)]
+    return float(scores.mean()) if scores.size else 0.0

@@ -1,0 +1,118 @@
+"""Items are sorted by a die that each of them throws; sums over what is real, row by row in one scatter."""
+
+import random
+from statistics import fmean
+
+import torch
+from torch import Tensor, nn
+
+
+class Encoder(nn.Module):
+    """Given. Words become vectors that know their sentence: ids (B, T) -> (B, T, C).
+
+    padding_mask (B, T), True marks padding, which no word attends to.
+    """
+
+    def __init__(
+        self,
+        vocab_size: int,
+        d_model: int = 64,
+        n_heads: int = 4,
+        n_layers: int = 2,
+        d_ff: int = 128,
+        max_len: int = 16,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        self.token_embedding = nn.Embedding(vocab_size, d_model)
+        self.position_embedding = nn.Embedding(max_len, d_model)
+        for table in (self.token_embedding, self.position_embedding):
+            nn.init.normal_(table.weight, std=d_model**-0.5)
+        self.norm = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.layers = nn.ModuleList(
+            nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
+            for _ in range(n_layers)
+        )
+
+    def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
+        T, max_len = ids.shape[1], self.position_embedding.num_embeddings
+        if T > max_len:
+            raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
+        x = self.token_embedding(ids) + self.position_embedding.weight[:T]
+        x = self.dropout(self.norm(x))
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=padding_mask)
+        return x
+
+
+def pool(hidden, padding_mask, kind):
+    match kind:
+        case "first":
+            return hidden[:, 0, :].clone()
+        case "mean":
+            pass
+        case _:
+            raise ValueError(f"There is no pooling of the kind {kind}")
+    rows, places = (~padding_mask).nonzero(as_tuple=True)
+    sums = hidden.new_zeros(hidden.shape[0], hidden.shape[2]).index_add(0, rows, hidden[rows, places])
+    lengths = torch.bincount(rows, minlength=len(hidden))
+    return sums.where(lengths[:, None] == 0, sums / lengths.clamp(1)[:, None])
+
+
+class Classifier(nn.Module):
+    def __init__(self, encoder, d_model, num_classes, pooling="first", dropout=0.1):
+        super().__init__()
+        self.add_module("encoder", encoder)
+        self.add_module("head", nn.Linear(d_model, num_classes))
+        self.settings = {"kind": pooling, "p": dropout}
+
+    def forward(self, ids, padding_mask):
+        vectors = self.encoder(ids, padding_mask)
+        pooled = pool(vectors, padding_mask, self.settings["kind"])
+        if self.training and self.settings["p"] > 0:
+            keep = 1 - self.settings["p"]
+            pooled = pooled * torch.bernoulli(torch.full_like(pooled, keep)) / keep
+        return self.head(pooled)
+
+
+def freeze(module):
+    sizes = [p.requires_grad_(False).numel() for p in module.parameters()]
+    return sum(sizes)
+
+
+def trainable(module):
+    return sum(p.numel() if p.requires_grad else 0 for _, p in module.named_parameters())
+
+
+def split(items, share, seed):
+    if min(max(share, 0), 1) != share:
+        raise ValueError(f"The share {share} should lie between 0 and 1.")
+    throws = random.Random(f"split {seed}")
+    thrown = sorted((throws.random(), place) for place in range(len(items)))
+    shuffled = [items[place] for _, place in thrown]
+    size = int(f"{share * len(items):.0f}")
+    return shuffled[:size], shuffled[size:]
+
+
+def confusion(labels, predictions, num_classes):
+    def checked(name, values):
+        for value in set(values.tolist()):
+            if value < 0 or value > num_classes - 1:
+                raise ValueError(f"{name} has a class {value}")
+        return values
+
+    truth, guess = checked("labels", labels), checked("predictions", predictions)
+    classes = range(num_classes)
+    return torch.tensor([[int(((truth == i) & (guess == j)).sum()) for j in classes] for i in classes])
+
+
+def macro_f1(confusion):
+    def f1(k):
+        hits = int(confusion[k, k])
+        misses = int(confusion[k].sum()) - hits
+        false_alarms = int(confusion[:, k].sum()) - hits
+        return hits / (hits + (misses + false_alarms) / 2)
+
+    counted = [k for k in range(len(confusion)) if confusion[k].any() or confusion[:, k].any()]
+    return fmean(map(f1, counted)) if counted else 0.0

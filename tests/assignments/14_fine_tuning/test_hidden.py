@@ -1,0 +1,508 @@
+"""Fine-tuning: the tests that only graders see."""
+
+import random
+
+import numpy
+import pytest
+import torch
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids("sklearn", "torchmetrics", "torch.utils.data.random_split")
+
+VECTORS = ("sentence", "number")
+POSITIONS = ("sentence", "position", "number")
+LOGITS = ("sentence", "class")
+CELLS = ("truth", "guess")
+V = 13
+PLAN = {"n_heads": 3, "n_layers": 2, "d_ff": 10, "max_len": 7}
+
+
+# Part 1: pooling
+
+
+def masks():
+    """Padding on the right, on the left, in the middle, nowhere, and everywhere but in one place: (5, 6)."""
+    rows = ["000111", "110000", "010110", "000000", "111101"]
+    return torch.tensor([[place == "1" for place in row] for row in rows])
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_mean_of_two_vectors_by_hand")
+def test_mean_of_what_is_no_padding(student, reference):
+    """The mean is taken over the positions that are no padding, wherever in a row the padding stands."""
+    padding = masks()
+    for width in (7, 1):
+        hidden = torch.randn(*padding.shape, width, dtype=torch.float64)
+        expected = reference.pool(hidden, padding, "mean")
+        checks.close(student.pool(hidden, padding, "mean"), expected, "the mean", axes=VECTORS)
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_mean_of_two_vectors_by_hand")
+def test_nothing_but_padding_pools_to_zeros(student):
+    """A sentence that is nothing but padding pools to zeros, not to NaN, and its neighbours keep their mean."""
+    hidden, padding = torch.randn(3, 4, 5), torch.zeros(3, 4, dtype=torch.bool)
+    padding[1] = True
+    expected = hidden.mean(dim=1)
+    expected[1] = 0
+    checks.close(student.pool(hidden, padding, "mean"), expected, "the mean", axes=VECTORS)
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_mean_of_two_vectors_by_hand")
+def test_nan_in_the_padding_stays_there(student, reference):
+    """What stands at padded positions, NaN and infinity included, does not reach the mean."""
+    padding = masks()
+    padding[1] = True
+    hidden = torch.randn(*padding.shape, 3)
+    expected = reference.pool(hidden, padding, "mean")
+    for odd in (float("nan"), float("inf"), -1e30):
+        spoilt = hidden.masked_fill(padding[..., None], odd)
+        checks.close(student.pool(spoilt, padding, "mean"), expected, "the mean", axes=VECTORS)
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.25)
+def test_what_flows_back_through_the_mean(student):
+    """To each of n real positions flows 1/n of what reaches their mean; to padding flows exactly 0, never NaN."""
+    padding = masks()
+    padding[3] = True
+    for odd in (0.5, float("nan")):
+        hidden = torch.randn(*padding.shape, 3, dtype=torch.float64).masked_fill(padding[..., None], odd)
+        hidden.requires_grad_()
+        pull = torch.randn(len(padding), 3, dtype=torch.float64)
+        pooled = student.pool(hidden, padding, "mean")
+        checks.shape(pooled, (len(padding), 3), "the mean")
+        checks.true(pooled.requires_grad, "The mean is cut off from hidden: no gradient can flow back.")
+        (found,) = torch.autograd.grad(pooled, hidden, pull)
+        share = (~padding).double() / (~padding).sum(dim=1, keepdim=True).clamp(min=1)  # (B, T)
+        expected = share[..., None] * pull[:, None]
+        checks.close(found, expected, "the gradient of hidden", axes=POSITIONS)
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_mean_of_two_vectors_by_hand", "test_first_is_the_vector_at_position_0")
+def test_pooling_keeps_type_and_inputs(student, reference):
+    """The pooled vectors have the dtype of hidden, with all its digits; hidden and the mask stay as they were."""
+    for B, width in ((5, 3), (1, 1)):
+        padding = torch.arange(6).expand(B, 6) >= torch.tensor([4, 6, 1, 3, 2])[:B, None]
+        for dtype in (torch.float64, torch.float32):
+            hidden = 1000 + torch.randn(B, 6, width, dtype=dtype)
+            near = {"atol": 1e-12, "rtol": 1e-12} if dtype is torch.float64 else {}
+            for kind in ("first", "mean"):
+                pooled = student.pool(hidden.clone(), padding.clone(), kind)
+                checks.dtype(pooled, dtype, f'pool(..., "{kind}")')
+                expected = reference.pool(hidden.double(), padding, kind).to(dtype)
+                checks.close(pooled, expected, f'pool(..., "{kind}")', axes=VECTORS, **near)
+                checks.input_untouched(student.pool, hidden, padding, kind, what="pool(...)")
+
+
+# Part 2: the classifier
+
+
+def sentences(B, T, rows=None):
+    """Random ids (B, T), and a mask that leaves a random number of places, at least one, in every row."""
+    lengths = torch.randint(1, T + 1, (B,)) if rows is None else torch.tensor(rows)
+    return torch.randint(V, (B, T)), torch.arange(T).expand(B, T) >= lengths[:, None]
+
+
+def twins(student, reference, pooling, C=12, K=4, dropout=0.0):
+    """The student's classifier and the solution's, with the same random weights, in float64 and eval mode."""
+    pair = []
+    for module in (student, reference):
+        encoder = module.Encoder(V, C, **PLAN, dropout=0.0)
+        pair.append(module.Classifier(encoder, C, K, pooling, dropout).double())
+        pair[-1].eval()
+    model, expected = pair
+    checks.copy_parameters(checks.randomize(expected), model, "the classifier")
+    return model, expected
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_logits_come_from_the_head")
+def test_classifier_with_the_same_weights(student, reference):
+    """With pooling="first" and the solution's weights, the logits are the solution's, in training without dropout as well."""
+    compare_logits(*twins(student, reference, "first"))
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_mean_comes_to_the_head")
+def test_classifier_with_mean_pooling(student, reference):
+    """With pooling="mean" and the solution's weights, the logits are the solution's, in training without dropout as well."""
+    compare_logits(*twins(student, reference, "mean"))
+
+
+def compare_logits(model, expected):
+    """Both give the same logits, in either mode, for many sizes."""
+    for training, mode in ((False, "eval"), (True, "training with dropout=0")):
+        model.train(training)
+        expected.train(training)
+        for B, T in ((3, 7), (5, 2), (1, 1), (3, 7)):
+            ids, padding = sentences(B, T)
+            what = f"the logits for {T} positions in {mode}"
+            checks.close(model(ids, padding), expected(ids, padding), what, axes=LOGITS)
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_logits_come_from_the_head")
+def test_padding_has_no_say_in_the_logits(student):
+    """A sentence gets the logits that it gets alone, however much padding stands beside it, whatever it holds."""
+    model = checks.randomize(student.Classifier(student.Encoder(V, 12, **PLAN), 12, 4).double())
+    model.eval()
+    lengths = [7, 3, 5, 1]
+    ids, padding = sentences(4, 7, lengths)
+    together = checks.tensor(model(ids, padding), "the logits")
+    checks.shape(together, (4, 4), "the logits", axes=LOGITS)
+    other = torch.where(padding, (ids + torch.randint(1, V, ids.shape)) % V, ids)
+    what = "the logits with other words in the padding"
+    checks.close(model(other, padding), together, what, axes=LOGITS)
+    for row, length in enumerate(lengths):
+        alone = model(ids[row : row + 1, :length], padding[row : row + 1, :length])
+        what = "the logits of a sentence without its padding"
+        checks.close(alone, together[row : row + 1], what, axes=LOGITS)
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_classifier_with_the_same_weights")
+def test_everything_in_the_classifier_learns(student, reference):
+    """In training, every parameter of encoder and head receives the gradient that the solution's receives."""
+    model, expected = twins(student, reference, "first")
+    model.train()
+    expected.train()
+    checks.parameter_gradients_close(model, expected, *sentences(3, 5))
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_mean_comes_to_the_head")
+def test_dropout_acts_on_the_pooled_vector(student):
+    """In training, each number of the pooled vector becomes 0 or grows by 1 / (1 - dropout); in eval it stays."""
+    width, p = 60, 0.25
+    encoder = student.Encoder(V, width, **PLAN, dropout=0.0)
+    model = checks.randomize(student.Classifier(encoder, width, width, pooling="mean", dropout=p).double())
+    with torch.no_grad():  # a head that shows what it is given
+        model.head.weight.copy_(torch.eye(width))
+        model.head.bias.fill_(3.0)
+    ids, padding = sentences(20, 5, 10 * [5, 3])
+    model.eval()
+    whole = checks.tensor(model(ids, padding), "the logits") - 3.0  # (20, 60)
+    checks.shape(whole, (20, width), "the logits", axes=LOGITS)
+    checks.deterministic_in_eval(model, ids, padding, what="the logits")
+    model.train()
+    thinned = checks.tensor(model(ids, padding), "the logits") - 3.0
+    checks.shape(thinned, (20, width), "the logits in training", axes=LOGITS)
+    gone = thinned.abs() < 1e-9
+    checks.true(gone.any(), "In training, not one of 1,200 numbers of the pooled vectors became 0.")
+    checks.true(not gone.all(), "In training, all 1,200 numbers of the pooled vectors became 0.")
+    expected = torch.where(gone, 0.0, whole / (1 - p))
+    checks.close(thinned, expected, "the pooled vectors in training", axes=VECTORS)
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_logits_come_from_the_head")
+def test_encoder_is_used_and_not_copied(student):
+    """The encoder passed in is the one that is trained; making and calling the classifier leaves it, its mode and the
+    inputs as they were."""
+    encoder = checks.randomize(student.Encoder(V, 12, **PLAN).double())
+    encoder.eval()
+    for parameter in encoder.layers[0].parameters():  # one layer is frozen, all else is not
+        parameter.requires_grad_(False)
+    flags = {name: p.requires_grad for name, p in encoder.named_parameters()}
+    ids, padding = sentences(3, 5)
+    vectors = encoder(ids, padding).detach()
+    model = student.Classifier(encoder, 12, 4).double()
+    checks.close(encoder(ids, padding), vectors, "what the encoder returns", axes=POSITIONS)
+    for name, parameter in model.encoder.named_parameters():
+        same = parameter.requires_grad == flags[name]
+        checks.true(same, f"Making the classifier changed requires_grad of encoder.{name}.")
+    checks.true(not model.encoder.training, "Making the classifier put its encoder into training mode.")
+    on_the_left = torch.tensor(
+        [[True, False, False, True, True], [False] * 5, [True, True, True, False, False]]
+    )
+    for training in (True, False):
+        model.train(training)
+        checks.input_untouched(model, ids, on_the_left, what="the classifier")
+        for name, part in model.named_modules():
+            sentence = f"{name or 'The classifier'} changed its mode (training or eval) in a call."
+            checks.true(part.training == training, sentence, public=sentence)
+    with torch.no_grad():
+        model.encoder.layers[-1].norm2.bias.add_(1.0)
+    model(ids, padding)
+    checks.close(
+        encoder(ids, padding),
+        vectors + 1,
+        "what the encoder returns after a step of training",
+        axes=POSITIONS,
+    )
+
+
+# Part 3: freezing
+
+
+def an_encoder(student, **sizes):
+    """The given encoder, with random weights."""
+    return checks.randomize(student.Encoder(V, **{"d_model": 12, **PLAN, **sizes}))
+
+
+def size(module):
+    """How many numbers a module's parameters hold."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.part("freezing")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_a_layer_of_2307_numbers")
+def test_all_numbers_are_counted(student):
+    """Freezing returns how many numbers the module's parameters hold, frozen ones included; trainable counts the rest."""
+    for _ in range(2):
+        encoder = an_encoder(student, d_model=3 * random.randint(2, 7), d_ff=random.randint(5, 15))
+        whole, layer = size(encoder), size(encoder.layers[1])
+        checks.equal(student.trainable(encoder), whole, "trainable(encoder)")
+        checks.equal(student.freeze(encoder.layers[1]), layer, "freeze(one layer)")
+        checks.equal(student.trainable(encoder), whole - layer, "trainable(encoder) without one layer")
+        checks.equal(
+            student.trainable(encoder.layers), size(encoder.layers) - layer, "trainable(layers) without one"
+        )
+        checks.equal(student.freeze(encoder), whole, "freeze(encoder) with one layer frozen before")
+        checks.equal(student.freeze(encoder), whole, "freeze(encoder) for the second time")
+        checks.equal(student.trainable(encoder), 0, "trainable(encoder) once it is frozen")
+
+
+@pytest.mark.part("freezing")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_freezing_reaches_every_layer")
+def test_freezing_changes_nothing_else(student):
+    """Freezing and counting keep all numbers and every mode, and flags outside of the module stay as they were."""
+    for training in (True, False):
+        encoder = an_encoder(student)
+        encoder.train(training)
+        encoder.norm.train(not training)
+        encoder.position_embedding.weight.requires_grad_(False)
+        modes = {name: part.training for name, part in encoder.named_modules()}
+        before = {name: p.detach().clone() for name, p in encoder.named_parameters()}
+        for _ in range(2):
+            student.freeze(encoder.layers)
+            student.trainable(encoder)
+        for name, part in encoder.named_modules():
+            sentence = f"{name or 'The encoder'} changed its mode when layers were frozen."
+            checks.true(part.training == modes[name], sentence, public=sentence)
+        for name, parameter in encoder.named_parameters():
+            checks.equal(parameter, before[name], f"{name} after freezing")
+            learns = not name.startswith(("layers.", "position_embedding."))
+            sentence = f"{name} {'should still be' if learns else 'is'} trained after freeze(encoder.layers)."
+            checks.true(parameter.requires_grad == learns, sentence, public=sentence)
+
+
+@pytest.mark.part("freezing")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_freezing_reaches_every_layer")
+def test_no_gradient_reaches_what_is_frozen(student):
+    """In training, gradients go through a frozen layer to what lies below it, and reach none of its own parameters."""
+    encoder = an_encoder(student)
+    student.freeze(encoder.layers[1])
+    vectors = encoder(*sentences(5, 6))
+    (vectors * torch.randn(5, 6, 12)).sum().backward()
+    for name, parameter in encoder.named_parameters():
+        reached = parameter.grad is not None and bool(parameter.grad.any())
+        learns = not name.startswith("layers.1.")
+        sentence = f"{'No' if learns else 'A'} gradient reaches {name} when layers[1] is frozen."
+        checks.true(reached == learns, sentence, public=sentence)
+
+
+# Part 4: an honest split
+
+
+def parted(student, items, share, seed):
+    """The two lists, once it is clear that they are lists."""
+    lists = checks.unpack(student.split(items, share, seed), ("first", "second"), "split(...)")
+    for name, found in zip(("first", "second"), lists):
+        checks.true(isinstance(found, list), f"The {name} of the two results is no list.")
+    return lists
+
+
+@by_hand
+@pytest.mark.part("split")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_ten_items_make_eight_and_two")
+def test_lists_of_the_right_length(student, seed):
+    """The first list gets the nearest whole number to share · len(items), from nothing to everything."""
+    for length, share, expected in (
+        (100, 0.29, 29),
+        (7, 0.25, 2),
+        (7, 0.75, 5),
+        (11, 0.0, 0),
+        (11, 1.0, 11),
+        (0, 0.5, 0),
+        (1, 0.9, 1),
+        (3, 0.1, 0),
+    ):
+        items = list(range(length))
+        first, second = parted(student, list(items), share, seed)
+        what = f"with share={share} and {length} items"
+        checks.equal(len(first), expected, f"the length of the first list {what}")
+        checks.equal(sorted([*first, *second]), items, f"both lists together, sorted, {what}")
+
+
+@by_hand
+@pytest.mark.part("split")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_ten_items_make_eight_and_two")
+def test_both_lists_are_shuffled(student, seed):
+    """Items from everywhere go into both lists, and neither list keeps the old order, forwards or backwards."""
+    items = list(range(300))
+    for share in (0.3, 0.7):
+        lists = parted(student, list(items), share, seed)
+        for name, found in zip(("first", "second"), lists):
+            for part, low in (("first", 0), ("middle", 100), ("last", 200)):
+                inside = any(low <= item < low + 100 for item in found)
+                checks.true(inside, f"The {name} list holds nothing from the {part} third of the items.")
+            neighbours = sum(abs(a - b) == 1 for a, b in zip(found, found[1:]))
+            apart = neighbours < len(found) / 4  # about two, by chance
+            checks.true(apart, f"In the {name} list, too many neighbours were neighbours before.")
+            rises = sum(a < b for a, b in zip(found, found[1:])) / (len(found) - 1)
+            checks.between(rises, 0.2, 0.8, f"how often an item in the {name} list is above the one before")
+
+
+@by_hand
+@pytest.mark.part("split")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_ten_items_make_eight_and_two")
+def test_list_and_other_chance_stay_as_they_were(student, seed):
+    """The list keeps its order, equal items all stay, and the global random numbers stand where they stood."""
+    cards = [
+        ["the soup was hot", 0],
+        ["was the soup hot", 2],
+        ["the soup was hot", 0],
+        ["the beer was hot", 1],
+    ]
+    cards = [list(card) for card in 5 * cards]  # lists cannot stand in a set, and many are equal
+    checks.input_untouched(lambda items: student.split(items, 0.5, seed), cards, what="split(...)")
+    first, second = parted(student, [list(card) for card in cards], 0.5, seed)
+    checks.equal(len(first), 10, "the length of the first list")
+    checks.equal(sorted([*first, *second]), sorted(cards), "both lists together, sorted")
+    for name, state, draw in (
+        ("Python", random.getstate, random.random),
+        ("NumPy", lambda: str(numpy.random.get_state()), numpy.random.rand),
+        ("PyTorch", lambda: torch.get_rng_state().tolist(), lambda: torch.rand(())),
+    ):
+        draw()
+        before = state()
+        student.split(list(range(9)), 0.5, seed + 1)
+        sentence = f"split(...) changed the global random state of {name}."
+        checks.true(state() == before, sentence, public=sentence)
+
+
+@by_hand
+@pytest.mark.part("split")
+@pytest.mark.points(0.25)
+def test_impossible_shares_are_refused(student):
+    """A share below 0 or above 1 raises a ValueError that names share and its value."""
+    for share in (-0.25, 1.5):
+        for naming in ("share", share):
+            checks.raises(ValueError, student.split, [3, 1, 4, 1, 5], share, 0, naming=naming)
+
+
+# Part 5: the confusion matrix and macro F1
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_confusion_of_eight_cards_by_hand")
+def test_confusion_of_any_guesses(student, reference):
+    """Every example is counted in the row of its class and the column of the guess, however many classes occur."""
+    for N, K, occurring in ((50, 4, 4), (7, 5, 2), (0, 3, 3), (1, 2, 2), (40, 1, 1)):
+        labels, predictions = torch.randint(occurring, (2, N))
+        expected = reference.confusion(labels, predictions, K)
+        found = student.confusion(labels.clone(), predictions.clone(), K)
+        checks.equal(found, expected, f"the matrix of {N} examples and {K} classes", axes=CELLS)
+        checks.dtype(found, torch.int64, "the confusion matrix")
+        checks.input_untouched(student.confusion, labels, predictions, K, what="confusion(...)")
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.25)
+def test_classes_that_do_not_exist_are_refused(student):
+    """A class below 0 or above K - 1 raises a ValueError that names labels or predictions, and the value."""
+    good = torch.tensor([0, 2, 1, 1, 2])
+    for odd in (3, -1, 7):
+        bad = torch.tensor([1, 0, 2, odd, 0])
+        for naming in ("labels", odd):
+            checks.raises(
+                ValueError, student.confusion, bad, good, 3, naming=naming, what=f"confusion with label {odd}"
+            )
+        for naming in ("predictions", odd):
+            checks.raises(
+                ValueError,
+                student.confusion,
+                good,
+                bad,
+                3,
+                naming=naming,
+                what=f"confusion with prediction {odd}",
+            )
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
+def test_macro_f1_of_any_matrix(student, reference):
+    """Macro F1 is the plain mean of the F1 of all classes, for any number of classes."""
+    for K in (2, 3, 5):
+        table = torch.randint(1, 40, (K, K)) + torch.diag(torch.randint(5, 90, (K,)))
+        score = student.macro_f1(table.clone())
+        checks.true(isinstance(score, float), "macro_f1(...) returned something other than a plain float.")
+        checks.close(score, reference.macro_f1(table), f"macro F1 of {K} classes")
+        checks.input_untouched(student.macro_f1, table, what="macro_f1(...)")
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
+def test_classes_that_do_not_count(student, reference):
+    """Only a class that neither occurs nor is guessed does not count; one of both alone makes it count as 0."""
+    for K in (4, 5):
+        for often in (1, 6):
+            table = torch.randint(1, 20, (K, K))
+            table[1], table[:, 1] = 0, 0
+            compare_macro_f1(student, reference, table, "with a class that neither occurs nor is guessed")
+            table[2], table[:, 2] = 0, 0
+            table[0, 2] = often
+            compare_macro_f1(student, reference, table, "with a class that is guessed and never occurs")
+            table[0, 2], table[2, 0] = 0, often
+            compare_macro_f1(student, reference, table, "with a class that occurs and is never guessed")
+
+
+def compare_macro_f1(student, reference, table, what):
+    """Macro F1 of this matrix is the solution's."""
+    checks.close(student.macro_f1(table.clone()), reference.macro_f1(table), f"macro F1 {what}")
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
+def test_macro_f1_at_its_ends(student):
+    """Macro F1 is 1 when everything is right, and 0 when nothing is, or when there is nothing at all."""
+    for table, expected, what in (
+        ([[3, 0], [0, 8]], 1.0, "when everything is right"),
+        ([[0, 3, 0], [0, 0, 2], [4, 0, 0]], 0.0, "when nothing is right"),
+        ([[0, 0], [0, 0]], 0.0, "of a matrix of zeros"),
+        ([[0, 0, 0], [0, 9, 0], [0, 0, 0]], 1.0, "when one class alone occurs, and is always right"),
+    ):
+        score = student.macro_f1(torch.tensor(table))
+        checks.true(isinstance(score, float), f"macro_f1(...) {what} is no plain float.")
+        checks.close(score, expected, f"macro F1 {what}")
