@@ -32,6 +32,7 @@ ANSWERING = (
     "clues.py",
     "sandbox/worker.py",
     "student/connection.py",
+    "student/graphs.py",
     "student/remote.py",
     "student/transcript.py",
 )

@@ -25,8 +25,9 @@ from torch import nn
 from autograder.sandbox import source
 from autograder.student import wire
 from autograder.student.errors import MIRRORED
+from autograder.student.graphs import Graphs
 from autograder.student.inventory import Inventory
-from autograder.student.tree import containers, contents, mapped, same_things
+from autograder.student.tree import containers, contents, leaves, mapped, same_things
 
 _REHEARSAL = """
 import math
@@ -51,33 +52,25 @@ def unfinished():
     raise NotImplementedError("unfinished is not written yet.")
 """
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # data, or nothing that a test could ask
-MAX_GRAPHS = 256  # calls of one test whose graphs are kept for a backward pass
 MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 
 
 class Link:
-    """How the server calls a callable of the test back; replaced where both sides share a process."""
+    """How the server asks the test's side, in the middle of a call; replaced where both sides share a process."""
 
     def __init__(self, server: Server, sock: socket.socket) -> None:
         self.server, self.sock = server, sock
 
-    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
-        request = {
-            "callback": number,
-            "path": path,
-            "args": args,
-            "kwargs": kwargs,
-            "grad": torch.is_grad_enabled(),
-        }
-        wire.send(self.sock, request, register=self.server.register)
+    def ask(self, question: dict) -> dict:
+        wire.send(self.sock, question, register=self.server.register)
         while True:
             number, operation, arguments = wire.receive(self.sock, max_text=wire.MAX_DATA)
             if operation == "return":
                 break
             answer_one(self.server, self.sock, number, operation, arguments)
         raise_told(arguments)
-        return self.server.localise(arguments["value"])
+        return self.server.localise(arguments)
 
 
 class TestCallable(nn.Module):
@@ -114,7 +107,75 @@ class TestCallable(nn.Module):
         return value
 
     def _call(self, path: list[str], args: tuple, kwargs: dict) -> Any:
-        return self._server.link.call_back(self._number, path, args, kwargs)
+        return CallBack(self._server, self._number, path, args, kwargs).made()
+
+
+class CallBack:
+    """One call of a callable of the test, and its backward pass."""
+
+    def __init__(self, server: Server, number: int, path: list[str], args: tuple, kwargs: dict) -> None:
+        self.link, self.given = server.link, (args, kwargs)
+        self.question = {"callback": number, "path": path, "grad": torch.is_grad_enabled()}
+        self.reply: dict = {}
+
+    def made(self) -> Any:
+        """What the callable answers, with a graph that leads to the floating-point tensors it was given."""
+        results = iter(_CalledBack.apply(self, *filter(_is_float, leaves(self.given))))
+        value = self.reply["value"]
+        return mapped(lambda leaf: next(results) if isinstance(leaf, torch.Tensor) else leaf, value)
+
+    def ask(self, tensors: tuple) -> tuple:
+        """The tensors of the answer, when these stand for those that were given."""
+        own = iter(tensors)
+        args, kwargs = mapped(lambda leaf: next(own) if _is_float(leaf) else leaf, self.given)
+        self.reply = self.link.ask({**self.question, "args": args, "kwargs": kwargs})
+        return tuple(_tensors(self.reply["value"]))
+
+    def pull_back(self, gradients: tuple) -> tuple:
+        question = {"pull_back": self.reply["call"], "gradients": list(gradients)}
+        return tuple(self.link.ask(question)["value"])
+
+
+class _CalledBack(torch.autograd.Function):
+    """The call itself happens in here, where also `torch.func` shows plain tensors."""
+
+    @staticmethod
+    def forward(call: CallBack, *tensors: torch.Tensor) -> tuple:
+        return call.ask(tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        ctx.call = inputs[0]
+        flags = ctx.call.reply["differentiable"]
+        ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(output, flags) if not flag])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple:
+        return None, *_PulledBack.apply(ctx.call, *gradients)
+
+
+class _PulledBack(torch.autograd.Function):
+    @staticmethod
+    def forward(call: CallBack, *gradients: torch.Tensor | None) -> tuple:
+        return call.pull_back(gradients)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, call: CallBack, *gradients: Any) -> tuple:
+        """Many gradients at once, as in `torch.func.jacrev`, are pulled back one after the other."""
+        found = []
+        for i in range(info.batch_size):
+            own = [g if dim is None else g.select(dim, i) for g, dim in zip(gradients, in_dims[1:])]
+            found.append(_PulledBack.apply(call, *own))
+        return tuple(None if each[0] is None else torch.stack(each) for each in zip(*found)), 0
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple:
+        raise RuntimeError("trying to differentiate twice through a function of the test")
 
 
 class State:
@@ -134,7 +195,7 @@ class Server:
         self.module = types.ModuleType(name)
         self.objects: list[Any] = []
         self.numbers: dict[int, int] = {}  # by identity, which lasts because `objects` keeps them alive
-        self.graphs: dict[int, tuple[list, list]] = {}
+        self.graphs = Graphs()
         self.calls = 0
         self.link: Any = None
 
@@ -231,9 +292,7 @@ class Server:
         if any(differentiable):
             sources = [tensors[i] for i in wanted]
             sources += [p for _, _, now in watched for p in now.parameters.values()]
-            self.graphs[self.calls] = (outputs, sources)
-            if len(self.graphs) > MAX_GRAPHS:
-                self.graphs.pop(next(iter(self.graphs)))
+            self.graphs.keep(self.calls, outputs, sources)
         return {
             "call": self.calls,
             "result": result,
@@ -250,23 +309,14 @@ class Server:
                 [number, change] for number, old, now in watched if (change := self.change(old, now))
             ],
             "generators": generators,
+            "marked": [
+                [i, t.requires_grad, t.grad] for i, t in enumerate(tensors) if i not in wanted and _marked(t)
+            ],
         }
 
     def backward(self, call: int, gradients: list) -> list:
         """The vector-Jacobian product of an earlier call, for its wanted inputs and its modules' parameters."""
-        if call not in self.graphs:
-            raise RuntimeError("too many calls lie between a forward and its backward pass")
-        outputs, sources = self.graphs[call]
-        pairs = [(o, g) for o, g in zip(outputs, gradients) if g is not None and o.requires_grad]
-        active = [source for source in sources if source.requires_grad]
-        if not active:
-            return [None] * len(sources)
-        found = iter(
-            torch.autograd.grad(
-                [o for o, _ in pairs], active, [g for _, g in pairs], retain_graph=True, allow_unused=True
-            )
-        )
-        return [next(found) if source.requires_grad else None for source in sources]
+        return self.graphs.pull_back(call, gradients)
 
     def prepare(self, value: Any, tensors: list, generators: list, wanted: Collection[int]) -> Any:
         """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
@@ -486,6 +536,15 @@ def _changed(now: torch.Tensor, old: torch.Tensor) -> bool:
     if now.is_meta or torch.equal(now, old):
         return False
     return not now.is_floating_point() or not torch.equal(now.nan_to_num(), old.nan_to_num())
+
+
+def _marked(tensor: torch.Tensor) -> bool:
+    """Whether a call left its input wanting gradients, or with one."""
+    return tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None)
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
 
 
 def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:

@@ -36,8 +36,10 @@ from autograder.student.errors import (
     mirrored_name,
     student_raised,
 )
+from autograder.student.graphs import Graphs
 from autograder.student.patience import Patience, TooLate
 from autograder.student.transcript import Transcript
+from autograder.student.tree import leaves, mapped
 
 UNANSWERED = {"seed"}  # cannot fail, and nobody waits for it
 NOT_ITS_CALLS = {"load", "names_used", "outline"}  # waited for in full, whatever did not end before
@@ -78,6 +80,8 @@ class Connection:
         self.transcript = Transcript()
         self.found: dict[str, Any] = {}  # the student's names that this test has asked for
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.graphs = Graphs()  # of calls of the test's callables
+        self._calls_back = 0
         self._callables: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | None = None
@@ -118,6 +122,8 @@ class Connection:
         self._callables.clear()
         self._numbers.clear()
         self.mirrors.clear()
+        self.graphs.clear()
+        self._calls_back = 0
         self.found.clear()
         self.transcript = self.new_transcript()
         self.request("seed", seed=_seed_over_there(seed))
@@ -143,13 +149,11 @@ class Connection:
         return self._callables[number]
 
     def answer_callback(self, frame: dict) -> dict:
-        """What the test's own callable says to the student's code; never raises because of it."""
+        """What the test's own callable says to the student's code, forwards or backwards; never raises because of it."""
         try:
-            function = self.own_callable(int(frame["callback"]))
-            path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
-            args, kwargs = self.adopt(self, (args, kwargs))
-            with torch.set_grad_enabled(bool(frame["grad"])):
-                return {"value": _call_own(function, path, args, kwargs)}
+            if "pull_back" in frame:
+                return {"value": self.graphs.pull_back(int(frame["pull_back"]), list(frame["gradients"]))}
+            return self._call_of_own(frame)
         except AssertionError as error:
             self._callback_failure = error
             return {"error": str(error)[:500], "type": "AssertionError"}
@@ -157,6 +161,29 @@ class Connection:
             raise
         except Exception as error:  # whatever the student's arguments broke in the test's callable
             return {"error": str(error)[:500], "type": mirrored_name(error)}
+
+    def _call_of_own(self, frame: dict) -> dict:
+        function = self.own_callable(int(frame["callback"]))
+        path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
+        args, kwargs = self.adopt(self, (args, kwargs))
+        sources: list[torch.Tensor] = []
+
+        def tied(leaf: Any) -> Any:
+            """A copy, which the callable may change in place though a gradient is wanted."""
+            if not (frame["grad"] and isinstance(leaf, torch.Tensor) and leaf.is_floating_point()):
+                return leaf
+            sources.append(leaf.requires_grad_())
+            return leaf.clone()
+
+        with torch.set_grad_enabled(bool(frame["grad"])):
+            args, kwargs = mapped(tied, (args, kwargs))
+            value = _call_own(function, path, args, kwargs)
+        results = [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]
+        flags = [bool(sources) and result.requires_grad for result in results]
+        self._calls_back += 1
+        if any(flags):
+            self.graphs.keep(self._calls_back, results, sources)
+        return {"value": value, "call": self._calls_back, "differentiable": flags}
 
     def _raise_callback_failure(self) -> None:
         failure, self._callback_failure = self._callback_failure, None
@@ -233,7 +260,7 @@ class WorkerConnection(Connection):
             reply = self._receive(deadline)
             if type(reply) is not dict:
                 raise wire.WireError("it is not a reply")
-            if "callback" in reply:
+            if "callback" in reply or "pull_back" in reply:
                 answered = [number, "return", self._call_inside(reply)]
                 self.line.say(Said(wire.dumps(answered, self.register)), deadline)
                 continue
@@ -308,20 +335,13 @@ class LoopbackConnection(Connection):
         except wire.WireError as error:
             return {"error": unsendable(error)}
 
-    def call_back(self, number: int, path: list[str], args: tuple, kwargs: dict) -> Any:
+    def ask(self, question: dict) -> dict:
         """As `worker.Link`: how the server in this process reaches the test's callables."""
-        frame = {
-            "callback": number,
-            "path": path,
-            "args": args,
-            "kwargs": kwargs,
-            "grad": torch.is_grad_enabled(),
-        }
-        frame = _travelled(frame, self.server.register, wire.MAX_TEXT)
+        frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)
         raise_told(reply)
-        return self.server.localise(_travelled(reply["value"], self.register, wire.MAX_DATA))
+        return self.server.localise(_travelled(reply, self.register, wire.MAX_DATA))
 
     @contextmanager
     def _sides_changed(self) -> Iterator[None]:

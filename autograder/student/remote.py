@@ -419,6 +419,9 @@ def _bring_home(reply: dict, inputs: list[Tensor], generators: list, participant
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
     if changes_come_home():
         _change(changed)
+        for index, wanted, gradient in reply.get("marked", ()):
+            tensor = _entry(inputs, index).requires_grad_(bool(wanted))
+            tensor.grad = gradient
     for number, change in reply["modules"]:
         participants[number].take_over(change)
     for generator, advanced in zip(generators, reply["generators"]):
