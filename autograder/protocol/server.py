@@ -23,8 +23,10 @@ import torch
 from torch import nn
 
 from autograder.protocol import wire
+from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.errors import MIRRORED
+from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState
 from autograder.source import text as source
 
@@ -51,70 +53,26 @@ def unfinished():
     raise NotImplementedError("unfinished is not written yet.")
 """
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # data, or nothing that a test could ask
-MAX_GRAPHS = 256  # calls of one test whose graphs are kept for a backward pass
 MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 
 
 class Link:
-    """How the server calls a callable of the test back; replaced where both sides share a process."""
+    """How the server asks the test's side, in the middle of a call; replaced where both sides share a process."""
 
     def __init__(self, server: Server, sock: socket.socket) -> None:
         self.server, self.sock = server, sock
 
-    def call_back(self, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        request = {
-            "callback": number,
-            "path": path,
-            "args": args,
-            "kwargs": kwargs,
-            "grad": torch.is_grad_enabled(),
-        }
-        wire.send(self.sock, request, register=self.server.register)
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        wire.send(self.sock, question, register=self.server.register)
         while True:
             number, operation, arguments = wire.receive(self.sock, max_text=wire.MAX_DATA)
             if operation == "return":
                 break
             answer_one(self.server, self.sock, number, operation, arguments)
         raise_told(arguments)
-        return self.server.localise(arguments["value"])
-
-
-class TestCallable(nn.Module):
-    """Stands for a callable of the test, for example a fake model handed to the student's `generate`."""
-
-    def __init__(self, server: Server, number: int, description: dict[str, Any]) -> None:
-        super().__init__()
-        object.__setattr__(self, "_server", server)
-        object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "training", bool(description.get("training", True)))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call([], args, kwargs)
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call([], args, kwargs)
-
-    def train(self, mode: bool = True) -> TestCallable:
-        self.training = mode
-        return self
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """A mode that is set by hand counts as much as one that `train` sets."""
-        super().__setattr__(name, value)
-        if name == "training" and "_number" in self.__dict__:
-            self._call(["train"], (value,), {})
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = self._call(["__getattr__"], (name,), {})
-        if isinstance(value, wire.Opaque):
-            return lambda *args, **kwargs: self._call([name], args, kwargs)
-        return value
-
-    def _call(self, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._server.link.call_back(self._number, path, args, kwargs)
+        answer: dict[str, Any] = self.server.localise(arguments)
+        return answer
 
 
 class State:
@@ -134,7 +92,7 @@ class Server:
         self.module = module
         self.objects: list[Any] = []
         self.numbers: dict[int, int] = {}  # by identity, which lasts because `objects` keeps them alive
-        self.graphs: dict[int, tuple[list[Any], list[Any]]] = {}
+        self.graphs = Graphs()
         self.calls = 0
         self.link: Any = None
 
@@ -240,9 +198,7 @@ class Server:
         if any(differentiable):
             sources = [tensors[i] for i in wanted]
             sources += [p for _, _, now in watched for p in now.parameters.values()]
-            self.graphs[self.calls] = (outputs, sources)
-            if len(self.graphs) > MAX_GRAPHS:
-                self.graphs.pop(next(iter(self.graphs)))
+            self.graphs.keep(self.calls, outputs, sources)
         return {
             "call": self.calls,
             "result": result,
@@ -259,23 +215,12 @@ class Server:
                 [number, change] for number, old, now in watched if (change := self.change(old, now))
             ],
             "generators": generators,
+            **_marks(tensors, wanted),
         }
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
         """The vector-Jacobian product of an earlier call, for its wanted inputs and its modules' parameters."""
-        if call not in self.graphs:
-            raise RuntimeError("too many calls lie between a forward and its backward pass")
-        outputs, sources = self.graphs[call]
-        pairs = [(o, g) for o, g in zip(outputs, gradients) if g is not None and o.requires_grad]
-        active = [source for source in sources if source.requires_grad]
-        if not active:
-            return [None] * len(sources)
-        found = iter(
-            torch.autograd.grad(
-                [o for o, _ in pairs], active, [g for _, g in pairs], retain_graph=True, allow_unused=True
-            )
-        )
-        return [next(found) if source.requires_grad else None for source in sources]
+        return self.graphs.pull_back(call, gradients)
 
     def prepare(self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]) -> Any:
         """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
@@ -497,6 +442,16 @@ def _changed(now: torch.Tensor, old: torch.Tensor) -> bool:
     if now.is_meta or torch.equal(now, old):
         return False
     return not now.is_floating_point() or not torch.equal(now.nan_to_num(), old.nan_to_num())
+
+
+def _marks(tensors: list[torch.Tensor], wanted: Collection[int]) -> dict[str, Any]:
+    """The inputs that require a gradient, or hold one, only since the call; no key without such inputs."""
+    marked = [
+        [i, tensor.requires_grad, tensor.grad]
+        for i, tensor in enumerate(tensors)
+        if i not in wanted and tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None)
+    ]
+    return {"marked": marked} if marked else {}
 
 
 def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:

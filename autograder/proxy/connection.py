@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from autograder.protocol import wire
+from autograder.protocol.containers import leaves, mapped
 from autograder.protocol.errors import (
     Frame,
     RemoteException,
@@ -25,6 +26,7 @@ from autograder.protocol.errors import (
     mirrored_name,
     student_raised,
 )
+from autograder.protocol.graphs import Graphs
 from autograder.proxy.transcript import Transcript
 from autograder.records import InfrastructureError
 
@@ -41,6 +43,8 @@ class Connection:
         self.transcript = Transcript()
         self.found: dict[str, Any] = {}  # the student's names that this test has asked for
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self.graphs = Graphs()  # of calls of the test's callables
+        self._callbacks = 0
         self._callables: list[Any] = []
         self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | None = None
@@ -81,6 +85,8 @@ class Connection:
         self._callables.clear()
         self._numbers.clear()
         self.mirrors.clear()
+        self.graphs.clear()
+        self._callbacks = 0
         self.found.clear()
         self.transcript = self.new_transcript()
         self.request("seed", seed=_seed_over_there(seed))
@@ -106,13 +112,11 @@ class Connection:
         return self._callables[number]
 
     def answer_callback(self, frame: dict[str, Any]) -> dict[str, Any]:
-        """What the test's own callable says to the student's code; never raises because of it."""
+        """Call the test's own callable for the student's code, or run its backward pass; student errors never raise."""
         try:
-            function = self.own_callable(int(frame["callback"]))
-            path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
-            args, kwargs = self.adopt(self, (args, kwargs))
-            with torch.set_grad_enabled(bool(frame["grad"])):
-                return {"value": _call_own(function, path, args, kwargs)}
+            if "pull_back" in frame:
+                return {"value": self.graphs.pull_back(int(frame["pull_back"]), list(frame["gradients"]))}
+            return self._call_own(frame)
         except AssertionError as error:
             self._callback_failure = error
             return {"error": str(error)[:500], "type": "AssertionError"}
@@ -120,6 +124,29 @@ class Connection:
             raise
         except Exception as error:  # whatever the student's arguments broke in the test's callable
             return {"error": str(error)[:500], "type": mirrored_name(error)}
+
+    def _call_own(self, frame: dict[str, Any]) -> dict[str, Any]:
+        function = self.own_callable(int(frame["callback"]))
+        path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
+        args, kwargs = self.adopt(self, (args, kwargs))
+        sources: list[torch.Tensor] = []
+
+        def tied(leaf: Any) -> Any:
+            """A copy, which the callable may change in place although a gradient is required."""
+            if not (frame["grad"] and isinstance(leaf, torch.Tensor) and leaf.is_floating_point()):
+                return leaf
+            sources.append(leaf.requires_grad_())
+            return leaf.clone()
+
+        with torch.set_grad_enabled(bool(frame["grad"])):
+            args, kwargs = mapped(tied, (args, kwargs))
+            value = _call_own(function, path, args, kwargs)
+        results = [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]
+        flags = [bool(sources) and result.requires_grad for result in results]
+        self._callbacks += 1
+        if any(flags):
+            self.graphs.keep(self._callbacks, results, sources)
+        return {"value": value, "call": self._callbacks, "differentiable": flags}
 
     def _raise_callback_failure(self) -> None:
         failure, self._callback_failure = self._callback_failure, None

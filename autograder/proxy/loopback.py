@@ -39,20 +39,14 @@ class LoopbackConnection(Connection):
         except wire.WireError as error:
             return {"error": unsendable(error)}
 
-    def call_back(self, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """As `worker.Link`: how the server in this process reaches the test's callables."""
-        frame = {
-            "callback": number,
-            "path": path,
-            "args": args,
-            "kwargs": kwargs,
-            "grad": torch.is_grad_enabled(),
-        }
-        frame = _travelled(frame, self.server.register, wire.MAX_TEXT)
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """As `Link.ask`: reach the test's callables from the server in this process."""
+        frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)
         raise_told(reply)
-        return self.server.localise(_travelled(reply["value"], self.register, wire.MAX_DATA))
+        answer: dict[str, Any] = self.server.localise(_travelled(reply, self.register, wire.MAX_DATA))
+        return answer
 
     @contextmanager
     def _sides_changed(self) -> Iterator[None]:

@@ -430,6 +430,9 @@ def _bring_home(
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
     if inputs_are_mirrored():
         _change(changed)
+        for index, wanted, gradient in reply.get("marked", ()):
+            tensor = _entry(inputs, index).requires_grad_(bool(wanted))
+            tensor.grad = gradient
     for number, change in reply["modules"]:
         participants[number].take_over(change)
     for generator, advanced in zip(generators, reply["generators"]):

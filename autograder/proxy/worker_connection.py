@@ -141,7 +141,7 @@ class WorkerConnection(Connection):
             reply = self._receive(deadline)
             if type(reply) is not dict:
                 raise wire.WireError("it is not a reply")
-            if "callback" in reply:
+            if "callback" in reply or "pull_back" in reply:
                 answered = [number, "return", self._call_inside(reply)]
                 self._socket.send(Request(wire.dumps(answered, self.register)), deadline)
                 continue

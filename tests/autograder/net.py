@@ -137,6 +137,51 @@ def twice(function, x):
     return function(function(x))
 
 
+def slope(function, x, extra=None):
+    """The gradient of what the test's function makes of x."""
+    x = x.detach().clone().requires_grad_()
+    whole = sum(part.sum() for part in parts_of(function(x) if extra is None else function(x, extra=extra)))
+    whole.backward()
+    return x.grad
+
+
+def slope_by_transform(function, x):
+    return torch.func.grad(lambda x: function(x).sum())(x)
+
+
+def slope_by_jacobian(function, x):
+    return torch.func.jacrev(lambda x: function(x).sum())(x)
+
+
+def slope_twice(function, x):
+    x = x.detach().clone().requires_grad_()
+    out = function(x).sum()
+    return [torch.autograd.grad(out, x, retain_graph=True)[0] for _ in range(2)]
+
+
+def slope_without_a_graph(function, x):
+    x = x.detach().clone().requires_grad_()
+    with torch.no_grad():
+        return function(x).requires_grad
+
+
+def curvature(function, x):
+    x = x.detach().clone().requires_grad_()
+    (slope,) = torch.autograd.grad(function(x).square().sum(), x, create_graph=True)
+    return torch.autograd.grad(slope.sum(), x)
+
+
+def parts_of(value):
+    return [part for part in value.values()] if isinstance(value, dict) else [value]
+
+
+def leave_marks(x, y):
+    """Two inputs that want gradients afterwards; the first has one."""
+    x.requires_grad_()
+    y.requires_grad_()
+    (x * x).sum().backward()
+
+
 def array(n):
     return np.arange(n, dtype=np.float32)
 

@@ -330,6 +330,77 @@ def test_a_function_of_the_test_is_called_back(student):
     assert torch.equal(student.twice(lambda x: x + 1, torch.zeros(2)), torch.full((2,), 2.0))
 
 
+def bent(x):
+    return (x**3).sin()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_flow_through_a_function_of_the_test(student, dtype):
+    x = torch.randn(2, 3, dtype=dtype)
+    for slope in ("slope", "slope_by_transform", "slope_by_jacobian"):
+        torch.testing.assert_close(getattr(student, slope)(bent, x), plain.slope(bent, x))
+    once, again = student.slope_twice(bent, x)
+    torch.testing.assert_close((once, again), (plain.slope(bent, x),) * 2)
+    assert not x.requires_grad
+
+
+def test_gradients_flow_through_a_module_of_the_test_and_leave_it_alone(student):
+    net, x = plain.Net(4, p=0.0), torch.randn(2, 4)
+    torch.testing.assert_close(student.slope(net, x), plain.slope(plain.Net.forward.__get__(net), x))
+    net.zero_grad(set_to_none=True)
+    student.slope(net, x)
+    assert all(parameter.grad is None for parameter in net.parameters())
+
+
+def test_gradients_flow_through_both_sides_in_turn(student):
+    mine, theirs = pair(student, d=4, p=0.0)
+    x = torch.randn(2, 4)
+    torch.testing.assert_close(
+        student.slope(lambda x: theirs(bent(x)), x), plain.slope(lambda x: mine(bent(x)), x)
+    )
+    torch.testing.assert_close(student.slope(lambda x: student.product(x, x), x), 2 * x)
+    ours, whole = x.clone().requires_grad_(), x.clone().requires_grad_()
+    student.twice(bent, ours).sum().backward()
+    plain.twice(bent, whole).sum().backward()
+    torch.testing.assert_close(ours.grad, whole.grad)
+
+
+def test_gradients_reach_what_the_result_depends_on(student):
+    x, extra = torch.randn(2, 3), torch.randn(3)
+    results = [
+        lambda x: {"a": x[0] * 2, "b": torch.ones(3), "c": x.double().exp()},
+        lambda x: x.relu_() * 3,  # which changes its input
+        lambda x: x[:, :1],
+        lambda x: x * 0 + torch.ones(3),
+    ]
+    for function in results:
+        expected = plain.slope(lambda x, function=function: function(x * 1), x)
+        torch.testing.assert_close(student.slope(function, x), expected)
+    found = student.slope(lambda x, extra: x * extra, x, extra=extra)
+    torch.testing.assert_close(found, extra.expand(2, 3))
+
+
+def test_a_function_that_cuts_its_graph_is_cut_there_too(student):
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        student.slope(lambda x: x.detach() * 2, torch.ones(3))
+    assert student.slope_without_a_graph(bent, torch.ones(3)) is False
+
+
+def test_second_derivatives_of_a_function_of_the_test_are_refused(student):
+    with pytest.raises(RuntimeError, match="once_differentiable|differentiate twice"):
+        student.curvature(bent, torch.ones(3))
+
+
+def test_inputs_that_want_gradients_afterwards_want_them_here_too_when_a_check_asks_for_it(student):
+    x, y = torch.ones(2), torch.ones(3)
+    student.leave_marks(x, y)
+    assert not x.requires_grad and not y.requires_grad and x.grad is None
+    with mirror_input_mutation():
+        student.leave_marks(x, y)
+    assert x.requires_grad and y.requires_grad and y.grad is None
+    torch.testing.assert_close(x.grad, torch.full((2,), 2.0))
+
+
 def test_a_failing_check_inside_a_callback_is_the_outcome(student):
     def refuse(x):
         raise AssertionError("the model was called with too long a text")

@@ -25,6 +25,7 @@ from autograder.protocol.errors import (
     StudentRaisedError,
     StudentTimeoutError,
 )
+from autograder.protocol.graphs import MAX_GRAPHS
 from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
@@ -594,6 +595,54 @@ def test_attributes_of_the_tests_model_that_stay_its_own(hostile, name):
 def test_arguments_of_a_call_back_that_are_none(hostile, more):
     student = hostile(ASK.format(frame=callback(0, "[]", **more), sock=SOCK))
     assert student.use(Fake())[:2] == ["return", ["error", "type"]]
+
+
+@pytest.mark.parametrize(
+    "pulled",
+    [
+        "{'pull_back': 99, 'gradients': [torch.ones(2)]}",
+        "{'pull_back': -1, 'gradients': []}",
+        "{'pull_back': 'x', 'gradients': [None]}",
+        "{'pull_back': [], 'gradients': [None]}",
+        "{'pull_back': torch.ones(2), 'gradients': [None]}",
+        "{'pull_back': 1}",
+        "{'pull_back': 1, 'gradients': 3}",
+        "{'pull_back': 1, 'gradients': [3]}",
+        "{'pull_back': 1, 'gradients': [torch.ones(5)]}",
+        "{'pull_back': 1, 'gradients': [wire.Handle(5, {'kind': 'module'})]}",
+    ],
+)
+def test_gradients_of_a_call_back_that_are_none(hostile, pulled):
+    ask = ASK.format(frame=pulled, sock=SOCK).replace("model):", "model):\n    model(torch.ones(2))", 1)
+    assert hostile(ask).use(lambda x: x * 2)[:2] == ["return", ["error", "type"]]
+
+
+def test_each_test_says_the_same_to_the_same_calls_back(hostile):
+    ask = ASK.format(frame=callback(0, "[]", "(torch.ones(2),)"), sock=SOCK)
+    student = hostile(ask.replace('arguments.get("value")', 'arguments["call"]'))
+    said = []
+    for _ in range(2):
+        student._connection.start_test(3)
+        said.append([student.use(lambda x: x * 2)[3] for _ in range(2)])
+    assert said[0] == said[1] == [1, 2]
+
+
+def test_graphs_of_calls_back_take_no_memory_without_end(hostile):
+    student = hostile("def use(model):\n for _ in range(900): model(torch.ones(2))")
+    student.use(lambda x: x * 2)
+    assert 0 < len(student._connection.graphs) <= MAX_GRAPHS
+    student._connection.start_test(5)
+    assert not len(student._connection.graphs)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    ["3", "[[0, 1]]", "[[7, True, None]]", "[[0, True, torch.ones(9)]]", "[['x', True, None]]"],
+)
+def test_marks_on_inputs_that_are_none(hostile, marked):
+    student = hostile(f"change_call(marked={marked})")
+    with pytest.raises(StudentCrashedError), mirror_input_mutation():
+        student.product(torch.ones(2, requires_grad=True), torch.ones(2))
 
 
 def test_a_function_of_the_test_shows_nothing_of_itself(hostile):

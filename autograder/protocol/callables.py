@@ -1,0 +1,126 @@
+"""Callables of a test in the student's process: each call, and its backward pass, is answered by the test's side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from autograder.protocol import wire
+from autograder.protocol.containers import leaves, mapped
+
+
+class TestCallable(nn.Module):
+    """Stands for a callable of the test, for example a fake model handed to the student's `generate`."""
+
+    def __init__(self, server: Any, number: int, description: dict[str, Any]) -> None:
+        super().__init__()
+        object.__setattr__(self, "_server", server)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "training", bool(description.get("training", True)))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call([], args, kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call([], args, kwargs)
+
+    def train(self, mode: bool = True) -> TestCallable:
+        self.training = mode
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A mode that is set by hand counts as much as one that `train` sets."""
+        super().__setattr__(name, value)
+        if name == "training" and "_number" in self.__dict__:
+            self._call(["train"], (value,), {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = self._call(["__getattr__"], (name,), {})
+        if isinstance(value, wire.Opaque):
+            return lambda *args, **kwargs: self._call([name], args, kwargs)
+        return value
+
+    def _call(self, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return CallBack(self._server, self._number, path, args, kwargs).made()
+
+
+class CallBack:
+    """One call of a callable of the test, and its backward pass."""
+
+    def __init__(
+        self, server: Any, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.link, self.given = server.link, (args, kwargs)
+        self.question = {"callback": number, "path": path, "grad": torch.is_grad_enabled()}
+        self.reply: dict[str, Any] = {}
+
+    def made(self) -> Any:
+        """What the callable answers, with a graph that leads to the floating-point tensors it was given."""
+        results = iter(_CalledBack.apply(self, *filter(_is_float, leaves(self.given))))  # type: ignore[no-untyped-call]
+        value = self.reply["value"]
+        return mapped(lambda leaf: next(results) if isinstance(leaf, torch.Tensor) else leaf, value)
+
+    def ask(self, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The tensors of the answer, when these stand for those that were given."""
+        own = iter(tensors)
+        args, kwargs = mapped(lambda leaf: next(own) if _is_float(leaf) else leaf, self.given)
+        self.reply = self.link.ask({**self.question, "args": args, "kwargs": kwargs})
+        return tuple(_tensors(self.reply["value"]))
+
+    def pull_back(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        question = {"pull_back": self.reply["call"], "gradients": list(gradients)}
+        return tuple(self.link.ask(question)["value"])
+
+
+class _CalledBack(torch.autograd.Function):
+    """The call itself happens in here, where also `torch.func` shows plain tensors."""
+
+    @staticmethod
+    def forward(call: CallBack, *tensors: torch.Tensor) -> tuple[Any, ...]:
+        return call.ask(tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        ctx.call = inputs[0]
+        flags = ctx.call.reply["differentiable"]
+        ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(output, flags) if not flag])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
+        return None, *_PulledBack.apply(ctx.call, *gradients)  # type: ignore[no-untyped-call]
+
+
+class _PulledBack(torch.autograd.Function):
+    @staticmethod
+    def forward(call: CallBack, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
+        return call.pull_back(gradients)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
+        pass
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], call: CallBack, *gradients: Any) -> tuple[Any, ...]:
+        """Many gradients at once, as in `torch.func.jacrev`, are pulled back one after the other."""
+        found = []
+        for i in range(info.batch_size):
+            own = [g if dim is None else g.select(dim, i) for g, dim in zip(gradients, in_dims[1:])]
+            found.append(_PulledBack.apply(call, *own))  # type: ignore[no-untyped-call]
+        return tuple(None if each[0] is None else torch.stack(each) for each in zip(*found)), 0
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
+        raise RuntimeError("trying to differentiate twice through a function of the test")
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]

@@ -1,0 +1,48 @@
+"""Graphs that one side of the sandbox's wall keeps for the other, whose backward pass asks for gradients later.
+
+The trusted side keeps them for calls of a test's callables, the student's side for calls of the student's code.
+What it does not do: second derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+MAX_GRAPHS = 256  # of one test
+
+
+class Graphs:
+    """Results and the inputs that they were made of, by number. The oldest give way."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+    def keep(self, number: int, outputs: list[Tensor], sources: list[Tensor]) -> None:
+        self._kept[number] = (outputs, sources)
+        if len(self._kept) > MAX_GRAPHS:
+            self._kept.pop(next(iter(self._kept)))
+
+    def pull_back(self, number: int, gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
+        """The vector-Jacobian product of an earlier call: a gradient for each source, None where nothing flows."""
+        if number not in self._kept:
+            raise RuntimeError("too many calls lie between a forward and its backward pass")
+        outputs, sources = self._kept[number]
+        pairs = [(o, g) for o, g in zip(outputs, gradients) if g is not None and o.requires_grad]
+        active = [source for source in sources if source.requires_grad]
+        if not active:
+            return [None] * len(sources)
+        found = iter(
+            torch.autograd.grad(
+                [o for o, _ in pairs], active, [g for _, g in pairs], retain_graph=True, allow_unused=True
+            )
+        )
+        return [next(found) if source.requires_grad else None for source in sources]
