@@ -717,7 +717,7 @@ def test_gradescope_zip_has_its_programs_at_the_root(archive):
         programs = {name: packed.read(name) for name in ("setup.sh", "run_autograder")}
     assert {name for name, mode in modes.items() if mode == 0o755} == {"setup.sh", "run_autograder"}
     assert all(text.startswith(b"#!") and b"\r" not in text for text in programs.values())
-    assert "kit/autograder/grading.py" in names
+    assert "kit/autograder/grading/grader.py" in names
     assert not [name for name in names if "__pycache__" in name or "alternatives" in name]
     for name in ("setup.sh", "run_autograder"):
         assert subprocess.run(["bash", "-n"], input=programs[name], check=False).returncode == 0
