@@ -187,7 +187,9 @@ def is_work(entry: Entry) -> bool:
 def is_furniture(name: str) -> bool:
     """Whether systems and programs make folders and files of this name, and people do not."""
     lower = name.lower()
-    return lower in _FURNITURE or lower.startswith(("._", ".trash", ".~")) or lower.endswith("_cache")
+    if lower in _FURNITURE or lower.startswith(("._", ".trash", ".~")):
+        return True
+    return lower.startswith(".") and lower.endswith("_cache")
 
 
 def is_given(entry: Entry) -> bool:

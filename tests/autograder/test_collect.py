@@ -284,7 +284,10 @@ def test_a_groups_number_is_nobodys_participant_number(packed, gather, course, t
     gather(packed("LIN101-adding-4712.zip", TEAMS))
     exported = export_to(tool, course, tmp_path, team_sheet)
     assert not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
-    hint = "nothing is written there. For the work of a group, collect again with a roster that has a column `group`."
+    hint = (
+        "nothing is written there. If both are one person, pass a roster with both names; for the work of a group, "
+        "collect again with a roster that has a column `group`."
+    )
     assert exported.problems == [
         f"17 (Team Blue), {NAME}: that row of worksheet.csv is of Ada Lovelace; {hint}",
         f"23 (Team Red), {NAME}: that row of worksheet.csv is of Cleo Group; {hint}",
@@ -292,14 +295,22 @@ def test_a_groups_number_is_nobodys_participant_number(packed, gather, course, t
     ]
 
 
-def export_to(tool: str, course: Course, tmp_path: Path, sheet: Path) -> Exported:
+def export_to(
+    tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
+) -> Exported:
     """Exports a grade, with a page, for each student who was collected: 1 point, 2 points and so on."""
     students = sorted(known(tmp_path / "submitted"))
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
     write_all(tmp_path / "grades", course, grades)
     output = tmp_path / "pages.zip" if tool == "moodle-feedback" else None
     request = ExportRequest(
-        course, grades, tmp_path / "submitted", sheet=sheet, folder=tmp_path / "grades", output=output
+        course,
+        grades,
+        tmp_path / "submitted",
+        sheet=sheet,
+        folder=tmp_path / "grades",
+        output=output,
+        roster=roster or Roster(),
     )
     return export(tool, request)
 
@@ -390,6 +401,16 @@ def test_a_name_in_the_roster_need_not_be_the_one_at_the_site(packed, gather, ro
     assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+
+
+def test_a_roster_with_both_names_settles_which_row_it_is(packed, gather, roster, course, tmp_path):
+    gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
+    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
+    assert (
+        "If both are one person" in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
+    )
+    people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
+    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
 
 
 def test_groups_whose_names_sites_write_alike_are_nobodys(roster):
@@ -576,6 +597,12 @@ def test_a_moodle_folder_that_begins_with_a_dot_is_a_students(packed, gather, tm
     files = {"..dots_17_assignsubmission_file/adding.py": "x\n", "._noise_18_assignsubmission_file": "noise"}
     gather(packed("adding.zip", {**MOODLE, **files}))
     assert known(tmp_path / "submitted")["17"].name == "..dots" and "18" not in known(tmp_path / "submitted")
+
+
+def test_dotted_folders_inside_a_students_folder_are_not_work(packed, gather, tmp_path):
+    files = {f"Ada_17_assignsubmission_file/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")}
+    gather(packed("adding.zip", {"Ada_17_assignsubmission_file/adding.py": "ada = 1\n", **files}))
+    assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
 
 
 def test_one_file_and_a_folder_of_files(gather, tmp_path):

@@ -293,12 +293,19 @@ def test_no_folder_of_a_student_is_passed_over(tmp_path: Path, course: Course, o
     """Dotted, empty, or with nothing to grade in it: each is refused, with the reason."""
     folder = write(
         tmp_path / "c",
-        {"ada/adding.py": CODE, ".cleo/adding.py": CODE, "..dots/adding.py": CODE, "eve/essay.pdf": "x"},
+        {
+            "ada/adding.py": CODE,
+            ".cleo/adding.py": CODE,
+            "..dots/adding.py": CODE,
+            "eve/essay.pdf": "x",
+            "x_cache/adding.py": CODE,
+        },
     )
     (folder / "ben").mkdir()
     (folder / ".finn").mkdir()
     problems = {s.student: s.problem for s in find_submissions(folder, course, option)}
-    assert set(problems) == {"ada", ".cleo", "..dots", "eve", "ben", ".finn"} and problems.pop("ada") is None
+    assert set(problems) == {"ada", ".cleo", "..dots", "eve", "ben", ".finn", "x_cache"}
+    assert problems["ada"] is None is problems["x_cache"]
     for student in (".cleo", "..dots", ".finn"):
         assert problems[student] == (
             f"The name of the folder {student} begins with a dot, like those of programs. "

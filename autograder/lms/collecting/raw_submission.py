@@ -82,7 +82,7 @@ def _below(entries: Sequence[Entry], depth: int, count: list[int], odd: list[str
             odd.append(f"{shown(entry.name)} lies too deep or among too many files.")
         else:
             try:
-                inside = visible(entry)
+                inside = [one for one in visible(entry) if not one.name.startswith(".")]
             except RefusedError as refusal:
                 odd.append(str(refusal))
                 continue

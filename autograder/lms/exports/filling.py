@@ -60,7 +60,8 @@ class Filling:
         there = next(filter(None, (self.sheet.cell(other, n) for n in (*self.names, *self.keys))), "")
         return (
             f"{whose}, {grade.assignment}: that row of {self.sheet.name} is of {shown(there)}; nothing is written "
-            "there. For the work of a group, collect again with a roster that has a column `group`."
+            "there. If both are one person, pass a roster with both names; for the work of a group, collect again with "
+            "a roster that has a column `group`."
         )
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
