@@ -274,6 +274,10 @@ def show_similar(console: Console, found: Similar) -> None:
         f"{len(found.codes)} submissions compared, {len(found.empty)} with nothing of their own. "
         "For a person to look at; not a verdict: short answers are alike by nature."
     )
+    if found.too_long:
+        console.print(
+            f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}."
+        )
 
 
 def _pairs(pairs: Iterable[Pair]) -> Table:

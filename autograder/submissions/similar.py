@@ -14,14 +14,20 @@ from autograder.source.text import cells
 from autograder.source.tokens import Code, Stub, own_code
 from autograder.submissions.find import find_submissions
 
+MOST_TOKENS = 10_000  # the time and memory of a comparison grow with the product of both lengths
+
 
 @dataclass
 class Similar:
-    """What a look at a class gave: the pairs, most alike first, and each student's code by name."""
+    """The similar pairs of a class, most alike first, and the code of each student by name.
+
+    `empty` names students without code of their own, `too_long` those whose code is too long to be compared.
+    """
 
     pairs: list[Pair] = field(default_factory=list)
     codes: dict[str, Code] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
+    too_long: list[str] = field(default_factory=list)
 
 
 def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
@@ -37,6 +43,8 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
         code = read_code(submission, stub)
         if len(code.tokens) < GRAM:
             found.empty.append(submission.student)
+        elif len(code.tokens) > MOST_TOKENS:
+            found.too_long.append(submission.student)
         else:
             found.codes[submission.student] = code
     ours = [document.text, *(text for _, text in load_alternatives(course, assignment))]

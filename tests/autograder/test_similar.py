@@ -21,7 +21,7 @@ from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
 from autograder.course.notebook import to_notebook
 from autograder.source.tokens import NAME, Stub, own_code
-from autograder.submissions.similar import similar
+from autograder.submissions.similar import MOST_TOKENS, similar
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -275,6 +275,19 @@ def test_command_for_machines(adders):
     (pair,) = json.loads(run(adders, "--json").stdout)
     assert pair["students"] == ["ada", "ben"]
     assert pair["passages"][0]["lines"] == [[2, 5], [2, 5]]
+
+
+def test_code_that_is_too_long_is_named_and_not_compared(adders):
+    """The comparison takes time and memory with the product of two lengths, so a long file must not enter it."""
+    tiny = load_course(adders)
+    for student in ("long", "longer"):
+        file = adders / "class" / student / "01_adding" / "adding.py"
+        file.parent.mkdir(parents=True)
+        file.write_text("x = [" + "1, " * MOST_TOKENS + "]\n", "utf-8")
+    found = similar(tiny, tiny.assignments[0], adders / "class", most=20, least=0.0)
+    assert found.too_long == ["long", "longer"]
+    assert sorted(found.codes) == ["ada", "ben", "cy"]
+    assert "Not compared, because their code is too long: long, longer." in run(adders).output
 
 
 def test_page_shows_both_sides_and_nothing_breaks_out(adders, tmp_path):
