@@ -34,7 +34,7 @@ INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
 if TYPE_CHECKING:
-    from autograder.grading.grader import LoadedSubmission
+    from autograder.grading.workers import LoadedSubmission
     from autograder.proxy.subject import RemoteSubject
     from autograder.proxy.worker_connection import WorkerConnection
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.grading.grader import WorkerFactory
 from autograder.grading.reference import load_reference
+from autograder.grading.workers import WorkerFactory
 from autograder.proxy.subject import Subject, uses_in
 from autograder.records import InfrastructureError, RefusedError, SourceFile
 from autograder.sandbox.launcher import Sandbox
@@ -57,5 +57,5 @@ class CourseSubjects(FilesBeside):
     def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
         file = SourceFile(submission.name, submission.read_text("utf-8-sig"))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
-        self._workers = WorkerFactory(course, sandbox)
+        self._workers = WorkerFactory(course, sandbox, [assignment])
         return self._workers.subject(assignment, file)

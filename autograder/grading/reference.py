@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 
 from autograder.course.config import Assignment, Course, CourseError
@@ -20,6 +21,12 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     if reference.load_error is not None:
         raise CourseError(f"The solution of {assignment.name} does not run: {reference.load_error}.")
     return reference
+
+
+def entry_points(course: Course, assignment: Assignment) -> list[str]:
+    """The functions and classes of the solution, which are what tests call."""
+    tree = ast.parse(course.solution_file(assignment).read_text("utf-8"))
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
 def import_needed(assignment: Assignment) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import dataclass
-from types import SimpleNamespace
 
+from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import HINTS, SandboxUnavailableError, unavailable
 from autograder.sandbox.jail import TIERS
@@ -14,7 +14,7 @@ from autograder.sandbox.launcher import Sandbox
 
 PROBE_ENTRY = "autograder.sandbox.probe:report_isolation"
 PROBE_SECONDS = 10
-PROBE_LIMITS = SimpleNamespace(
+PROBE_LIMITS = Limits(
     call_seconds=5,
     load_seconds=5,
     cpu_seconds=5,

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailableError, unavailable
 from autograder.sandbox.jail import TIERS
@@ -35,18 +36,6 @@ BRIEF_SECONDS = 2
 COMPLAINT_LINES = 6
 TICKS = os.sysconf("SC_CLK_TCK")
 Modules = tuple[str, ...]
-LIMITS = (
-    "call_seconds",
-    "load_seconds",
-    "cpu_seconds",
-    "submission_seconds",
-    "memory_mb",
-    "file_mb",
-    "scratch_mb",
-    "processes",
-    "open_files",
-    "output_kb",
-)
 
 
 @dataclass(frozen=True)
@@ -186,14 +175,14 @@ class Sandbox:
         with self._lock:
             self._ready_server(tuple(preload))
 
-    def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
-        """A fresh worker that keeps `limits` (an object with the attributes of course.yml's limits).
+    def spawn(self, limits: Limits, preload: Iterable[str] = ()) -> WorkerProcess:
+        """A fresh worker that keeps `limits`.
 
         Workers with the same modules in `preload` share a fork server that has imported them; it is started
         when the first of them is asked for. A fork server that has died is started again once; then
         InfrastructureError is raised.
         """
-        numbers = {name: getattr(limits, name) for name in LIMITS}
+        numbers = limits.model_dump()
         modules = tuple(preload)
         with self._lock:
             try:

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from autograder.records import InfrastructureError
@@ -30,7 +29,7 @@ TRIAL_ENTRY = "autograder.sandbox.trials:run"
 HELD, OPEN, NOT_PROMISED = "held", "open", "not promised"
 SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
 TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its processor
-TRIAL_LIMITS = {**vars(PROBE_LIMITS), "submission_seconds": 50}
+TRIAL_LIMITS = PROBE_LIMITS.model_copy(update={"submission_seconds": 50})
 TOKEN_NAME = "AUTOGRADER_VERIFY"
 GONE_SECONDS = 5
 # what /proc says of a process without any right. Not its bounding set, which an ordinary user cannot empty:
@@ -185,9 +184,9 @@ def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> 
 
 
 def _send(trial: str, context: TrialContext, limits: Mapping[str, float]) -> WorkerProcess:
-    numbers = {**TRIAL_LIMITS, **limits}
-    worker = context.sandbox.spawn(SimpleNamespace(**numbers))
-    request = {**context.facts, "trial": trial, "limits": numbers}
+    allowed = TRIAL_LIMITS.model_copy(update=dict(limits))
+    worker = context.sandbox.spawn(allowed)
+    request = {**context.facts, "trial": trial, "limits": allowed.model_dump()}
     with suppress(ConnectionError):  # it is dead already; its ending says why
         worker.socket.sendall(json.dumps(request).encode() + b"\n")
     return worker
@@ -221,7 +220,7 @@ def _be_stopped(trial: str, context: TrialContext, reason: str, **limits: float)
 
 def _print(context: TrialContext) -> list[str]:
     went = _perform("print_too_much", context, {})
-    limit = TRIAL_LIMITS["output_kb"] * 1024
+    limit = TRIAL_LIMITS.output_kb * 1024
     complete = [] if went.found == [] else ["end while it printed"]
     return complete + ([f"print {went.printed} bytes"] if went.printed > limit else [])
 

@@ -26,7 +26,7 @@ from autograder.course.config import Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import Journal, read_journal
-from autograder.grading import grader as grading
+from autograder.grading import prepared, suite_run
 from autograder.grading import run as cohort
 from autograder.grading.grader import Grader
 from autograder.grading.pool import Plan
@@ -63,7 +63,7 @@ def grader(course: Course) -> Iterator[Grader]:
         return [m for m in load_mistakes(*which) if m.id in ("scaled_without_the_root", "mask_transposed")]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading, "load_mistakes", two_mistakes)
+        patch.setattr(prepared, "load_mistakes", two_mistakes)
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), 2026, [NAME])
         yield grader
         grader.close()
@@ -384,7 +384,7 @@ def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solutio
     sandbox = grader.workers.sandbox
     server = sandbox._servers[()].process.pid
     slow = solution.replace(IN_ATTENTION, f"import time; time.sleep(0.1)\n    {IN_ATTENTION}")
-    runs = grading.SuiteRun._once
+    runs = suite_run.SuiteRun._once
     killed = []
 
     def once(self, test, fresh):
@@ -398,7 +398,7 @@ def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solutio
         return runs(self, test, fresh)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grading.SuiteRun, "_once", once)
+        patch.setattr(suite_run.SuiteRun, "_once", once)
         found = grade(slow)
     assert killed and found.score == FULL, messages(found)
     assert sandbox._servers[()].process.pid != server
@@ -596,7 +596,7 @@ def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatc
     with (out / "grades.jsonl").open("a") as file:
         file.write('{"a": 1}\n')
     done = grade_command(tiny, tmp_path / "class", out)
-    shows = f"`autograder report '{out}'` shows what there is so far."
+    shows = f"`autograder report '{out}'` shows the grades so far."
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, f"{stopped} {shows}")
     assert done.stderr.startswith(
         f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."

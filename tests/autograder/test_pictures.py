@@ -23,13 +23,14 @@ from autograder.feedback.pictures import Picture, failing_parts, picture_file, p
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import read_journal
-from autograder.grading.grader import LoadedSubmission, WorkerFactory
 from autograder.grading.pool import Plan
+from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, release, same_as_golden
 
 ROOT = Path(__file__).resolve().parents[2]
+COURSE = load_course(ROOT)
 NAME = "01_adding"
 CLASS = {
     "ada": RIGHT,
@@ -250,22 +251,21 @@ def test_without_a_sandbox_nothing_is_drawn_and_that_is_said(
 @pytest.fixture(scope="module")
 def workers() -> Iterator[WorkerFactory]:
     """The course's own assignments, with time enough for a busy machine."""
-    course = load_course(ROOT)
-    workers = WorkerFactory(course, Sandbox(hidden=course.hidden_folders))
+    workers = WorkerFactory(COURSE, Sandbox(hidden=COURSE.hidden_folders), COURSE.assignments)
     yield workers
     workers.close()
 
 
-@pytest.mark.parametrize("name", [assignment.name for assignment in load_course(ROOT).assignments])
+@pytest.mark.parametrize("name", [assignment.name for assignment in COURSE.assignments])
 def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
     workers: WorkerFactory, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(painter, "SECONDS", 300.0)
-    assignment = workers.course.assignment(name)
+    assignment = COURSE.assignment(name)
     patient = assignment.limits.model_copy(update={"call_seconds": 100.0, "cpu_seconds": 300.0})
     assignment = assignment.model_copy(update={"limits": patient})
-    file = SourceFile(f"{assignment.stem}.py", workers.course.solution_file(assignment).read_text("utf-8"))
-    gallery = painter._gallery(workers.course.pictures_file(assignment))
+    file = SourceFile(f"{assignment.stem}.py", COURSE.solution_file(assignment).read_text("utf-8"))
+    gallery = painter._gallery(COURSE.pictures_file(assignment))
     wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]
     drawn = painter._drawn(LoadedSubmission(workers, assignment, file), wanted)
     assert len(drawn) >= 2

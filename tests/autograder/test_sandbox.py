@@ -17,10 +17,10 @@ import textwrap
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
 from autograder.sandbox.launcher import Ending, Sandbox, SandboxUnavailableError
@@ -59,8 +59,9 @@ NUMBERS = dict(
 )
 
 
-def limits(**changed: float) -> SimpleNamespace:
-    return SimpleNamespace(**(NUMBERS | changed))
+def limits(**changed: float) -> Limits:
+    """Limits that no course.yml would be allowed to have, too."""
+    return Limits.model_construct(**(NUMBERS | changed))
 
 
 def ask(worker: launcher.WorkerProcess, text: str, *arguments: object, seconds: float = 15) -> dict:
@@ -783,7 +784,7 @@ def test_closing_leaves_nothing(reports, entry, tier):
 
 GRADER = """
 import sys, threading, time
-from types import SimpleNamespace
+from autograder.course.config import Limits
 from autograder.sandbox.launcher import Sandbox
 made = []
 def make():
@@ -794,7 +795,7 @@ if {threaded}:
     thread.join()
 else:
     make()
-workers = [made[0].spawn(SimpleNamespace(**{numbers!r})) for _ in range(3)]
+workers = [made[0].spawn(Limits(**{numbers!r})) for _ in range(3)]
 for worker in workers:
     worker.socket.sendall(b'["def attempt():\\\\n    while True: pass", []]\\n')
 time.sleep(0.3)

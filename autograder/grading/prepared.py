@@ -1,0 +1,71 @@
+"""What grading an assignment needs of its course, loaded and checked before the first submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.digests import suite_digest
+from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.source import text as source
+from autograder.suite.session import SuiteSession, Test, check_suite
+
+
+@dataclass(frozen=True)
+class PreparedAssignment:
+    """One assignment's tests and known mistakes, and what is compared with each submission.
+
+    `usual_look_ups` are what the solution itself looks up while it runs: in a submission they raise no flag.
+    `stub_outline` is the digest of a file that was not changed.
+    """
+
+    assignment: Assignment
+    tests: tuple[Test, ...]
+    mistakes: tuple[Mistake, ...]
+    usual_look_ups: frozenset[str]
+    stub_outline: str
+    suite_sha256: str
+
+
+def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSession:
+    """One session with the suites of these assignments; raises CourseError for what cannot be collected."""
+    files = []
+    for assignment in assignments:
+        for file in (course.visible_test_file(assignment), course.hidden_test_file(assignment)):
+            if not file.is_file():
+                raise CourseError(f"{assignment.name} has no {file.relative_to(course.root)}.")
+            files.append(file)
+    return SuiteSession(files, course.root)
+
+
+def prepare(
+    course: Course, session: SuiteSession, assignments: Iterable[Assignment]
+) -> dict[str, PreparedAssignment]:
+    """The assignments by name; raises CourseError with everything that is wrong with their suites or mistakes."""
+    chosen = {each.name: each for each in assignments}
+    tests = {name: session.tests(course.suite_folder(each)) for name, each in chosen.items()}
+    problems = [problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])]
+    if problems:
+        raise CourseError(problems)
+    return {
+        name: PreparedAssignment(
+            assignment,
+            tests[name],
+            load_mistakes(course, assignment),
+            _look_ups(course.solution_file(assignment)),
+            _outline(course.stub_file(assignment)),
+            suite_digest(course, assignment),
+        )
+        for name, assignment in chosen.items()
+    }
+
+
+def _look_ups(solution: Path) -> frozenset[str]:
+    found = source.names_used(solution.read_text("utf-8"), solution.name)["dynamic"]
+    return frozenset(name for name, *_ in found)
+
+
+def _outline(stub: Path) -> str:
+    return source.outline(stub.read_text("utf-8"), stub.name) if stub.exists() else ""

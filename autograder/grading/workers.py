@@ -1,0 +1,144 @@
+"""Submissions in sandboxed workers: loaded, reloaded, and given up when that is hopeless."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from autograder.course.config import Assignment, Course
+from autograder.grading.reference import entry_points, load_reference
+from autograder.protocol.errors import StudentError, StudentTimeoutError
+from autograder.proxy.connection import malformed, told_exception
+from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.subject import RemoteSubject, Use
+from autograder.proxy.worker_connection import WorkerConnection
+from autograder.records import SourceFile
+from autograder.sandbox.launcher import Sandbox
+
+LONGEST_NAME = 2000  # a longer dotted name is compared with none, and looked at by a person
+
+
+class WorkerFactory:
+    """Opens workers for submissions of some assignments; each is compared with that assignment's reference.
+
+    Raises CourseError for a solution that does not run, InfrastructureError where it cannot run.
+    """
+
+    def __init__(self, course: Course, sandbox: Sandbox, assignments: Iterable[Assignment]) -> None:
+        self.sandbox = sandbox
+        chosen = list(assignments)
+        self.references = {each.name: load_reference(course, each) for each in chosen}
+        self._entry_points = {each.name: entry_points(course, each) for each in chosen}
+
+    def subject(
+        self,
+        assignment: Assignment,
+        file: SourceFile,
+        uses: Sequence[Use] | None = None,
+        endless: Counter[str] | None = None,
+    ) -> RemoteSubject[WorkerConnection]:
+        """The submission loaded in a fresh worker; raises StudentTimeoutError or StudentCrashedError when that fails.
+
+        Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
+        counts the calls that did not end, by name; they are not waited for as long again.
+        """
+        connection = self._connect(assignment, endless)
+        try:
+            if uses is None:
+                uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
+            seconds = assignment.limits.load_seconds
+            loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
+            with malformed("the result of loading"):
+                errors = [told_exception(claim) for claim in loaded["errors"]]
+        except StudentError:
+            connection.close()
+            raise
+        student = RemoteStudent(connection, errors)
+        return RemoteSubject(connection, student, self.references[assignment.name], uses)
+
+    def outline(self, assignment: Assignment, file: SourceFile) -> str:
+        """A digest of the code without comments and layout, read in a worker that never runs it."""
+        reader = self._connect(assignment)
+        try:
+            return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
+        finally:
+            reader.close()
+
+    def close(self) -> None:
+        self.sandbox.close()
+
+    def _connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
+        worker = self.sandbox.spawn(assignment.limits, assignment.preload)
+        return WorkerConnection(worker, assignment.limits.call_seconds, endless)
+
+
+class LoadedSubmission:
+    """One submission: opens workers for it, and remembers when that is hopeless. To be closed."""
+
+    def __init__(self, workers: WorkerFactory, assignment: Assignment, file: SourceFile) -> None:
+        self._workers, self._assignment, self.file = workers, assignment, file
+        self._subject: RemoteSubject[WorkerConnection] | None = None
+        self._uses: list[Use] | None = None
+        self._endless = Counter[str]()
+        self._hopeless: StudentError | None = None
+
+    @property
+    def uses(self) -> list[Use]:
+        """The names that the text uses, as far as a worker could read it."""
+        return self._uses or []
+
+    def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
+        """A subject with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
+        if self._hopeless is not None:
+            raise self._hopeless
+        if self._subject is None or fresh or self._subject.connection.dead:
+            self.close()
+            self._subject = self._open()
+        return self._subject
+
+    def close(self) -> None:
+        if self._subject is not None:
+            self._subject.connection.close()
+            self._subject = None
+
+    def _open(self) -> RemoteSubject[WorkerConnection]:
+        """Loading, too, has failed only when it failed twice; but an endless loop is not waited for twice."""
+        try:
+            return self._load()
+        except StudentError as error:
+            if isinstance(error, StudentTimeoutError) and not error.starved:
+                self._hopeless = error
+                raise
+        try:
+            return self._load()
+        except StudentError as error:
+            self._hopeless = error
+            raise
+
+    def _load(self) -> RemoteSubject[WorkerConnection]:
+        subject = self._workers.subject(self._assignment, self.file, self._uses, self._endless)
+        self._uses = subject.uses
+        return subject
+
+
+def read_uses(
+    connection: WorkerConnection, assignment: Assignment, file: SourceFile, entry_points: list[str]
+) -> list[Use]:
+    """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
+    name = _name(assignment, file)
+    answer = connection.request("names_used", text=file.text, filename=name, entry_points=entry_points)
+    with malformed("a list of names"):
+        return [
+            Use(
+                str(name)[:LONGEST_NAME],
+                int(line),
+                int(cell),
+                dynamic=kind == "dynamic" or len(name) > LONGEST_NAME,
+            )
+            for kind in ("uses", "dynamic")
+            for name, line, cell in answer[kind]
+        ]
+
+
+def _name(assignment: Assignment, file: SourceFile) -> str:
+    return f"{assignment.stem}.ipynb" if file.is_notebook else f"{assignment.stem}.py"
