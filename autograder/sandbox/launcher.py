@@ -12,120 +12,33 @@ from __future__ import annotations
 
 import functools
 import json
-import os
-import socket
-import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from autograder.course.config import Limits
 from autograder.records import InfrastructureError
-from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailableError, unavailable
+from autograder.sandbox.command import Layout, SandboxUnavailableError, unavailable
+from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.sandbox.jail import TIERS
-from autograder.sandbox.zygote import CLOCK, CLOCKS
+from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
-START_SECONDS = 120
-END_SECONDS = 10
-BRIEF_SECONDS = 2
-COMPLAINT_LINES = 6
-TICKS = os.sysconf("SC_CLK_TCK")
-Modules = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a worker ended: by itself ("exit"), or killed for "cpu", "wall" or because we asked ("closed").
-
-    `code` is the exit code, or minus the number of the signal. Memory includes what workers share.
-    """
-
-    reason: str
-    code: int
-    cpu_seconds: float
-    peak_memory_mb: float
-
-
-class WorkerProcess:
-    """One forked process for one student's code, and the descriptors that lead to it.
-
-    `socket` is the data socket. Everything that comes out of a worker is a claim, not a fact.
-    """
-
-    def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket) -> None:
-        self.socket = data
-        self._output = output
-        self._status = status
-        self._ending: Ending | None = None
-        self._clocks: list[int] = []
-
-    def __enter__(self) -> WorkerProcess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def output(self, limit: int = 64 * 1024) -> str:
-        """What the worker has printed so far, at most `limit` bytes of it, control characters and all."""
-        return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
-
-    def seconds_queued(self) -> float:
-        """Seconds that its first thread, or this process when it was asked back, stood in line for a processor.
-
-        0.0 where the system does not tell.
-        """
-        if not self._clocks and self._ending is None:
-            self._clocks = _receive_clocks(self._status)
-        return sum(_times(each)[1] for each in (*self._clocks[:1], *_own_clock()))
-
-    def other_threads_seconds(self) -> float:
-        """Seconds of processor time that its further threads have used; 0.0 where the system does not tell."""
-        if not self._clocks:
-            return 0.0
-        first, all_together = self._clocks
-        ticks = _read(all_together).rpartition(b")")[2].split()[11:13]
-        return max(0.0, sum(map(int, ticks)) / TICKS - _times(first)[0])
-
-    def end(self, kill: bool = True) -> Ending:
-        """How it ended: after killing it, or after giving it a moment to end by itself.
-
-        Raises InfrastructureError when not the worker but the sandbox failed.
-        """
-        if self._ending is None:
-            self._ending = self._await_ending(kill)
-        return self._ending
-
-    def close(self) -> None:
-        """Kills the worker if it lives and frees everything; afterwards it is reaped."""
-        try:
-            self.end()
-        except InfrastructureError:
-            pass  # the fork server is gone, and its workers with it
-        finally:
-            self.socket.close()
-            self._status.close()
-            self._output.close()
-            for each in self._clocks:
-                os.close(each)
-            self._clocks.clear()
-
-    def _await_ending(self, kill: bool) -> Ending:
-        report = None if kill else _receive_all(self._status, BRIEF_SECONDS)
-        if report is None:
-            _hang_up(self._status)
-            report = _receive_all(self._status, END_SECONDS)
-        if not report or not report.strip():
-            raise InfrastructureError("The sandbox's fork server ended before it said how a worker ended.")
-        ending: dict[str, Any] = json.loads(report)
-        problem = ending.pop("setup_error")
-        if problem:
-            raise InfrastructureError(f"The sandbox could not put up the walls round a worker: {problem}.")
-        return Ending(**ending)
+PROBE_ENTRY = "autograder.sandbox.probe:report_isolation"
+PROBE_SECONDS = 10
+PROBE_LIMITS = Limits(
+    call_seconds=5,
+    load_seconds=5,
+    cpu_seconds=5,
+    submission_seconds=PROBE_SECONDS,
+    memory_mb=256,
+    file_mb=1,
+    scratch_mb=4,
+    processes=16,
+    open_files=64,
+    output_kb=16,
+)
 
 
 class Sandbox:
@@ -154,8 +67,8 @@ class Sandbox:
         layout = Layout.of_this_python(folders)
         if self.tier != "unsafe":
             layout.refuse_to_show(hidden)
-        self._start = functools.partial(_Server, self.tier, layout, entry, warm)
-        self._servers: dict[Modules, _Server] = {}
+        self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
+        self._servers: dict[Modules, ForkServer] = {}
         self._started(())
 
     def __enter__(self) -> Sandbox:
@@ -187,11 +100,11 @@ class Sandbox:
         with self._lock:
             try:
                 return self._ready_server(modules).spawn(numbers)
-            except _ServerGoneError:
+            except ForkServerGoneError:
                 self._discard(modules)
             try:
                 return self._ready_server(modules).spawn(numbers)
-            except _ServerGoneError as gone:
+            except ForkServerGoneError as gone:
                 raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
 
     def close(self) -> None:
@@ -200,12 +113,12 @@ class Sandbox:
             for modules in list(self._servers):
                 self._discard(modules)
 
-    def _started(self, modules: Modules) -> _Server:
+    def _started(self, modules: Modules) -> ForkServer:
         if modules not in self._servers:
             self._servers[modules] = self._start(modules)
         return self._servers[modules]
 
-    def _ready_server(self, modules: Modules) -> _Server:
+    def _ready_server(self, modules: Modules) -> ForkServer:
         server = self._started(modules)
         try:
             server.wait_until_ready()
@@ -226,8 +139,6 @@ def best_tier() -> str:
     reasons = []
     for tier in ("namespaces", "landlock"):
         try:
-            from autograder.sandbox.doctor import try_tier
-
             try_tier(tier)
         except SandboxUnavailableError as problem:
             reasons.append(str(problem))
@@ -237,168 +148,36 @@ def best_tier() -> str:
     raise SandboxUnavailableError("\n".join([*reasons, advice]))
 
 
-class _ServerGoneError(Exception):
-    """The fork server does not answer any more; says what it complained of last."""
+def try_tier(tier: str) -> str:
+    """Starts a fork server (without PyTorch), walls a worker in and lets it try the walls.
 
-
-class _Server:
-    """One fork server: a process, its control socket, and what it complains of."""
-
-    def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
-        self.tier, self.note, self.ready = tier, "", False
-        self.control, theirs = socket.socketpair()
-        self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
-        wishes = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
-        wishes["control"] = theirs.fileno()
+    Returns what is weaker than promised, usually nothing; raises SandboxUnavailable.
+    """
+    with (
+        tempfile.NamedTemporaryFile() as hidden,
+        Sandbox(tier, entry=PROBE_ENTRY, warm=False) as sandbox,
+    ):
         try:
-            command, environment = COMMANDS[tier](layout, wishes)
-            self.process = subprocess.Popen(
-                command,
-                env=environment,
-                cwd="/",
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=self.complaints,
-                stderr=self.complaints,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise unavailable(tier, f"{error}.") from None
-        finally:
-            theirs.close()
-
-    def wait_until_ready(self) -> None:
-        """Returns when workers can be forked; raises SandboxUnavailable when that will not happen."""
-        if self.ready:
-            return
-        answer = _receive_line(self.control, START_SECONDS)
-        if answer is None:
-            self.process.kill()
-            raise unavailable(self.tier, self.last_words())
-        self.note = json.loads(answer)["note"]
-        self.ready = True
-
-    def spawn(self, limits: dict[str, float]) -> WorkerProcess:
-        """One worker; raises _ServerGone when there is nobody to fork it."""
-        data, their_data = socket.socketpair()
-        status, their_status = socket.socketpair()
-        output = _output_file()
-        request = json.dumps({"limits": limits}).encode() + b"\n"
-        descriptors = [their_data.fileno(), output.fileno(), their_status.fileno()]
-        try:
-            self.control.settimeout(START_SECONDS)
-            socket.send_fds(self.control, [request], descriptors)
-            if self.control.recv(1) != b"\n":
-                raise ConnectionError("it has hung up")
-        except OSError:
-            for each in (data, status, output):
-                each.close()
-            raise _ServerGoneError(self.last_words()) from None
-        finally:
-            their_data.close()
-            their_status.close()
-        return WorkerProcess(data, output, status)
-
-    def last_words(self) -> str:
-        """The end of what it printed: why it failed."""
-        try:
-            self.process.wait(BRIEF_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "It does not answer."
-        self.complaints.seek(0)
-        text = self.complaints.read()[-4096:].decode("utf-8", "replace").strip()
-        lines = text.splitlines()[-COMPLAINT_LINES:]
-        return "Its last words: " + "\n".join(lines) if lines else "It said nothing."
-
-    def close(self) -> None:
-        """Hangs up, which ends it; makes sure that it has ended."""
-        self.control.close()
-        try:
-            self.process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.complaints.close()
+            facts = _ask(sandbox, hidden.name)
+        except (InfrastructureError, OSError, ValueError) as problem:
+            if isinstance(problem, SandboxUnavailableError):
+                raise
+            raise unavailable(tier, str(problem)) from None
+        if facts["succeeded"] and tier != "unsafe":
+            raise unavailable(tier, f"A worker was able to {' and to '.join(facts['succeeded'])}.")
+        if facts["unreadable"]:
+            packages = ", ".join(facts["unreadable"])
+            raise unavailable(tier, f"An unprivileged user cannot read these packages: {packages}.")
+        return sandbox.note
 
 
-def _output_file() -> BinaryIO:
-    """An unnamed file for what a worker prints."""
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
-    return tempfile.TemporaryFile(buffering=0)
-
-
-def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
-    """One line; None when the other side hangs up or takes too long."""
-    until, line = time.monotonic() + seconds, b""
-    try:
-        while not line.endswith(b"\n"):
-            connection.settimeout(max(0.001, until - time.monotonic()))
-            chunk = connection.recv(4096)
-            if not chunk:
-                return None
-            line += chunk
-    except OSError:
-        return None
-    return line
-
-
-def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
-    """Everything until the other side hangs up; None when that takes too long."""
-    until, text = time.monotonic() + seconds, b""
-    try:
-        while True:
-            connection.settimeout(max(0.001, until - time.monotonic()))
-            chunk = connection.recv(4096)
-            if not chunk:
-                return text
-            text += chunk
-    except TimeoutError:
-        return None
-    except OSError:
-        return text
-
-
-@functools.cache
-def _own_clock() -> tuple[int, ...]:
-    """The file that tells the time of this process; none where there is none."""
-    try:
-        return (os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC),)
-    except OSError:
-        return ()
-
-
-def _times(clock: int) -> tuple[float, float]:
-    """Seconds for which a process ran, and for which it stood in line; zeros when it has ended."""
-    ran, seconds_queued = (_read(clock).split() or [b"0", b"0"])[:2]
-    return int(ran) / 1e9, int(seconds_queued) / 1e9
-
-
-def _read(file: int) -> bytes:
-    try:
-        return os.pread(file, 1024, 0)
-    except OSError:  # of a process that has ended
-        return b""
-
-
-def _receive_clocks(connection: socket.socket) -> list[int]:
-    """The files that a worker sends before all else: what the kernel knows of its time; none while it has not."""
-    try:
-        connection.settimeout(0)
-        if connection.recv(1, socket.MSG_PEEK) != CLOCK:
-            return []
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, len(CLOCKS))
-        return descriptors
-    except OSError:
-        return []
-
-
-def _hang_up(connection: socket.socket) -> None:
-    """Asks the fork server to kill the worker; one that has ended is no error."""
-    try:
-        connection.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
-
-
-__all__: Sequence[str] = ["Ending", "Sandbox", "SandboxUnavailableError", "WorkerProcess", "best_tier"]
+def _ask(sandbox: Sandbox, hidden: str) -> dict[str, list[str]]:
+    with sandbox.spawn(PROBE_LIMITS) as worker:
+        worker.socket.settimeout(PROBE_SECONDS)
+        worker.socket.sendall(hidden.encode())
+        answer = worker.socket.recv(65536)
+        if not answer:
+            ending = worker.end(kill=False)
+            raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
+        facts: dict[str, list[str]] = json.loads(answer)
+        return facts

@@ -21,9 +21,9 @@ from typing import Any
 
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import HINTS
-from autograder.sandbox.doctor import PROBE_LIMITS
 from autograder.sandbox.jail import TIERS
-from autograder.sandbox.launcher import Ending, Sandbox, WorkerProcess
+from autograder.sandbox.launcher import PROBE_LIMITS, Sandbox
+from autograder.sandbox.worker_process import Ending, WorkerProcess
 
 TRIAL_ENTRY = "autograder.sandbox.trials:run"
 HELD, OPEN, NOT_PROMISED = "held", "open", "not promised"

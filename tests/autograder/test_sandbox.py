@@ -23,7 +23,9 @@ import pytest
 from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
-from autograder.sandbox.launcher import Ending, Sandbox, SandboxUnavailableError
+from autograder.sandbox.command import SandboxUnavailableError
+from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.worker_process import Ending, WorkerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
@@ -64,14 +66,14 @@ def limits(**changed: float) -> Limits:
     return Limits.model_construct(**(NUMBERS | changed))
 
 
-def ask(worker: launcher.WorkerProcess, text: str, *arguments: object, seconds: float = 15) -> dict:
+def ask(worker: WorkerProcess, text: str, *arguments: object, seconds: float = 15) -> dict:
     """What the function `attempt` of `text` answers inside the worker."""
     worker.socket.settimeout(seconds)
     worker.socket.sendall(json.dumps([textwrap.dedent(text), arguments]).encode() + b"\n")
     return hear(worker)
 
 
-def hear(worker: launcher.WorkerProcess) -> dict:
+def hear(worker: WorkerProcess) -> dict:
     line = b""
     while not line.endswith(b"\n"):
         chunk = worker.socket.recv(65536)
@@ -926,7 +928,7 @@ def tiers_that_work(monkeypatch):
                 raise launcher.unavailable(tier, "It is switched off.")
             return ""
 
-        monkeypatch.setattr(doctor, "try_tier", try_tier)
+        monkeypatch.setattr(launcher, "try_tier", try_tier)
         launcher.best_tier.cache_clear()
 
     yield only

@@ -1,0 +1,124 @@
+"""The process that forks workers: started behind its walls, with PyTorch imported once for all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from typing import BinaryIO
+
+from autograder.sandbox.command import COMMANDS, Layout, unavailable
+from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess
+
+START_SECONDS = 120
+COMPLAINT_LINES = 6
+Modules = tuple[str, ...]
+
+
+class ForkServerGoneError(Exception):
+    """The fork server does not answer any more; says what it complained of last."""
+
+
+class ForkServer:
+    """One fork server: a process, its control socket, and what it complains of."""
+
+    def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
+        self.tier, self.note, self.ready = tier, "", False
+        self.control, theirs = socket.socketpair()
+        self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
+        wishes = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
+        wishes["control"] = theirs.fileno()
+        try:
+            command, environment = COMMANDS[tier](layout, wishes)
+            self.process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd="/",
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self.complaints,
+                stderr=self.complaints,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise unavailable(tier, f"{error}.") from None
+        finally:
+            theirs.close()
+
+    def wait_until_ready(self) -> None:
+        """Returns when workers can be forked; raises SandboxUnavailable when that will not happen."""
+        if self.ready:
+            return
+        answer = _receive_line(self.control, START_SECONDS)
+        if answer is None:
+            self.process.kill()
+            raise unavailable(self.tier, self.last_words())
+        self.note = json.loads(answer)["note"]
+        self.ready = True
+
+    def spawn(self, limits: dict[str, float]) -> WorkerProcess:
+        """One worker; raises _ServerGone when there is nobody to fork it."""
+        data, their_data = socket.socketpair()
+        status, their_status = socket.socketpair()
+        output = _output_file()
+        request = json.dumps({"limits": limits}).encode() + b"\n"
+        descriptors = [their_data.fileno(), output.fileno(), their_status.fileno()]
+        try:
+            self.control.settimeout(START_SECONDS)
+            socket.send_fds(self.control, [request], descriptors)
+            if self.control.recv(1) != b"\n":
+                raise ConnectionError("it has hung up")
+        except OSError:
+            for each in (data, status, output):
+                each.close()
+            raise ForkServerGoneError(self.last_words()) from None
+        finally:
+            their_data.close()
+            their_status.close()
+        return WorkerProcess(data, output, status)
+
+    def last_words(self) -> str:
+        """The end of what it printed: why it failed."""
+        try:
+            self.process.wait(BRIEF_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "It does not answer."
+        self.complaints.seek(0)
+        text = self.complaints.read()[-4096:].decode("utf-8", "replace").strip()
+        lines = text.splitlines()[-COMPLAINT_LINES:]
+        return "Its last words: " + "\n".join(lines) if lines else "It said nothing."
+
+    def close(self) -> None:
+        """Hangs up, which ends it; makes sure that it has ended."""
+        self.control.close()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.complaints.close()
+
+
+def _output_file() -> BinaryIO:
+    """An unnamed file for what a worker prints."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
+
+
+def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
+    """One line; None when the other side hangs up or takes too long."""
+    until, line = time.monotonic() + seconds, b""
+    try:
+        while not line.endswith(b"\n"):
+            connection.settimeout(max(0.001, until - time.monotonic()))
+            chunk = connection.recv(4096)
+            if not chunk:
+                return None
+            line += chunk
+    except OSError:
+        return None
+    return line
