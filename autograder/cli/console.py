@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from autograder.sandbox.verify import Column
 
 console = Console(highlight=False)
+LINE_SECONDS = 15.0  # between two lines about the progress of work whose output goes into a pipe
+
+Tell = Callable[[int, int], None]  # how much is done, of how much
 
 
 class _Rate(ProgressColumn):
@@ -37,56 +41,77 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "")
 
 
-def _progress(quiet: bool, transient: bool = False) -> Progress:
-    return Progress(
+@contextmanager
+def _progress(doing: str, quiet: bool, transient: bool = False) -> Iterator[Callable[..., None]]:
+    """A bar in a terminal, a line now and then in a pipe. What it yields takes `done`, `total` and `doing`."""
+    screen = Console(stderr=True, quiet=quiet, highlight=False)
+    if not screen.is_terminal:
+        yield _lines(screen, doing, brief=transient)
+        return
+    columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         _Rate(),
         TimeElapsedColumn(),
-        console=Console(stderr=True, quiet=quiet),
-        transient=transient,
     )
+    with Progress(*columns, console=screen, transient=transient) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def tell(done: int, total: int, doing: str | None = None) -> None:
+            bar.update(task, completed=done, total=total, description=doing)
+
+        yield tell
+
+
+def _lines(screen: Console, doing: str, brief: bool) -> Callable[..., None]:
+    """Prints a line every LINE_SECONDS, and unless `brief`, one at the beginning and one at the end."""
+    next_line = time.monotonic() + LINE_SECONDS if brief else 0.0
+
+    def tell(done: int, total: int, now_doing: str | None = None) -> None:
+        nonlocal doing, next_line
+        doing = now_doing or doing
+        if time.monotonic() >= next_line or (done == total and not brief):
+            screen.print(f"{doing}: {done} of {total}", soft_wrap=True)
+            next_line = time.monotonic() + LINE_SECONDS
+
+    return tell
 
 
 @contextmanager
 def watching(total: int, quiet: bool) -> Iterator[Callable[[Grade | None], None]]:
-    """A progress bar over a class; what it yields is told of each grade."""
-    with _progress(quiet) as progress:
-        task = progress.add_task("Grading", total=total)
+    """The progress of a class; what it yields is told of each grade."""
+    with _progress("Starting the graders", quiet) as tell:
+        done = 0
+        tell(done, total)
 
-        def tell(grade: Grade | None) -> None:
-            progress.advance(task)
+        def count(grade: Grade | None) -> None:
+            nonlocal done
+            done += 1
+            tell(done, total, f"Grading {grade.assignment}" if grade else "Looking for what is new")
 
+        yield count
+
+
+@contextmanager
+def auditing(quiet: bool) -> Iterator[Tell]:
+    """The progress of an audit."""
+    with _progress("Auditing", quiet) as tell:
         yield tell
 
 
 @contextmanager
-def auditing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over an audit; what it yields is told how much is done of how much."""
-    with _progress(quiet) as progress:
-        task = progress.add_task("Auditing", total=None)
-
-        def tell(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
+def drawing(quiet: bool) -> Iterator[Tell]:
+    """The progress of drawing the pictures of a class."""
+    with _progress("Drawing", quiet) as tell:
         yield tell
 
 
 @contextmanager
-def drawing(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over the pictures of a class."""
-    with _progress(quiet) as progress:
-        task = progress.add_task("Drawing", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def checking(quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar over a student's assignments, gone when they are done."""
-    with _progress(quiet, transient=True) as progress:
-        task = progress.add_task("Checking", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+def checking(quiet: bool) -> Iterator[Tell]:
+    """The progress through a student's assignments; the bar is gone when they are done."""
+    with _progress("Checking", quiet, transient=True) as tell:
+        yield tell
 
 
 # ---------------------------------------------------------------------- authors and machines

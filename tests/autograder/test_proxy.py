@@ -18,18 +18,11 @@ from autograder.protocol.server import Server
 from autograder.proxy.connection import LoopbackConnection, WorkerConnection
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import RemoteStudent
-from autograder.sandbox.launcher import Sandbox
 
 NET = Path(__file__).with_name("net.py")
 spec = importlib.util.spec_from_file_location("plain_net", NET)
 plain = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(plain)
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox("best") as box:
-        yield box
 
 
 @pytest.fixture(params=["loopback", "worker"])

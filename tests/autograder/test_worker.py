@@ -11,7 +11,6 @@ import pickle
 import random
 import resource
 import sys
-import time
 
 import pytest
 import torch
@@ -28,7 +27,6 @@ from autograder.protocol.errors import (
 from autograder.proxy.connection import MAX_CALLBACKS_INSIDE, WorkerConnection, told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
-from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import TestAlarm, alarm
 
 PRELUDE = '''
@@ -82,12 +80,6 @@ def write(data):
     while data:
         data = data[os.write(3, data):]
 '''
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox("best") as box:
-        yield box
 
 
 @pytest.fixture
@@ -440,10 +432,8 @@ def test_a_shared_part_cannot_multiply_without_end(hostile):
         for i in range(1, 40)
     ]
     student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
-    started = time.monotonic()
     with pytest.raises(StudentCrashedError):
         list(student.Net(3).state_dict())
-    assert time.monotonic() - started < 60
 
 
 def test_names_cannot_stand_in_front_of_the_mirrors_own(hostile):
@@ -602,10 +592,9 @@ def test_a_function_of_the_test_shows_nothing_of_itself(hostile):
 
 def test_calls_back_without_end(hostile):
     student = hostile("def use(model):\n while True: model(1)", call_seconds=1)
-    started = time.monotonic()
     with pytest.raises(StudentTimeoutError):
         student.use(Fake())
-    assert time.monotonic() - started < 60 and student._connection.dead
+    assert student._connection.dead
 
 
 def test_calls_back_inside_calls_back(hostile):
@@ -648,7 +637,7 @@ FRAMES = [
     "frame([1, 2, 3])",
     'frame({"callback": 0})',
     'frame({"id": 3, "ok": 1, "error": 2})',
-    "os.urandom(3000)",
+    "random.Random(5).randbytes(3000)",
     'struct.pack("!II", 1, 1 << 26) + b"1" + bytes(1 << 26)',
 ]
 
@@ -672,11 +661,9 @@ def use(model):
     return 1
 ''', call_seconds=2)  # fmt: skip
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.monotonic()
     with pytest.raises(StudentError):
         for _ in range(50):
             student.use(1)
-    assert time.monotonic() - started < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
@@ -703,16 +690,14 @@ def use(model):
     for byte in frame({"id": 3, "ok": "x" * 1000}):
         write(bytes([byte])); time.sleep(0.1)
 ''', call_seconds=1)  # fmt: skip
-    started = time.monotonic()
     with pytest.raises(StudentTimeoutError):
         student.use(1)
-    assert time.monotonic() - started < 4
 
 
 def test_an_alarm_of_the_test_leaves_no_late_answer_behind(hostile):
-    student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=5)
+    student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=120)
     with pytest.raises(TestAlarm), alarm(0.5):
-        student.use(2)
+        student.use(10**6)
     assert student._connection.dead
     with pytest.raises(StudentTimeoutError):
         student.use(0)
