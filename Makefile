@@ -1,24 +1,34 @@
-## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, one that is made up
-## make test                        installs what is needed and passes the tests, but for those of
-## make jupyter                     nbgrader, JupyterLab, PostgreSQL and a browser, which it installs, too
-## make build                       makes assignments/ from solutions/
+## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, a small made-up one
+## make test                        installs what is needed and runs the checks and the tests that take a few minutes
+## make test-all                    the same with every test: each attack, the fuzzing, what is slow from end to end
+## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
 ## make audit                       proves that the course is fair: every known mistake is caught and named
+## make coverage                    measures how much of the engine the tests run
+## make build                       makes assignments/ from solutions/
 ## make bench                       compares what grading costs with other graders, which it installs, too
-## make clean                       takes away what was made here, but never grades/
+## make clean                       removes what was made here, but never grades/
 ##
-## Variables: ASSIGNMENT=03_masked_heads, OUTPUT=grades, JOBS=2, PYTHON=python3
+## Variables: ASSIGNMENT=03_masked_heads, STUDENTS=30 (a larger made-up class, in every assignment), OUTPUT=grades,
+##            JOBS=2, PYTHON=python3
 
 PYTHON ?= python3
 OUTPUT ?= grades
 
 AUTOGRADER := .venv/bin/autograder
-EXAMPLE := examples/class
+PYTEST := .venv/bin/python -m pytest
 FLAGS = $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(JOBS),--jobs $(JOBS))
+
+# The made-up class: small, so that its table is there within a minute; thirty students are in every assignment.
+EXAMPLE := examples/class$(if $(STUDENTS),-of-$(STUDENTS))
+EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 --assignment 02_positional_encoding --assignment 03_masked_heads)
 
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
+WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=--ignore=%)
 
-.PHONY: help grade test jupyter audit bench build clean
+step = @echo "== $@: $(1)"
+
+.PHONY: help grade test test-all jupyter audit coverage bench build clean lint
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -27,20 +37,35 @@ grade: .venv/.ready-grade $(if $(SUBMISSIONS),,$(EXAMPLE))
 	$(AUTOGRADER) grade "$(or $(SUBMISSIONS),$(EXAMPLE))" --output "$(OUTPUT)" $(FLAGS)
 
 $(EXAMPLE): | .venv/.ready-grade
-	$(AUTOGRADER) demo --students 30 --output $@ --seed 1 || { rm -rf $@; exit 1; }
+	$(AUTOGRADER) demo $(EXAMPLE_SIZE) --output $@ --seed 1 || { rm -rf $@; exit 1; }
 
-test: .venv/.ready-test
+lint: .venv/.ready-test
+	$(call step,are the files for students up to date?)
 	$(AUTOGRADER) build --check
+	$(call step,ruff and mypy)
 	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	.venv/bin/python -m pytest -n $(or $(JOBS),auto) --dist loadfile $(APART:%=--ignore=%)
+
+test: lint
+	$(call step,pytest without the slow tests; make test-all runs those as well)
+	$(PYTEST) $(WORKERS) -m "not slow"
+
+test-all: lint
+	$(call step,pytest with all tests but those of make jupyter)
+	$(PYTEST) $(WORKERS)
 
 jupyter: .venv/.ready-nbgrader
-	.venv/bin/python -m pytest -rs $(wildcard $(APART))
+	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
+	$(PYTEST) -rs $(wildcard $(APART))
 
 audit: .venv/.ready-test
+	$(call step,every mistake and every other answer and every mutant of every assignment)
 	$(AUTOGRADER) audit --output audit.json $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
+
+coverage: .venv/.ready-test
+	$(PYTEST) $(WORKERS) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 bench: .venv/.ready-bench
 	.venv/bin/python -m benchmarks.compare $(if $(STUDENTS),--students $(STUDENTS))
@@ -57,5 +82,5 @@ build: .venv/.ready-grade
 	@touch $@
 
 clean:
-	rm -rf .venv $(EXAMPLE) audit.json build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
+	rm -rf .venv $(wildcard examples/class*) audit.json build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -r {} +

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from autograder.authoring.answers import ANSWER_KINDS, AnswerBook, AnswerKind, S
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
 from autograder.text.files import write_whole
+from autograder.text.wording import counted
 
 NAMES = (
     "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao", "ben",
@@ -59,8 +60,11 @@ def write_demo(
     students: int = 30,
     seed: int = 0,
     assignments: Iterable[str] | None = None,
+    tell: Callable[[str], None] = lambda step: None,
 ) -> list[DemoStudent]:
-    """Writes a class as `<student>/<assignment>/<file>` into `output` and tells what was made for whom.
+    """Writes a class as `<student>/<assignment>/<file>` into `output` and returns what was made for whom.
+
+    `tell` is called with what begins, in words.
 
     The assignments are the named ones, for None all that have a solution. In a class of thirty every kind of
     answer appears, the endless loop once. Raises CourseError when the course is broken, there is nothing to
@@ -70,7 +74,11 @@ def write_demo(
     if not chosen:
         raise CourseError("The course has no solutions yet; a class is made from them.")
     _refuse_to_mix(output)
-    books = {a.name: AnswerBook(course, a, _random(seed, a.name)) for a in chosen}
+    books = {}
+    for a in chosen:
+        tell(f"Collecting answers to {a.name}")
+        books[a.name] = AnswerBook(course, a, _random(seed, a.name))
+    tell(f"Writing the answers of {counted(students, 'student')}")
     made = _make(books, students, seed)
     mark(output)
     for student in made:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -30,6 +30,7 @@ from autograder.course.document import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 from autograder.records import InfrastructureError
 from autograder.text.files import check_file, write_whole, zipped
+from autograder.text.wording import counted, counted_are
 
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"
@@ -49,19 +50,27 @@ class Release:
 
 
 def release(
-    course: Course, output: Path, names: Iterable[str] | None = None, wheel: Path | None = None
+    course: Course,
+    output: Path,
+    names: Iterable[str] | None = None,
+    wheel: Path | None = None,
+    tell: Callable[[str], None] = lambda step: None,
 ) -> Release:
     """Write what students get of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
 
     Nothing is written when there are problems. `wheel` is the kit to go along; without it, it is built where the kit's
-    source is at hand, and named in requirements.txt where it is not. Raises CourseError or Refused when the course or
-    `output` has to be mended first, InfrastructureError when the kit cannot be built.
+    source is at hand, and named in requirements.txt where it is not. `tell` is called with what begins, in words.
+    Raises CourseError or RefusedError when the course or `output` has to be mended first, InfrastructureError when the
+    kit cannot be built.
     """
     assignments = course.select(names)
     _check_room(output)
+    tell(f"Checking that {counted_are(len(assignments), 'assignment')} up to date")
     made = Release(problems=check(course, names))
     if not made.problems:
+        tell("Building the kit")
         made.files = _files(course, assignments, wheel)
+        tell(f"Looking for solutions, hidden tests and mistakes in {counted(len(made.files), 'file')}")
         made.problems = list(leaks(course, assignments, made.files))
     if not made.problems:
         _write(output, made.files)

@@ -134,7 +134,9 @@ def release(
     """Make what students get, and prove that no solution, hidden test or mistake is in it."""
     from autograder.authoring.release import release as releasing
 
-    made = releasing(load_course(course_path), output, names or None, wheel)
+    made = releasing(
+        load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …")
+    )
     for problem in made.problems:
         say(problem)
     if made.problems:
@@ -158,6 +160,8 @@ def demo(
     """Write a made-up class of submissions: right, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
-    made = write_demo(load_course(course_path), output, students=students, seed=seed, assignments=assignment)
+    made = write_demo(
+        load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …")
+    )
     print(f"{len(made)} students in {output}")
     return DONE

@@ -12,8 +12,9 @@ import itertools
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -79,10 +80,19 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
     file = course.mistakes_file(assignment)
     if not file.exists():
         return ()
-    document = MarkedYaml(_label(course, file), _read(course, file), "the list of mistakes", item="mistake")
+    solution = course.solution_file(assignment)
+    return _mistakes(
+        _label(course, file), _read(course, file), _label(course, solution), _read(course, solution)
+    )
+
+
+@lru_cache(maxsize=32)
+def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
+    """Kept, since a build, a release or an audit asks for the mistakes of an assignment again and again."""
+    document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read(_Entries)
     document.check_unique((), "id", "mistake")
-    solution = _read_solution(course, assignment)
+    solution = _parsed(solution_label, solution_text)
     mistakes = []
     for index, entry in enumerate(entries.root if entries else ()):
         source = _apply(solution, entry, index, document)
@@ -124,12 +134,11 @@ def _read(course: Course, file: Path) -> str:
         ) from None
 
 
-def _read_solution(course: Course, assignment: Assignment) -> _Solution:
-    file = course.solution_file(assignment)
+def _parsed(label: str, text: str) -> _Solution:
     try:
-        return _Solution(_read(course, file))
+        return _Solution(text)
     except SyntaxError as error:
-        where = f"{_label(course, file)}, line {error.lineno}"
+        where = f"{label}, line {error.lineno}"
         raise MistakesError(f"{where}: this is not Python: {error.msg}.") from None
 
 
@@ -239,12 +248,12 @@ class _Solution:
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
             try:
-                tree = compile(source, "solution", "exec", ast.PyCF_ONLY_AST)
-                compile(source, "solution", "exec", dont_inherit=True)
+                tree = ast.parse(source, "solution")
+                compile(tree, "solution", "exec", dont_inherit=True)
             except SyntaxError as error:
                 problem = problem or error
                 continue
-            if ast.dump(tree) == ast.dump(self.tree):
+            if _same(tree, self.tree):
                 raise ValueError("changes nothing: Python reads it like the solution.")
             return source
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
@@ -258,6 +267,17 @@ class _Solution:
             pieces += [self.text[at : span.start], span.new]
             at = span.end
         return "".join([*pieces, self.text[at:]])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two trees are alike but for their places in the text; as `ast.dump`, but ends at the first difference."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, ast.AST):
+        return all(_same(getattr(one, name, None), getattr(other, name, None)) for name in one._fields)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return repr(one) == repr(other)  # 0.0 and -0.0 are equal, but not the same
 
 
 def _shifted(block: str, indent: str) -> str:

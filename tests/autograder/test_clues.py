@@ -32,7 +32,6 @@ from autograder.selfcheck.locked_hints import (
     open_lock,
     steady_fingerprint,
 )
-from tests.autograder.tiny_course import write_tiny_course
 
 COURSE = load_course(Path(__file__).parents[2])
 SALT = "a test"
@@ -186,16 +185,9 @@ def test_another_computer_rounds_a_little_differently(
 # -- building ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = load_course(write_tiny_course(tmp_path_factory.mktemp("built") / "course"))
-    building.build(course)
-    return course
-
-
 @pytest.fixture
-def course(built: Course, tmp_path: Path) -> Course:
-    return load_course(shutil.copytree(built.root, tmp_path / "course"))
+def course(built_course: Path, tmp_path: Path) -> Course:
+    return load_course(shutil.copytree(built_course, tmp_path / "course"))
 
 
 @pytest.fixture

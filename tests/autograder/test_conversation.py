@@ -107,8 +107,8 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def one_grader(course_folder: Path) -> Iterator[Grader]:
-    grader = Grader(load_course(course_folder), Sandbox(), 0)
+def one_grader(course_folder: Path, sandbox: Sandbox) -> Iterator[Grader]:
+    grader = Grader(load_course(course_folder), sandbox, 0)
     yield grader
     grader.close()
 

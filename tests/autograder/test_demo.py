@@ -11,24 +11,20 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.answers import ANSWER_KINDS, SampleAnswer
-from autograder.authoring.build import build
 from autograder.authoring.demo import DemoStudent, write_demo
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
 from autograder.sandbox.launcher import Sandbox
 from autograder.submissions import find_submissions, safe_name
-from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "01_adding"
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = load_course(write_tiny_course(tmp_path_factory.mktemp("tiny")))
-    build(course)
-    return course
+def tiny(built_course: Path) -> Course:
+    return load_course(built_course)
 
 
 @pytest.fixture(scope="module")
@@ -159,11 +155,13 @@ def test_a_course_without_solutions_has_no_class(tiny: Course, tmp_path: Path) -
 
 
 @pytest.fixture(scope="module")
-def graded(tiny: Course, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[SampleAnswer, Grade | None]]:
+def graded(
+    tiny: Course, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
+) -> list[tuple[SampleAnswer, Grade | None]]:
     """A class of thirty, each answer with its grade; None when nothing was handed in."""
     folder = tmp_path_factory.mktemp("class")
     students = write_demo(tiny, folder, 30, seed=4)
-    grader = Grader(tiny, Sandbox(hidden=tiny.hidden_folders), 11, [TINY])
+    grader = Grader(tiny, sandbox, 11, [TINY])
     try:
         grades = {
             submission.student: grader.grade(submission) for submission in find_submissions(folder, tiny)

@@ -43,13 +43,13 @@ EDITS = {
 
 
 @pytest.fixture(scope="module")
-def one_grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+def one_grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterator[Grader]:
     root = write_tiny_course(tmp_path_factory.mktemp("course"))
     (root / "tests" / "assignments" / NAME / "mistakes.yml").write_text(MISTAKES + OTHERS, "utf-8")
     hidden = root / "tests" / "assignments" / NAME / "test_hidden.py"
     longer = hidden.read_text("utf-8").replace("for _ in range(3)", "for _ in range(9)")
     hidden.write_text(longer.replace("random.randint(1, 9)", "random.randint(5, 9)"), "utf-8")
-    grader = Grader(load_course(Path(root)), Sandbox(), 1)
+    grader = Grader(load_course(Path(root)), sandbox, 1)
     yield grader
     grader.close()
 

@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from autograder.authoring.build import build
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.feedback.html import write_all
@@ -660,11 +659,10 @@ def test_gradescope_refused_submission_has_no_points_and_a_reason(course):
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory) -> Path:
+def archive(built_course, tmp_path_factory) -> Path:
     """The zip for Gradescope; the course that it was made from is gone."""
     folder = tmp_path_factory.mktemp("gradescope")
-    course = load_course(write_tiny_course(folder / "course"))
-    build(course)
+    course = load_course(shutil.copytree(built_course, folder / "course"))
     export("gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip"))
     shutil.rmtree(course.root)
     return folder / "autograder.zip"

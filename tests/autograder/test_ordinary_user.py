@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import doctor
 from autograder.sandbox.verify import WALLS
+from tests.autograder.waiting import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME, FULL = "03_masked_heads", 15.0
@@ -48,13 +48,13 @@ class Surroundings:
     python: str
     folder: Path
 
-    def run(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, seconds: float = HANGS) -> subprocess.CompletedProcess[str]:
         command = [*self.prefix, *self._environment(), self.python, *arguments]
         return subprocess.run(
             command, capture_output=True, text=True, cwd=self.folder, timeout=seconds, check=False
         )
 
-    def autograder(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    def autograder(self, *arguments: str, seconds: float = HANGS) -> subprocess.CompletedProcess[str]:
         return self.run("-c", CLI, *arguments, seconds=seconds)
 
     def pytest(self, file: str, chosen: str, seconds: float) -> subprocess.CompletedProcess[str]:
@@ -89,7 +89,6 @@ def grade_the_solution(there: Surroundings) -> dict:
     output = there.folder / "grades"
     done = there.autograder(
         "grade", str(there.folder / "submitted"), "--course", str(ROOT), "--output", str(output), "--jobs", "1",
-        seconds=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = (output / "grades.jsonl").read_text().splitlines()
@@ -137,7 +136,7 @@ def nobodys_namespaces(as_nobody) -> Surroundings:
 
 
 def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
-    done = nobodys_namespaces.autograder("doctor", "--verify", "--json", seconds=150)
+    done = nobodys_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
     verdicts = {cell["wall"]: cell["verdict"] for cell in columns["namespaces"]["cells"]}
@@ -153,9 +152,7 @@ def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
     ids=["walls", "attacks"],
 )
 def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
-    done = nobodys_namespaces.pytest(
-        file, f"namespaces and ({chosen})", seconds=3600 if EVERY_ATTACK else 240
-    )
+    done = nobodys_namespaces.pytest(file, f"namespaces and ({chosen})", seconds=6 * HANGS)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
     summary = done.stdout.strip().splitlines()[-1]
     assert "skipped" not in summary, done.stdout[-1000:]
@@ -171,15 +168,15 @@ def test_an_ordinary_user_grades(nobodys_namespaces):
 
 
 @pytest.fixture
-def without_namespaces(folder) -> Surroundings:
+def without_namespaces(folder, tiers) -> Surroundings:
     """A place where nobody can make a user namespace, as in many containers."""
     prefix = ("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/")
     if shutil.which("bwrap") is None:
         pytest.skip("There is no bubblewrap to switch namespaces off with.")
-    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=30, check=False)
+    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False)
     if trial.returncode:
         pytest.skip(f"Namespaces cannot be switched off here: {trial.stderr.strip()}")
-    if not next(report for report in doctor.examine() if report.tier == "landlock").works:
+    if not tiers["landlock"].works:
         pytest.skip("There is no Landlock here to fall back to.")
     return Surroundings(prefix, sys.executable, folder)
 
@@ -195,7 +192,7 @@ def test_without_namespaces_the_doctor_says_why(without_namespaces):
 
 
 def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
-    done = without_namespaces.autograder("doctor", "--verify", "--json", seconds=150)
+    done = without_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
     assert not columns["namespaces"]["works"] and "namespace" in columns["namespaces"]["reason"]

@@ -15,13 +15,8 @@ from autograder.records import RefusedError
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
 from autograder.submissions import find_submissions
-from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, release, same_as_golden
+from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, same_as_golden
 from tests.autograder.tiny_course import write_tiny_course
-
-
-@pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return release(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture

@@ -1,20 +1,36 @@
-"""How long is waited: code has its seconds, whatever else the machine is doing, and no more than those."""
+"""How long is waited: code has its seconds, whatever else the machine is doing, and no more than those.
+
+The clock of the deadlines is a fake: it advances only when a test says so.
+"""
 
 from __future__ import annotations
 
-import time
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from autograder.course.config import Limits
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentTimeoutError
-from autograder.proxy.deadline import MOST_IN_LINE, Deadline, DeadlineExceededError
+from autograder.proxy.deadline import MOMENT, MOST_IN_LINE, Deadline, DeadlineExceededError
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.worker_connection import WorkerConnection
 from autograder.sandbox.launcher import Sandbox
+from tests.autograder.waiting import hang_guard
+
+
+class Clock:
+    """Stands for the module `time` in `autograder.proxy.deadline`."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
 
 
 @dataclass
@@ -31,45 +47,74 @@ class Told:
         return self.others
 
 
-def seconds_until_too_late(deadline: Deadline) -> tuple[float, DeadlineExceededError]:
-    began = time.monotonic()
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("autograder.proxy.deadline.time", clock)
+    return clock
+
+
+def wait_out(
+    clock: Clock, deadline: Deadline, meanwhile: Callable[[float], None] = lambda seconds: None
+) -> tuple[float, DeadlineExceededError]:
+    """The seconds on the clock until the deadline has passed; `meanwhile` is told of each wait."""
+    began = clock.now
     with pytest.raises(DeadlineExceededError) as late:
         while True:
-            time.sleep(min(deadline.left(), 0.02))
-    return time.monotonic() - began, late.value
+            seconds = min(deadline.left(), MOMENT)
+            clock.now += seconds
+            meanwhile(seconds)
+    return clock.now - began, late.value
 
 
-def test_code_that_had_all_its_time_is_endless():
-    seconds, late = seconds_until_too_late(Deadline(0.1, Told(waited=7.0)))
-    assert 0.1 <= seconds < 2 and late.endless and not late.starved
+def test_code_that_had_all_its_time_is_endless(clock):
+    seconds, late = wait_out(clock, Deadline(0.1, Told(waited=7.0)))
+    assert seconds == pytest.approx(0.1, abs=MOMENT)
+    assert late.endless and not late.starved
 
 
-def test_time_in_line_is_given_back_once():
+def test_time_in_line_is_given_back_once(clock):
     worker = Told(waited=7.0)
     deadline = Deadline(0.1, worker)
     worker.waited += 0.2
-    seconds, late = seconds_until_too_late(deadline)
-    assert 0.3 <= seconds < 2 and late.endless
+    seconds, late = wait_out(clock, deadline)
+    assert seconds == pytest.approx(0.3, abs=MOMENT)
+    assert late.endless and not late.starved
 
 
-def test_code_that_stood_in_line_all_the_time_was_starved():
+def test_a_loop_gets_the_processor_time_it_was_promised_on_a_busy_machine(clock):
+    """Two thirds of the time the worker stands in line, so that its second takes three."""
+    worker = Told()
+
+    def stand_in_line(seconds: float) -> None:
+        worker.waited += 2 / 3 * seconds
+
+    seconds, late = wait_out(clock, Deadline(1.0, worker), stand_in_line)
+    assert seconds - worker.waited == pytest.approx(1.0, abs=MOMENT)
+    assert late.endless and not late.starved
+
+
+def test_code_that_stood_in_line_all_the_time_was_starved(clock):
     worker = Told()
     deadline = Deadline(0.05, worker)
     worker.waited = 100.0
-    seconds, late = seconds_until_too_late(deadline)
-    assert seconds >= 0.05 * (1 + MOST_IN_LINE) and late.starved and not late.endless
+    seconds, late = wait_out(clock, deadline)
+    assert seconds == pytest.approx(0.05 * (1 + MOST_IN_LINE), abs=MOMENT)
+    assert late.starved and not late.endless
 
 
-def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it():
+def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it(clock):
     worker = Told()
     deadline = Deadline(0.1, worker)
     worker.waited, worker.others = 1.0, 3.0
-    seconds, late = seconds_until_too_late(deadline)
-    assert seconds < 0.4 and late.endless
+    seconds, late = wait_out(clock, deadline)
+    assert seconds == pytest.approx(0.1, abs=MOMENT)
+    assert late.endless and not late.starved
 
 
-def test_the_end_of_a_test_ends_all_and_proves_nothing():
-    _, late = seconds_until_too_late(Deadline(60, Told(), time.monotonic() + 0.05))
+def test_the_end_of_a_test_ends_all_and_proves_nothing(clock):
+    seconds, late = wait_out(clock, Deadline(60, Told(), clock.now + 0.05))
+    assert seconds == pytest.approx(0.05, abs=MOMENT)
     assert not late.endless and not late.starved
 
 
@@ -78,44 +123,34 @@ def test_the_end_of_a_test_ends_all_and_proves_nothing():
 TEXT = """
 import time
 def loop(): return loop.again() if False else [None for _ in iter(int, 1)]
-def sleep(): time.sleep(60)
-def right(): return 5
+def sleep(): time.sleep(10**6)
 """
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox() as found:
-        yield found
-
-
-def ask(sandbox: Sandbox, connection: WorkerConnection, name: str) -> tuple[float, StudentTimeoutError]:
-    connection.request("load", 10, text=TEXT, filename="loops.py")
-    student = RemoteStudent(connection, [])
-    assert student.right() == 5
-    began = time.monotonic()
-    with pytest.raises(StudentTimeoutError) as late:
-        getattr(student, name)()
-    connection.close()
-    return time.monotonic() - began, late.value
+def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Counter[str]]:
+    """How a call ended that never answers, and which calls are known to be endless then."""
+    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
+    try:
+        connection.request("load", 120, text=TEXT, filename="loops.py")
+        with pytest.raises(StudentTimeoutError) as late:
+            getattr(RemoteStudent(connection, []), name)()
+        return late.value, connection._endless
+    finally:
+        connection.close()
 
 
 def test_sleep_is_no_want_of_processors(sandbox):
-    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
-    seconds, late = ask(sandbox, connection, "sleep")
-    assert seconds >= 0.5 and not late.starved
-    assert connection._endless == {"sleep": 1}
+    late, endless = call_in_vain(sandbox, "sleep")
+    assert not late.starved and endless == {"sleep": 1}
 
 
-def test_a_loop_burns_what_it_was_promised(sandbox):
-    worker = sandbox.spawn(Limits())
-    _, late = ask(sandbox, WorkerConnection(worker, 0.5), "loop")
-    if not late.starved:
-        assert worker.end().cpu_seconds > 0.4, "however busy the machine is"
+def test_a_loop_is_endless_unless_the_machine_starved_it(sandbox):
+    late, endless = call_in_vain(sandbox, "loop")
+    assert endless == ({} if late.starved else {"loop": 1})
 
 
-def test_what_did_not_end_again_and_again_is_waited_for_less_and_less(sandbox):
-    connection = WorkerConnection(sandbox.spawn(Limits()), 1.0)
+def test_what_did_not_end_again_and_again_is_waited_for_less_and_less():
+    connection = WorkerConnection(SimpleNamespace(socket=None, seconds_queued=lambda: 0.0), 1.0)
     waits = []
     for _ in range(5):
         waits.append(connection._deadline("loop", 1.0).seconds)
@@ -125,7 +160,6 @@ def test_what_did_not_end_again_and_again_is_waited_for_less_and_less(sandbox):
     connection._endless["another"] += 1
     assert connection._deadline("other", 1.0).seconds == 0.5
     assert connection._deadline("", 5.0).seconds == 5.0, "loading has all its time"
-    connection.close()
 
 
 # ------------------------------------------------------------------ conversations that part
@@ -141,7 +175,7 @@ def ends():
 
 
 def talk(line: ReplaySocket, there, said: bytes, heard: str) -> None:
-    until = time.monotonic() + 5
+    until = hang_guard()
     wire.send(there, heard)
     line.send(Request(wire.dumps(said.decode()), "f", 1.0), until)
     line.receive(until)
@@ -174,7 +208,7 @@ def test_a_test_that_does_not_listen_to_the_end_did_not_repeat_itself(ends):
     wire.send(there, "answer")
     wire.send(there, "answer")
     assert not replay(again, known, "first")
-    until = time.monotonic() + 5
+    until = hang_guard()
     again.send(Request(wire.dumps("one"), "f", 1.0), until)
     again.receive(until)
     assert again.diverged

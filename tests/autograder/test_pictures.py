@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from autograder.grading.pool import Plan
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
-from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, release, same_as_golden
+from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, same_as_golden
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = load_course(ROOT)
@@ -46,9 +47,8 @@ MISTAKES = "- id: subtracts\n  title: the smaller is taken away\n"
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    folder = tmp_path_factory.mktemp("pictures") / "course"
-    release(folder)
+def course(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
+    folder = shutil.copytree(released.parent, tmp_path_factory.mktemp("pictures") / "course")
     mistakes = folder / "tests/assignments" / NAME / "mistakes.yml"
     mistakes.write_text(mistakes.read_text("utf-8").replace("- id: subtracts\n", MISTAKES), "utf-8")
     return load_course(folder)

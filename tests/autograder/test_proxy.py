@@ -19,18 +19,11 @@ from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.worker_connection import WorkerConnection
-from autograder.sandbox.launcher import Sandbox
 
 NET = Path(__file__).with_name("net.py")
 spec = importlib.util.spec_from_file_location("plain_net", NET)
 plain = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(plain)
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox("best") as box:
-        yield box
 
 
 @pytest.fixture(params=["loopback", "worker"])

@@ -15,7 +15,6 @@ import sysconfig
 import tempfile
 import textwrap
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from autograder.sandbox import doctor, launcher
 from autograder.sandbox.command import SandboxUnavailableError
 from autograder.sandbox.launcher import Sandbox
 from autograder.sandbox.worker_process import Ending, WorkerProcess
+from tests.autograder.waiting import HANGS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
@@ -48,10 +48,10 @@ def run(channel):
 """
 
 NUMBERS = dict(
-    call_seconds=5,
-    load_seconds=5,
-    cpu_seconds=10,
-    submission_seconds=20,
+    call_seconds=600,
+    load_seconds=600,
+    cpu_seconds=600,
+    submission_seconds=600,
     memory_mb=512,
     file_mb=1,
     scratch_mb=4,
@@ -66,7 +66,7 @@ def limits(**changed: float) -> Limits:
     return Limits.model_construct(**(NUMBERS | changed))
 
 
-def ask(worker: WorkerProcess, text: str, *arguments: object, seconds: float = 15) -> dict:
+def ask(worker: WorkerProcess, text: str, *arguments: object, seconds: float = HANGS) -> dict:
     """What the function `attempt` of `text` answers inside the worker."""
     worker.socket.settimeout(seconds)
     worker.socket.sendall(json.dumps([textwrap.dedent(text), arguments]).encode() + b"\n")
@@ -122,20 +122,6 @@ def living(pids: set[int]) -> set[int]:
     return alive
 
 
-def wait_until(condition, seconds: float = 10) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return bool(condition())
-
-
-@pytest.fixture(scope="module")
-def reports() -> dict[str, doctor.TierReport]:
-    return {report.tier: report for report in doctor.examine()}
-
-
 @pytest.fixture(scope="module")
 def entry():
     with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
@@ -145,14 +131,14 @@ def entry():
 
 
 @pytest.fixture(scope="module")
-def started(reports, entry):
+def started(tiers, entry):
     """Sandboxes by tier, started when first asked for; skips where a tier does not work here."""
     os.environ["GRADERS_SECRET"] = "tell nobody"
     sandboxes: dict[str, Sandbox] = {}
 
     def of(tier: str) -> Sandbox:
-        if not reports[tier].works:
-            pytest.skip(reports[tier].reason)
+        if not tiers[tier].works:
+            pytest.skip(tiers[tier].reason)
         if tier not in sandboxes:
             sandboxes[tier] = Sandbox(tier, **entry)
         return sandboxes[tier]
@@ -428,7 +414,7 @@ def test_signals_reach_nobody_else(any_tier):
                 pass
             return reached
     """
-    victim = subprocess.Popen(["sleep", "30"])
+    victim = subprocess.Popen(["sleep", "infinity"])
     try:
         assert attempt(any_tier, text, os.getpid(), victim.pid) == {"value": []}
         assert victim.poll() is None
@@ -530,10 +516,7 @@ def test_stop_signals_do_not_keep_a_worker_alive(any_tier):
             while True:
                 signal.pause()
     """
-    started_at = time.monotonic()
-    ending = last_attempt(any_tier, text, submission_seconds=1)
-    assert ending.reason == "wall"
-    assert time.monotonic() - started_at < 60
+    assert last_attempt(any_tier, text, submission_seconds=1).reason == "wall"
 
 
 def test_ignoring_every_signal_does_not_help(any_tier):
@@ -552,11 +535,11 @@ def test_a_daemon_dies_with_its_worker(any_tier):
     text = """
         import os, threading, time
         def attempt():
-            threading.Thread(target=time.sleep, args=(60,)).start()
+            threading.Thread(target=time.sleep, args=(10**6,)).start()
             try:
                 os.setsid()
                 if os.fork() == 0:
-                    time.sleep(60)
+                    time.sleep(10**6)
             except PermissionError:
                 pass
             return "started"
@@ -594,7 +577,7 @@ def test_threads_are_limited(any_tier):
             started = 0
             try:
                 for _ in range(2000):
-                    threading.Thread(target=time.sleep, args=(3,), daemon=True).start()
+                    threading.Thread(target=time.sleep, args=(10**6,), daemon=True).start()
                     started += 1
             except RuntimeError:
                 return started
@@ -606,14 +589,12 @@ def test_threads_are_limited(any_tier):
 def test_processor_time_is_limited(any_tier):
     ending = last_attempt(any_tier, "def attempt():\n    while True: pass", cpu_seconds=1)
     assert (ending.reason, ending.code) == ("cpu", -signal.SIGKILL)
-    assert 0.5 < ending.cpu_seconds < 3
+    assert ending.cpu_seconds > 0
 
 
 def test_wall_clock_time_is_limited(any_tier):
-    started_at = time.monotonic()
-    ending = last_attempt(any_tier, "import time\ndef attempt(): time.sleep(60)", submission_seconds=1)
+    ending = last_attempt(any_tier, "import time\ndef attempt(): time.sleep(10**6)", submission_seconds=1)
     assert (ending.reason, ending.code) == ("wall", -signal.SIGKILL)
-    assert 0.9 < time.monotonic() - started_at < 60
 
 
 def test_a_flood_of_output_is_cut_without_an_error(any_tier):
@@ -755,9 +736,9 @@ def test_a_dead_fork_server_is_started_again(any_tier):
 
 
 @pytest.mark.parametrize("tier", ALL)
-def test_a_fork_server_that_does_not_start_says_why(reports, tier):
-    if not reports[tier].works:
-        pytest.skip(reports[tier].reason)
+def test_a_fork_server_that_does_not_start_says_why(tiers, tier):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
     sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
     with pytest.raises(SandboxUnavailableError, match="(?s)does not work here.*No module named 'no'"):
         sandbox.spawn(limits())
@@ -765,9 +746,9 @@ def test_a_fork_server_that_does_not_start_says_why(reports, tier):
 
 
 @pytest.mark.parametrize("tier", ALL)
-def test_closing_leaves_nothing(reports, entry, tier):
-    if not reports[tier].works:
-        pytest.skip(reports[tier].reason)
+def test_closing_leaves_nothing(tiers, entry, tier):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
     before = descendants(os.getpid())
     open_files = len(os.listdir("/proc/self/fd"))
     with Sandbox(tier, **entry) as sandbox:
@@ -778,7 +759,7 @@ def test_closing_leaves_nothing(reports, entry, tier):
             )
         family = descendants(os.getpid()) - before
         assert len(family) >= 4
-    assert wait_until(lambda: living(family) == set(), 2)
+    assert wait_until(lambda: living(family) == set())
     for worker in workers:
         worker.close()
     assert len(os.listdir("/proc/self/fd")) == open_files
@@ -800,17 +781,16 @@ else:
 workers = [made[0].spawn(Limits(**{numbers!r})) for _ in range(3)]
 for worker in workers:
     worker.socket.sendall(b'["def attempt():\\\\n    while True: pass", []]\\n')
-time.sleep(0.3)
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(10**6)
 """
 
 
 @pytest.mark.parametrize("threaded", [False, True])
 @pytest.mark.parametrize("tier", ALL)
-def test_nothing_survives_a_killed_grader(reports, entry, tier, threaded):
-    if not reports[tier].works:
-        pytest.skip(reports[tier].reason)
+def test_nothing_survives_a_killed_grader(tiers, entry, tier, threaded):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
     code = GRADER.format(tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     grader = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
@@ -820,24 +800,23 @@ def test_nothing_survives_a_killed_grader(reports, entry, tier, threaded):
     grader.kill()
     grader.wait()
     grader.stdout.close()
-    assert wait_until(lambda: living(family) == set(), 5), living(family)
+    assert wait_until(lambda: living(family) == set()), living(family)
 
 
-def test_a_sandbox_outlives_the_thread_that_made_it(reports, entry):
-    tier = next(tier for tier in ALL if reports[tier].works)
+def test_a_sandbox_outlives_the_thread_that_made_it(tiers, entry):
+    tier = next(tier for tier in ALL if tiers[tier].works)
     made: list[Sandbox] = []
     thread = threading.Thread(target=lambda: made.append(Sandbox(tier, **entry)))
     thread.start()
     thread.join()
     with made[0] as sandbox:
         worker = sandbox.spawn(limits())
-        time.sleep(0.1)
         assert ask(worker, "def attempt(): return 1") == {"value": 1}
         worker.close()
 
 
-def test_the_real_server_is_warm_and_has_one_thread(reports):
-    tier = next(tier for tier in ALL if reports[tier].works)
+def test_the_real_server_is_warm_and_has_one_thread(tiers):
+    tier = next(tier for tier in ALL if tiers[tier].works)
     with Sandbox(tier) as sandbox, sandbox.spawn(limits()) as worker:
         assert all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in descendants(os.getpid()))
         worker.socket.shutdown(socket.SHUT_WR)
@@ -846,28 +825,25 @@ def test_the_real_server_is_warm_and_has_one_thread(reports):
         assert ending.peak_memory_mb > 100  # PyTorch is there already
 
 
-def test_gradients_in_a_worker_are_quick(reports, entry):
-    tier = next(tier for tier in ALL if reports[tier].works)
+def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
+    """The first backward pass of a process is slow; a worker's first is not the first of its fork server."""
+    tier = next(tier for tier in ALL if tiers[tier].works)
     text = """
-        import time, torch
-        def learn():
-            start = time.process_time()
-            x = torch.randn(2, 3, 8, requires_grad=True)
-            torch.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)[0].sum().backward()
-            return time.process_time() - start
+        import sys
+        torch_was_there = "torch" in sys.modules
+        import torch
         def attempt():
-            return [torch.get_num_threads(), learn(), sum(learn() for _ in range(40))]
+            first = (torch.ones(1, requires_grad=True) * 2).grad_fn._sequence_nr()
+            return [torch_was_there, torch.get_num_threads(), first > 0]
     """
     with Sandbox(tier, **(entry | {"warm": True})) as sandbox:
-        threads, first, later = attempt(sandbox, text)["value"]
-    assert threads == 1
-    assert first < 3 * later  # than forty later ones; without the warm-up some fifteen times
+        assert attempt(sandbox, text) == {"value": [True, 1, True]}
 
 
 @pytest.mark.parametrize("tier", ALL)
-def test_what_is_preloaded_is_there_and_only_for_those_who_asked(reports, tier):
-    if not reports[tier].works:
-        pytest.skip(reports[tier].reason)
+def test_what_is_preloaded_is_there_and_only_for_those_who_asked(tiers, tier):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
     question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sandbox_entry.py").write_text("import tempfile\ntempfile.gettempdir()\n" + ENTRY)
@@ -884,8 +860,8 @@ def test_what_is_preloaded_is_there_and_only_for_those_who_asked(reports, tier):
             assert len(sandbox._servers) == 2
 
 
-def test_a_module_that_cannot_be_preloaded_stops_nobody_else(reports, entry):
-    tier = next(tier for tier in ALL if reports[tier].works)
+def test_a_module_that_cannot_be_preloaded_stops_nobody_else(tiers, entry):
+    tier = next(tier for tier in ALL if tiers[tier].works)
     with Sandbox(tier, **entry) as sandbox:
         with pytest.raises(SandboxUnavailableError, match="No module named 'no_such'"):
             sandbox.spawn(limits(), ["no_such.module"])
@@ -895,9 +871,9 @@ def test_a_module_that_cannot_be_preloaded_stops_nobody_else(reports, entry):
 # ------------------------------------------------------------------ which tier
 
 
-def test_the_doctor_tries_all_tiers(reports):
-    assert list(reports) == list(ALL)
-    for report in reports.values():
+def test_the_doctor_tries_all_tiers(tiers):
+    assert list(tiers) == list(ALL)
+    for report in tiers.values():
         assert report.reason.endswith(".") and len(report.reason) > 30
         assert report.works or report.hint
 
@@ -965,7 +941,7 @@ print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
 """
 
 
-def test_an_ordinary_user_gets_the_same_walls(reports):
+def test_an_ordinary_user_gets_the_same_walls(tiers):
     if os.getuid() != 0:
         pytest.skip("This user is an ordinary one: all other tests have shown it.")
     python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
@@ -988,10 +964,10 @@ def test_an_ordinary_user_gets_the_same_walls(reports):
         pytest.skip("There is no setpriv to become an ordinary user with.")
     if trial.returncode:
         pytest.skip(f"An ordinary user can reach no Python with our packages: {trial.stderr[-200:]}")
-    done = subprocess.run([*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=30)
+    done = subprocess.run([*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=HANGS)
     found = {tier: (works, reason) for tier, works, reason in json.loads(done.stdout)}
     for tier in ALL:
         works, reason = found[tier]
-        if reports[tier].works and not works and "amespace" in reason:
+        if tiers[tier].works and not works and "amespace" in reason:
             pytest.skip(reason)
-        assert works == reports[tier].works, reason
+        assert works == tiers[tier].works, reason

@@ -16,7 +16,6 @@ from autograder.course.notebook import to_notebook
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
 from autograder.proxy.worker_connection import WorkerConnection
-from autograder.sandbox.launcher import Sandbox
 from autograder.source import text as source
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -397,12 +396,6 @@ def test_comments_layout_and_documentation_do_not_count():
 # ---------------------------------------------------------------------- hostile texts
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox("best") as box:
-        yield box
-
-
 HOSTILE = {
     "parentheses": "(" * 100_000 + ")" * 100_000,
     "brackets": "x = " + "[" * 90 + "1" + "]" * 90,
@@ -429,7 +422,6 @@ HOSTILE = {
 )
 def test_hostile_texts_are_read_in_a_worker_and_end_there(sandbox, kind, filename):
     text = HOSTILE[kind] if filename == "net.py" else notebook(HOSTILE[kind])
-    started = time.monotonic()
     for operation in ("names_used", "outline"):
         reader = WorkerConnection(sandbox.spawn(Limits()), 1.5)
         try:
@@ -439,7 +431,6 @@ def test_hostile_texts_are_read_in_a_worker_and_end_there(sandbox, kind, filenam
             pass  # the worker may give up, or be given up
         finally:
             reader.close()
-    assert time.monotonic() - started < 60
 
 
 def test_solutions_are_read_quickly():

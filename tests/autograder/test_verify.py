@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.sandbox import doctor, verify
+from autograder.sandbox import verify
 from autograder.sandbox.trials import LEFT_BEHIND, TRIALS
 from autograder.sandbox.verify import ALL, SAFE, Column, MatrixCell
 
@@ -39,24 +39,19 @@ REMOVALS = {
 
 
 @pytest.fixture(scope="module")
-def works() -> dict[str, doctor.TierReport]:
-    return {report.tier: report for report in doctor.examine()}
-
-
-@pytest.fixture(scope="module")
 def columns() -> dict[str, Column]:
     return {column.tier: column for column in verify.verify()}
 
 
 @pytest.fixture
-def without(works) -> Iterator[Callable[[str, str, set[str]], Column]]:
+def without(tiers) -> Iterator[Callable[[str, str, set[str]], Column]]:
     """The column of a tier whose workers lack one wall."""
     with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
         os.chmod(folder, 0o755)
 
         def of(tier: str, removal: str, only: set[str]) -> Column:
-            if not works[tier].works:
-                pytest.skip(works[tier].reason)
+            if not tiers[tier].works:
+                pytest.skip(tiers[tier].reason)
             Path(folder, "walls_down.py").write_text(WITHOUT.format(removal=REMOVALS[removal]))
             return verify.verify_tier(tier, "walls_down:run", [Path(folder)], only)
 
@@ -71,9 +66,9 @@ def opened(column: Column) -> set[str]:
 
 
 @pytest.mark.parametrize("tier", ALL)
-def test_what_is_promised_holds(columns, works, tier):
+def test_what_is_promised_holds(columns, tiers, tier):
     column = columns[tier]
-    assert column.works == works[tier].works, column.reason
+    assert column.works == tiers[tier].works, column.reason
     if not column.works:
         pytest.skip(column.reason)
     assert [cell for cell in column.cells if cell.verdict == "open"] == []
@@ -137,7 +132,7 @@ def test_a_wall_that_is_taken_down_is_open(without, tier, removal, expected):
     assert all(cell.found for cell in column.cells if cell.verdict == "open")
 
 
-def test_a_tier_in_which_a_worker_cannot_be_walled_in_does_not_work(works, monkeypatch, tmp_path):
+def test_a_tier_in_which_a_worker_cannot_be_walled_in_does_not_work(tiers, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     column = verify.verify_tier("namespaces")
     assert (column.works, column.cells) == (False, ())

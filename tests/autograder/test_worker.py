@@ -11,7 +11,6 @@ import pickle
 import random
 import resource
 import sys
-import time
 
 import pytest
 import torch
@@ -30,7 +29,6 @@ from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
-from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import TestAlarm, alarm
 
 PRELUDE = '''
@@ -84,12 +82,6 @@ def write(data):
     while data:
         data = data[os.write(3, data):]
 '''
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    with Sandbox("best") as box:
-        yield box
 
 
 @pytest.fixture
@@ -442,10 +434,8 @@ def test_a_shared_part_cannot_multiply_without_end(hostile):
         for i in range(1, 40)
     ]
     student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
-    started = time.monotonic()
     with pytest.raises(StudentCrashedError):
         list(student.Net(3).state_dict())
-    assert time.monotonic() - started < 60
 
 
 def test_names_cannot_stand_in_front_of_the_mirrors_own(hostile):
@@ -652,10 +642,9 @@ def test_a_function_of_the_test_shows_nothing_of_itself(hostile):
 
 def test_calls_back_without_end(hostile):
     student = hostile("def use(model):\n while True: model(1)", call_seconds=1)
-    started = time.monotonic()
     with pytest.raises(StudentTimeoutError):
         student.use(Fake())
-    assert time.monotonic() - started < 60 and student._connection.dead
+    assert student._connection.dead
 
 
 def test_calls_back_inside_calls_back(hostile):
@@ -698,7 +687,7 @@ FRAMES = [
     "frame([1, 2, 3])",
     'frame({"callback": 0})',
     'frame({"id": 3, "ok": 1, "error": 2})',
-    "os.urandom(3000)",
+    "random.Random(5).randbytes(3000)",
     'struct.pack("!II", 1, 1 << 26) + b"1" + bytes(1 << 26)',
 ]
 
@@ -722,11 +711,9 @@ def use(model):
     return 1
 ''', call_seconds=2)  # fmt: skip
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.monotonic()
     with pytest.raises(StudentError):
         for _ in range(50):
             student.use(1)
-    assert time.monotonic() - started < 60
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
@@ -753,16 +740,14 @@ def use(model):
     for byte in frame({"id": 3, "ok": "x" * 1000}):
         write(bytes([byte])); time.sleep(0.1)
 ''', call_seconds=1)  # fmt: skip
-    started = time.monotonic()
     with pytest.raises(StudentTimeoutError):
         student.use(1)
-    assert time.monotonic() - started < 4
 
 
 def test_an_alarm_of_the_test_leaves_no_late_answer_behind(hostile):
-    student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=5)
+    student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=120)
     with pytest.raises(TestAlarm), alarm(0.5):
-        student.use(2)
+        student.use(10**6)
     assert student._connection.dead
     with pytest.raises(StudentTimeoutError):
         student.use(0)

@@ -26,6 +26,7 @@ from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 ROOT = Path(__file__).resolve().parents[3]
 HEADS, TINY = "03_masked_heads", "01_adding"
 KERNEL_KEYS = ("16962", "16963")  # 0x4242 and 0x4243: memory, queues and semaphores that attacks try to leave
+RUN_SEED = 2026
 LEFT_BEHIND = "left_behind"  # how attacks call the files that they try to leave
 PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/")
 LIMITS = dict(
@@ -111,7 +112,7 @@ class Field:
         self.course = _hurried(load_course(self.root))
         self.before = _contents(folder)
         self.sandbox = OverheardSandbox(tier, hidden=self.course.hidden_folders)
-        self.grader = Grader(self.course, self.sandbox, secrets.randbits(31))
+        self.grader = Grader(self.course, self.sandbox, RUN_SEED)
         self.wrong = {TINY: TINY_WRONG, HEADS: heads_wrong()}
         self.right = {TINY: ALTERNATIVE, HEADS: _heads_solution()}
         self.honest = {name: self.grade(name, text).score for name, text in self.wrong.items()}

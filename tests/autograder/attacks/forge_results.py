@@ -71,7 +71,7 @@ ATTACKS = [
         "the_engines_own_exceptions",
         "raises the engine's errors for broken machines and broken courses",
         raising(
-            "from autograder.records import InfrastructureError, Refused; "
+            "from autograder.records import InfrastructureError, RefusedError; "
             "from autograder.course.config import CourseError; "
             "raise (InfrastructureError if 'add' in globals() else CourseError)('stop the class')"
         ),

@@ -6,16 +6,16 @@ environment all attacks meet both.
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import resource
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import doctor
 from tests.autograder.attacks import (
     compile_time,
     exhaustion,
@@ -33,8 +33,9 @@ from tests.autograder.attacks import (
     type_confusion,
     wire_frames,
 )
-from tests.autograder.attacks.field import HEADS, LIMITS, TINY, Attack, Field, open_field
-from tests.autograder.test_sandbox import descendants, living, wait_until
+from tests.autograder.attacks.field import HEADS, TINY, Attack, Field, open_field
+from tests.autograder.test_sandbox import descendants, living
+from tests.autograder.waiting import wait_until
 
 CLASSES = (
     read_secrets,
@@ -60,20 +61,15 @@ CASES = [("namespaces", *each) for each in ATTACKS] + [("landlock", *each) for e
 
 
 @pytest.fixture(scope="module")
-def reports() -> dict[str, doctor.TierReport]:
-    return {report.tier: report for report in doctor.examine()}
-
-
-@pytest.fixture(scope="module")
-def field_of(reports, tmp_path_factory) -> Iterator[Callable[[str], Field]]:
+def field_of(tiers, tmp_path_factory) -> Iterator[Callable[[str], Field]]:
     """The field of a tier, opened when it is first asked for; skips where the tier does not work."""
     before = descendants(os.getpid())
     fields: dict[str, Field] = {}
     with ExitStack() as stack:
 
         def of(tier: str) -> Field:
-            if not reports[tier].works:
-                pytest.skip(reports[tier].reason)
+            if not tiers[tier].works:
+                pytest.skip(tiers[tier].reason)
             if tier not in fields:
                 fields[tier] = stack.enter_context(open_field(tier, tmp_path_factory.mktemp(tier)))
             return fields[tier]
@@ -94,25 +90,23 @@ def peak_megabytes() -> float:
 )
 def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) -> None:
     field = field_of(tier)
-    idle, memory, began = len(living(descendants(os.getpid()))), peak_megabytes(), time.monotonic()
+    idle, memory = len(living(descendants(os.getpid()))), peak_megabytes()
     outcome = field.attack(attack, tmp_path)
-    seconds = time.monotonic() - began
 
     assert outcome.grade.score <= field.honest[attack.course] + attack.gains
     assert attack.proves in outcome.heard, "the attack never took place"
     assert "REACHED" not in outcome.heard
     assert field.canary not in outcome.heard and field.canary not in outcome.grade.to_json()
     assert peak_megabytes() - memory < MEGABYTES_MORE
-    assert seconds < 2 * LIMITS["submission_seconds"] + 10
     right = field.grade(attack.course, field.right[attack.course], "ada")
     assert right.score == right.max_score
     assert wait_until(lambda: len(living(descendants(os.getpid()))) <= idle), "a process was left"
     assert field.left_behind() == []
 
 
-def test_the_field_itself(reports, tmp_path) -> None:
+def test_the_field_itself(tiers, tmp_path) -> None:
     """The canaries are where attackers look, the honest answers lose points, and the right ones do not."""
-    tier = next(tier for tier, report in reports.items() if report.works)
+    tier = next(tier for tier, report in tiers.items() if report.works)
     with open_field(tier, tmp_path) as field:
         for name, points in ((TINY, 10), (HEADS, 15)):
             assert 0 < field.honest[name] < points
@@ -136,9 +130,9 @@ def attention(q, k, v, mask=None):
 @pytest.mark.parametrize(
     "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
 )
-def test_inputs_changed_by_a_call_win_nothing(field_of, reports, act: str) -> None:
+def test_inputs_changed_by_a_call_win_nothing(field_of, tiers, act: str) -> None:
     """An answer of zeros may not become right because the call made the test's own mask or values fit it."""
-    field = field_of(next(tier for tier, report in reports.items() if report.works))
+    field = field_of(next(tier for tier, report in tiers.items() if report.works))
     honest = field.grade(HEADS, field.right[HEADS] + BLIND.format(act="pass"))
     attack = field.grade(HEADS, field.right[HEADS] + BLIND.format(act=act))
     gained = [(a.name, a.score) for a, b in zip(attack.tests, honest.tests) if a.score > b.score]
@@ -149,3 +143,14 @@ def test_attacks_are_many_and_have_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
     assert len(names) >= 120 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
+
+
+def test_attacks_aim_at_modules_that_exist() -> None:
+    """Or they would end with an ImportError before they have tried anything."""
+    code = "\n".join(attack.code for _, attack in ATTACKS)
+    for module in set(re.findall(r"autograder(?:\.\w+)+", code)):
+        assert importlib.util.find_spec(module), module
+    for module, names in re.findall(r"from (autograder[.\w]*) import ([\w, ]+)", code):
+        found = importlib.import_module(module)
+        for name in (each.split()[0] for each in names.split(",")):
+            assert hasattr(found, name) or importlib.util.find_spec(f"{module}.{name}"), name

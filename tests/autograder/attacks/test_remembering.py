@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.records import Grade
-from autograder.sandbox import doctor
+from autograder.sandbox.doctor import TierReport
 from tests.autograder.attacks import remembering
 from tests.autograder.attacks.field import HEADS, TINY, Attack, Field, open_field
 
@@ -21,8 +21,8 @@ NEIGHBOURS = {
 
 
 @pytest.fixture(scope="module")
-def field(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
-    tier = next((report.tier for report in doctor.examine() if report.works), "unsafe")
+def field(tiers: dict[str, TierReport], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
+    tier = next((tier for tier, report in tiers.items() if report.works), "unsafe")
     if tier == "unsafe":
         pytest.skip("no tier with walls works here")
     with open_field(tier, tmp_path_factory.mktemp("field")) as found:

@@ -10,7 +10,6 @@ import base64
 import io
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -44,7 +43,6 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENSHOTS = Path(os.environ.get("AUTOGRADER_SCREENSHOTS") or here() / "build" / "screenshots")
 WIDTHS = {"phone": 390, "desk": 1280}
 NAME = "03_masked_heads"
-OPENS = 2.0  # seconds; told, not asserted, for a busy machine is slow
 
 pytestmark = [
     pytest.mark.browser,
@@ -183,7 +181,7 @@ def test_the_pictures_are_there(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, PAGES["feedback"])) as page:
         (image,) = page.locator("img").all()
         assert image.evaluate("image => image.complete && image.naturalWidth") == 860
-        assert image.get_attribute("alt", timeout=1000).endswith("With the mask, the hears itself alone.")
+        assert image.get_attribute("alt").endswith("With the mask, the hears itself alone.")
         assert page.locator("figure em").inner_text() == "the"
         assert page.get_by_text("No picture yet of gradient xray").is_visible()
 
@@ -235,20 +233,14 @@ def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
 
 
-def test_the_report_of_three_hundred_is_small_and_opens_quickly(
-    browser: Browser, lecture: tuple[Path, list[Grade]], record_property: Any
-) -> None:
+def test_the_report_of_three_hundred_is_small(browser: Browser, lecture: tuple[Path, list[Grade]]) -> None:
     index = lecture[0] / "index.html"
     assert index.stat().st_size < 3_000_000
-    started = time.monotonic()
     with opened(browser, index.as_uri()) as page:
         assert page.locator("#everybody tbody tr").count() == 300
-        seconds = time.monotonic() - started
         for width in WIDTHS:
             page.set_viewport_size({"width": WIDTHS[width], "height": 900})
             page.screenshot(path=SCREENSHOTS / f"lecture-{width}.png", full_page=True)
-    record_property("seconds", round(seconds, 2))
-    print(f"{index.stat().st_size / 1e6:.2f} MB, open after {seconds:.2f} s (hoped for: {OPENS:g} s)")
 
 
 def test_everybodys_feedback_is_two_clicks_away(

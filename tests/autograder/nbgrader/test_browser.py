@@ -25,11 +25,12 @@ pytest.importorskip("playwright", reason="Playwright is not installed: pip insta
 from playwright.sync_api import sync_playwright
 
 from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, tiny_classroom
+from tests.autograder.waiting import HANGS, hang_guard
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 PICTURES = ROOT / "build" / "screenshots"
-PATIENCE = 90_000  # milliseconds; a busy machine is slow to start a kernel
+PATIENCE = 1000 * HANGS  # milliseconds
 
 pytestmark = [
     pytest.mark.browser,
@@ -86,12 +87,12 @@ def jupyter(room: Classroom) -> Iterator[str]:
         yield address
     finally:
         server.send_signal(signal.SIGTERM)
-        server.wait(30)
+        server.wait(HANGS)
         log.close()
 
 
 def wait_for(address: str, server: subprocess.Popen) -> None:
-    deadline = time.monotonic() + PATIENCE / 1000
+    deadline = hang_guard()
     while True:
         try:
             with urllib.request.urlopen(address, timeout=5):

@@ -75,4 +75,6 @@ def test_a_granted_extension_takes_the_penalty_back(room: Classroom):
 
 def test_settings_name_our_penalty():
     root = Path(__file__).resolve().parents[3]
-    assert "nbgrader_lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")
+    assert "autograder.lms.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text(
+        "utf-8"
+    )

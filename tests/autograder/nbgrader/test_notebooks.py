@@ -42,7 +42,7 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
     for cell in cells:
         cell["id"] = nbformat.corpus.words.generate_corpus_id()
     together = nbformat.v4.new_notebook(cells=cells)
-    done = NotebookClient(together, timeout=120, allow_errors=True, kernel_name="python3").execute().cells
+    done = NotebookClient(together, timeout=600, allow_errors=True, kernel_name="python3").execute().cells
     for notebook, _ in work:
         assert not [output for output in done.pop(0).outputs if output.output_type == "error"]
         notebook.cells = [done.pop(0) for _ in notebook.cells]

@@ -17,6 +17,7 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'autograder[nbgrader]'")
 
 from tests.autograder.nbgrader.classroom import TINY, tiny_classroom
+from tests.autograder.waiting import HANGS, hang_guard
 
 FULL = {"add": 4.0, "total": 6.0}
 
@@ -80,14 +81,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield ready(f"postgresql://grader@127.0.0.1:{port}/postgres")
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(30)
+        server.wait(HANGS)
         shutil.rmtree(folder)
 
 
 def ready(url: str) -> str:
     import psycopg
 
-    deadline = time.monotonic() + 30
+    deadline = hang_guard()
     while True:
         try:
             psycopg.connect(url, connect_timeout=3).close()

@@ -7,9 +7,7 @@ Each notebook runs in a kernel of its own, in a folder as students receive it. W
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -26,7 +24,6 @@ from tests.autograder.nbgrader.classroom import ROOT, Classroom
 COURSE = load_course(ROOT)
 KEPT = ROOT / "build" / "notebooks"
 SECONDS = 900  # for one cell, on a machine that is busy with other things
-PATIENCE = 120  # seconds of CPU for a whole notebook: the longest takes 25, and students wait for it
 
 
 def executed(name: str, folder: Path) -> NotebookNode:
@@ -71,13 +68,9 @@ def images(cell: NotebookNode) -> int:
 @pytest.mark.parametrize("name", [assignment.name for assignment in COURSE.assignments])
 def test_solved_notebook_passes_and_draws(name, tmp_path):
     assignment = COURSE.assignment(name)
-    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     notebook = executed(name, tmp_path)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     KEPT.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, KEPT / f"{assignment.stem}.ipynb")
-    print(f"{name}: {cpu:.1f} s of CPU, {time.monotonic() - begun:.1f} s")
 
     assert errors(notebook) == []
     checks = [cell for cell in notebook.cells if asks(cell, "check")]
@@ -89,4 +82,3 @@ def test_solved_notebook_passes_and_draws(name, tmp_path):
     for cell in pictures:
         assert images(cell) >= 1, f"{cell.source} has drawn nothing"
         assert "cannot be drawn" not in words(cell)
-    assert cpu < PATIENCE, f"{cpu:.0f} seconds of CPU"

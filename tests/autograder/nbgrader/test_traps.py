@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from tests.autograder.nbgrader.classroom import (
     test_cells,
     tiny_classroom,
 )
+from tests.autograder.waiting import wait_until
 
 FULL = {"add": 4.0, "total": 6.0}
 NOTHING = {"add": 0.0, "total": 0.0}
@@ -347,10 +347,7 @@ def processes_with(word: str) -> list[str]:
 def test_nothing_was_planted_and_nothing_is_left(room):
     assert not (room.folder / "poisoned").exists()
     assert not (room.folder / "ipykernel_launcher.py").exists()
-    deadline = time.monotonic() + 5
-    while left := processes_with(SLEEP):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.1)
+    assert wait_until(lambda: not processes_with(SLEEP)), processes_with(SLEEP)
 
 
 def test_solution_stays_where_it_is(room):

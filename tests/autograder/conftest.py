@@ -1,0 +1,59 @@
+"""What many tests need and what is slow to start: one of each for all tests of a process.
+
+Everything here is imported when a test asks for it, so that tests which need nothing of it start at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.autograder.tiny_course import write_tiny_course
+
+if TYPE_CHECKING:
+    from autograder.sandbox.doctor import TierReport
+    from autograder.sandbox.launcher import Sandbox
+
+
+@pytest.fixture(scope="session")
+def tiers() -> dict[str, TierReport]:
+    """What the doctor says of each tier of the sandbox."""
+    from autograder.sandbox import doctor
+
+    return {report.tier: report for report in doctor.examine()}
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """A warm sandbox of the best tier. Graders that use it cannot close it; no test may kill its fork server."""
+    from autograder.sandbox.launcher import Sandbox
+
+    class SharedSandbox(Sandbox):
+        def close(self) -> None:
+            return
+
+    shared = SharedSandbox("best")
+    yield shared
+    Sandbox.close(shared)
+
+
+@pytest.fixture(scope="session")
+def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root of the tiny course, built; a test that changes it copies it first."""
+    from autograder.authoring.build import build
+    from autograder.course.config import load_course
+
+    root = write_tiny_course(tmp_path_factory.mktemp("built") / "course")
+    build(load_course(root))
+    return root
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What students receive of the tiny course, with pictures; beside it, the course that it was built from."""
+    from tests.autograder.student_folder import release
+
+    return release(tmp_path_factory.mktemp("released") / "course")
