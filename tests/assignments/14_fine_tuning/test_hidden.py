@@ -127,7 +127,7 @@ def twins(student, reference, pooling, C=12, K=4, dropout=0.0):
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_logits_come_from_the_head")
 def test_classifier_with_the_same_weights(student, reference):
-    """With pooling="first" and the solution's weights, the logits are the solution's, in training without dropout as well."""
+    """With pooling="first" and the solution's weights, the logits are the same, in eval and in training."""
     compare_logits(*twins(student, reference, "first"))
 
 
@@ -135,7 +135,7 @@ def test_classifier_with_the_same_weights(student, reference):
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_mean_comes_to_the_head")
 def test_classifier_with_mean_pooling(student, reference):
-    """With pooling="mean" and the solution's weights, the logits are the solution's, in training without dropout as well."""
+    """With pooling="mean" and the solution's weights, the logits are the same, in eval and in training."""
     compare_logits(*twins(student, reference, "mean"))
 
 
