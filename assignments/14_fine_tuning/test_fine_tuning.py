@@ -1,0 +1,187 @@
+"""Fine-tuning: the tests that come with the assignment."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids("sklearn", "torchmetrics", "torch.utils.data.random_split")
+
+VECTORS = ("sentence", "number")
+LOGITS = ("sentence", "class")
+CELLS = ("truth", "guess")
+
+
+def a_classifier(student, K=3, C=12, V=13, pooling="first", dropout=0.1):
+    """A classifier of the student's on the given encoder, with random weights, in float64 and eval mode."""
+    encoder = student.Encoder(V, C, n_heads=3, n_layers=1, d_ff=10, max_len=7)
+    model = checks.randomize(student.Classifier(encoder, C, K, pooling=pooling, dropout=dropout).double())
+    model.eval()
+    return model
+
+
+def some_sentences(B, T, V=13):
+    """Random ids (B, T), and a mask that marks the last place of every second row as padding."""
+    padding = torch.zeros(B, T, dtype=torch.bool)
+    padding[::2, -1] = True
+    return torch.randint(V, (B, T)), padding
+
+
+# Part 1: pooling
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.5)
+def test_mean_of_two_vectors_by_hand(student):
+    """The vectors (2, 4) and (4, 8) and one padded position have the mean (3, 6)."""
+    hidden = torch.tensor([[[2.0, 4.0], [4.0, 8.0], [90.0, 90.0]]])  # (1, 3, 2)
+    pooled = student.pool(hidden, torch.tensor([[False, False, True]]), "mean")
+    checks.close(pooled, torch.tensor([[3.0, 6.0]]), "the mean", axes=VECTORS)
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.25)
+def test_first_is_the_vector_at_position_0(student):
+    """The kind "first" takes the vector at position 0 of every sentence."""
+    hidden, padding = torch.randn(3, 5, 7), torch.arange(5).expand(3, 5) >= 4
+    checks.close(student.pool(hidden, padding, "first"), hidden[:, 0], "the first vectors", axes=VECTORS)
+
+
+@pytest.mark.part("pooling")
+@pytest.mark.points(0.25)
+def test_other_kinds_are_refused(student):
+    """Any kind but "first" and "mean" raises a ValueError that names kind and its value."""
+    hidden, padding = torch.randn(3, 5, 7), torch.zeros(3, 5, dtype=torch.bool)
+    for kind in ("max", "Mean"):
+        for naming in ("kind", kind):
+            checks.raises(ValueError, student.pool, hidden, padding, kind, naming=naming)
+
+
+# Part 2: the classifier
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+def test_logits_come_from_the_head(student):
+    """With pooling="first", the logits (B, K) are what the head makes of the vectors at position 0."""
+    B, C, K = 4, 12, 5
+    model = a_classifier(student, K, C, pooling="first")
+    for T in (7, 3):
+        ids, padding = some_sentences(B, T)
+        pooled = model.encoder(ids, padding).detach()[:, 0]  # (B, C)
+        expected = pooled @ model.head.weight.detach().T + model.head.bias.detach()  # (B, K)
+        checks.close(model(ids, padding), expected, f"the logits for {T} positions", axes=LOGITS)
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+def test_mean_comes_to_the_head(student):
+    """With pooling="mean", the logits (B, K) are what the head makes of the means over what is no padding."""
+    B, C, K = 4, 12, 5
+    model = a_classifier(student, K, C, pooling="mean")
+    for T in (7, 3):
+        ids, padding = some_sentences(B, T)
+        vectors = model.encoder(ids, padding).detach()  # (B, T, C)
+        pooled = torch.stack([row[~gone].mean(dim=0) for row, gone in zip(vectors, padding)])  # (B, C)
+        expected = pooled @ model.head.weight.detach().T + model.head.bias.detach()  # (B, K)
+        checks.close(model(ids, padding), expected, f"the logits for {T} positions", axes=LOGITS)
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.25)
+def test_classifier_owns_its_encoder_and_a_head(student):
+    """The head has weights (K, C) and K biases; besides it, only the encoder has parameters."""
+    encoder = student.Encoder(13, 12, n_heads=3, n_layers=1, d_ff=10, max_len=7)
+    expected = {f"encoder.{name}": tuple(p.shape) for name, p in encoder.named_parameters()}
+    expected |= {"head.weight": (5, 12), "head.bias": (5,)}
+    checks.parameters(student.Classifier(encoder, 12, 5), expected, "the classifier")
+
+
+# Part 3: freezing
+
+
+@pytest.mark.part("freezing")
+@pytest.mark.points(0.25)
+def test_a_layer_of_2307_numbers(student):
+    """A linear layer from 768 numbers to 3 trains 3 · 768 + 3 = 2,307 numbers; once it is frozen, none."""
+    encoder = student.Encoder(13, 3, n_heads=1, n_layers=1, d_ff=768, max_len=7)
+    layer = encoder.layers[0].linear2
+    checks.equal(student.trainable(layer), 2_307, "trainable(layer)")
+    checks.equal(student.freeze(layer), 2_307, "freeze(layer)")
+    checks.equal(student.trainable(layer), 0, "trainable(layer) after freezing it")
+
+
+@pytest.mark.part("freezing")
+@pytest.mark.points(0.25)
+def test_freezing_reaches_every_layer(student):
+    """After freezing the encoder's layers, every parameter in them stands still, and all others still learn."""
+    encoder = student.Encoder(13, 6, n_heads=3, n_layers=2, d_ff=5, max_len=7)
+    student.freeze(encoder.layers)
+    for name, parameter in encoder.named_parameters():
+        learns = not name.startswith("layers.")
+        sentence = (
+            f"{name} {'should still be' if learns else 'is still'} trained after freeze(encoder.layers)."
+        )
+        checks.true(parameter.requires_grad == learns, sentence, public=sentence)
+
+
+# Part 4: an honest split
+
+
+@by_hand
+@pytest.mark.part("split")
+@pytest.mark.points(0.25)
+def test_ten_items_make_eight_and_two(student):
+    """With share=0.8, ten cards make lists of 8 and 2, and every card is in exactly one of them."""
+    cards = [(f"card {i}", i % 3) for i in range(10)]
+    first, second = two_lists(student, cards, 0.8, 0)
+    checks.equal(len(first), 8, "the length of the first list")
+    checks.equal(len(second), 2, "the length of the second list")
+    checks.equal(sorted([*first, *second]), cards, "both lists together, sorted")
+
+
+@by_hand
+@pytest.mark.part("split")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_ten_items_make_eight_and_two")
+def test_same_seed_same_split(student):
+    """The same seed gives the same two lists, another seed gives others."""
+    items = list(range(100))
+    for seed in (1, 2):
+        first, again = two_lists(student, items, 0.5, seed), two_lists(student, items, 0.5, seed)
+        checks.equal(again, first, f"the split with seed={seed} for the second time")
+    other = two_lists(student, items, 0.5, 1)
+    checks.true(set(other[0]) != set(first[0]), "Two different seeds put the same items into the first list.")
+
+
+def two_lists(student, items, share, seed):
+    """The two lists, once it is clear that they are lists."""
+    lists = checks.unpack(student.split(list(items), share, seed), ("first", "second"), "split(...)")
+    for name, found in zip(("first", "second"), lists):
+        checks.true(isinstance(found, list), f"The {name} of the two results is no list.")
+    return lists
+
+
+# Part 5: the confusion matrix and macro F1
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.5)
+def test_confusion_of_eight_cards_by_hand(student):
+    """Of the eight cards in the text, the two complaints stand in the row of complaints, the column of praise."""
+    labels, predictions = torch.tensor([2, 0, 1, 2, 2, 1, 0, 2]), torch.tensor([2, 0, 0, 2, 2, 0, 0, 2])
+    table = student.confusion(labels, predictions, 3)
+    expected = torch.tensor([[2, 0, 0], [2, 0, 0], [0, 0, 4]])
+    checks.equal(table, expected, "the confusion matrix", axes=CELLS)
+    checks.dtype(table, torch.int64, "the confusion matrix")
+
+
+@by_hand
+@pytest.mark.part("scores")
+@pytest.mark.points(0.25)
+def test_macro_f1_of_eight_cards_by_hand(student):
+    """The F1 of the three classes are 2/3, 0 and 1, so macro F1 is 5/9, a plain float."""
+    score = student.macro_f1(torch.tensor([[2, 0, 0], [2, 0, 0], [0, 0, 4]]))
+    checks.true(isinstance(score, float), "macro_f1(...) returned something other than a plain float.")
+    checks.close(score, 5 / 9, "macro F1")
