@@ -199,6 +199,7 @@ def test_records_are_frozen(course: Course) -> None:
 def test_the_courses_own_file_is_right() -> None:
     course = load_course(ROOT)
     assert {a.name: a.points for a in course.assignments} == {
+        "00_why_transformers": 10,
         "01_word_vectors": 10,
         "02_positional_encoding": 15,
         "03_masked_heads": 15,

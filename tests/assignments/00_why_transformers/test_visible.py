@@ -1,0 +1,149 @@
+"""Why Transformers: the tests that come with the assignment."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+by_hand = pytest.mark.forbids(
+    "torch.nn.RNN",
+    "torch.nn.RNNCell",
+    "torch.nn.RNNBase",
+    "torch.nn.RNNCellBase",
+    "torch.nn.LSTM",
+    "torch.nn.LSTMCell",
+    "torch.nn.GRU",
+    "torch.nn.GRUCell",
+    "torch.rnn_tanh",
+    "torch.rnn_tanh_cell",
+)
+
+
+def numbers(*rows):
+    return torch.tensor(rows)
+
+
+def weights(C, H):
+    """Random W_xh (C, H), W_hh (H, H) and b (H,)."""
+    return torch.randn(C, H), torch.randn(H, H) / H, torch.randn(H)
+
+
+# Part 1: one step
+
+
+@by_hand
+@pytest.mark.part("step")
+@pytest.mark.points(0.25)
+def test_each_sentence_gets_a_new_state(student):
+    """A step turns the words (B, C) and the states (B, H) into new states (B, H)."""
+    B, C, H = 3, 5, 7
+    state = student.rnn_step(torch.randn(B, C), torch.randn(B, H), *weights(C, H))
+    checks.shape(state, (B, H), "the new state", axes=("batch", "number"))
+
+
+@by_hand
+@pytest.mark.part("step")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_each_sentence_gets_a_new_state")
+def test_one_step_worked_by_hand(student):
+    """The word brings (0.2, 0), the old state (0, 0.4), the bias (0, 0.1): the new state is (tanh 0.2, tanh 0.5)."""
+    x, h = numbers([1.0]), numbers([1.0, 0.0])
+    W_xh, W_hh, b = numbers([0.2, 0.0]), numbers([0.0, 0.4], [0.2, 0.0]), torch.tensor([0.0, 0.1])
+    state = student.rnn_step(x, h, W_xh, W_hh, b)
+    checks.close(state, numbers([0.197375, 0.462117]), "the new state", axes=("batch", "number"), atol=1e-5)
+
+
+# Part 2: a whole sentence
+
+
+@by_hand
+@pytest.mark.part("network")
+@pytest.mark.points(0.25)
+def test_states_after_each_word_and_the_last_one(student):
+    """Two results: the states after each word, (B, T, H), and the states after the last word, (B, H)."""
+    B, T, C, H = 3, 4, 5, 7
+    result = student.rnn(torch.randn(B, T, C), torch.randn(B, H), *weights(C, H))
+    outputs, last = checks.unpack(result, ("outputs", "last"), "the result")
+    checks.shape(outputs, (B, T, H), "outputs", axes=("batch", "word", "number"))
+    checks.shape(last, (B, H), "last", axes=("batch", "number"))
+
+
+@by_hand
+@pytest.mark.part("network")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_states_after_each_word_and_the_last_one")
+def test_trace_of_the_first_word_worked_by_hand(student):
+    """When only the first of three words says something, its trace fades: 0.7616, 0.3634, 0.1797."""
+    xs = torch.tensor([1.0, 0.0, 0.0]).reshape(1, 3, 1)
+    outputs, last = student.rnn(xs, numbers([0.0]), numbers([1.0]), numbers([0.5]), torch.tensor([0.0]))
+    expected = torch.tensor([0.761594, 0.363397, 0.179726]).reshape(1, 3, 1)
+    checks.close(outputs, expected, "outputs", axes=("batch", "word", "number"), atol=1e-5)
+    checks.close(last, expected[:, 2], "last", axes=("batch", "number"), atol=1e-5)
+
+
+@by_hand
+@pytest.mark.part("network")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_states_after_each_word_and_the_last_one")
+def test_sentence_without_words(student):
+    """With no words at all, outputs is empty and the last state is the one before the first word."""
+    B, C, H = 3, 5, 7
+    h0 = torch.randn(B, H)
+    result = student.rnn(torch.randn(B, 0, C), h0.clone(), *weights(C, H))
+    outputs, last = checks.unpack(result, ("outputs", "last"), "the result")
+    checks.shape(outputs, (B, 0, H), "outputs for no words", axes=("batch", "word", "number"))
+    checks.close(last, h0, "last for no words", axes=("batch", "number"))
+
+
+# Part 3: gradient reach
+
+
+def fading(factor):
+    """A function of words whose result halves, say, what a word brings with every word that follows it."""
+
+    def last_of(xs):
+        T = xs.shape[1]
+        powers = torch.tensor([factor ** (T - 1 - t) for t in range(T)], dtype=xs.dtype)  # (T,)
+        return (xs * powers[:, None]).sum(dim=1)  # (B, C)
+
+    return last_of
+
+
+@pytest.mark.part("reach")
+@pytest.mark.points(0.25)
+def test_reach_is_one_number_for_each_position(student):
+    """The reach has one number for each position."""
+    reach = student.gradient_reach(fading(0.5), torch.randn(2, 5, 3))
+    checks.shape(reach, (5,), "the reach", axes=("position",))
+
+
+@pytest.mark.part("reach")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_reach_is_one_number_for_each_position")
+def test_reach_worked_by_hand(student):
+    """A factor of 0.9 a step gives 0.729, 0.81, 0.9, 1; with two sentences, √2 times as much."""
+    expected = torch.tensor([0.729, 0.81, 0.9, 1.0])
+    reach = student.gradient_reach(fading(0.9), torch.zeros(1, 4, 1))
+    checks.close(reach, expected, "the reach", axes=("position",), atol=1e-5)
+    reach = student.gradient_reach(fading(0.9), torch.zeros(2, 4, 1))
+    checks.close(reach, 2**0.5 * expected, "the reach for two sentences", axes=("position",), atol=1e-5)
+
+
+# Part 4: steps that must wait
+
+
+@pytest.mark.part("steps")
+@pytest.mark.points(0.5)
+def test_five_words_and_three_layers(student):
+    """5 words and 3 layers take 7 steps in recurrent layers, and 3 in layers of attention."""
+    checks.equal(student.sequential_steps(5, 3, "rnn"), 7, 'sequential_steps(5, 3, "rnn")')
+    checks.equal(student.sequential_steps(5, 3, "attention"), 3, 'sequential_steps(5, 3, "attention")')
+
+
+@pytest.mark.part("steps")
+@pytest.mark.points(0.25)
+def test_another_kind_is_refused(student):
+    """A kind that is neither "rnn" nor "attention" is a ValueError that names it."""
+    checks.raises(ValueError, student.sequential_steps, 5, 3, "lstm", naming=("kind", "lstm"))
+    for kind in ("rnn", "attention"):
+        student.sequential_steps(5, 3, kind)  # these two are not refused
