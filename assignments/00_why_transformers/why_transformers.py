@@ -23,8 +23,6 @@
 # count. To compare yours with them, do so below `if __name__ == "__main__":`.
 
 # %%
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
