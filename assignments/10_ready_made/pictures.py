@@ -47,7 +47,7 @@ def compare(axes: Axes, by_hand: Tensor, ready_made: Tensor, title: str) -> None
 def both_attentions(student) -> Figure:
     """All dots lie on the line: each number of PyTorch's output is the number that attention by hand gives.
 
-    Left, everybody hears everybody; right, nobody hears the future.
+    Left, without a mask; right, with a causal mask.
     """
     dice = torch.Generator().manual_seed(1)
     fused = filled(student.FusedMultiHeadAttention(C, H), dice)
@@ -128,12 +128,12 @@ def turned_weights_and_twins(student) -> Figure:
     ids = torch.tensor([[3, 1, 4, 1, 5]])
     with torch.no_grad():
         pair = model(ids)[0, -1].softmax(0), gpt2(ids, use_cache=False)["logits"][0, -1].softmax(0)
-    for shift, chances, color, name in zip((-0.2, 0.2), pair, (BLUE, ORANGE), ("by hand", "GPT-2")):
+    for shift, probabilities, color, name in zip((-0.2, 0.2), pair, (BLUE, ORANGE), ("by hand", "GPT-2")):
         hatch = None if color == BLUE else "///"
         bars.bar(
-            torch.arange(10) + shift, chances, 0.4, color=color, label=name, hatch=hatch, edgecolor="white"
+            torch.arange(10) + shift, probabilities, 0.4, color=color, label=name, hatch=hatch, edgecolor="white"
         )
-    bars.set(title="the next word after 3 1 4 1 5", xlabel="word", ylabel="chance")
+    bars.set(title="the next word after 3 1 4 1 5", xlabel="word", ylabel="probability")
     bars.set_xticks(range(10))
     bars.legend(frameon=False)
     return figure

@@ -2,8 +2,8 @@
 # # 10 · Ready-made
 #
 # You have built attention, blocks and whole models by hand, and you know what every number in them is for.
-# What was missing so far is the way back into the world: out there nobody writes attention anew. There are
-# parts to buy, good ones, fast ones, and models that somebody else has trained for a million dollars.
+# What was missing so far is the way back into the world: out there, attention is rarely written anew. There are
+# ready-made parts, good ones, fast ones, and models whose training has cost a fortune and is already paid.
 #
 # There are three ways to a Transformer:
 #
@@ -13,19 +13,21 @@
 # | **PyTorch's parts** | which layers, in which order | your own architecture, from parts known to be right and fast |
 # | **Hugging Face** | a configuration, or only a name | a known architecture; above all, weights already trained |
 #
-# All three compute the same thing. Today you prove it: you take models written by hand, buy the ready-made
-# counterpart, and carry the weights over. If both then give the same numbers, to ten digits, you have
+# All three compute the same thing. Here you prove it: you take models written by hand, build the ready-made
+# counterpart, and copy the weights over. If both then give the same numbers, to ten digits, you have
 # understood every switch of the ready-made one. If they do not, one of the switches is not where you thought.
 #
 # Think of moving house. Every piece of furniture has its place in the new flat, but the rooms have other
-# names, one cupboard has to be turned, and some light switches work the other way round. And you carry your
-# things over: the old tenant must not notice when you later paint your chairs.
+# names, one cupboard has to be turned, and some light switches work the other way round. And what you move are
+# copies: if you later paint a chair in the new flat, the one in the old flat keeps its colour.
 #
 # Letters for shapes: `B` batch, `T` length of what is written, `S` length of what was read, `C` width of a
 # vector, `H` heads, `V` words in the vocabulary.
 #
-# The last two parts need two more packages, `transformers` and `tokenizers`. Whoever has installed what the
-# course's `requirements.txt` names has them already; without them, all the rest works.
+# The last two parts need two more packages, `transformers` and `tokenizers`. They are among those that the course's
+# `requirements.txt` names; without them, all the rest works.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
 import torch
@@ -33,21 +35,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 # %% [markdown]
-# ## Given · How to move in
+# ## Given · Four promises
 #
-# Four promises hold for every `to_…` function today. The new module
+# Four promises hold for every `to_…` function of this assignment. The new module
 #
 # - gives the **same outputs** as the old one,
 # - owns **copies** of the weights: whatever happens to one of the two later, the other does not change,
 # - has the old one's **number type**, and is in the old one's **mode**, training or eval,
-# - and the old module is left exactly as it was: its numbers, its mode, and which of them learn.
+# - and the old module is left exactly as it was: its numbers, its mode, and which of its parameters are trained.
 #
-# `furnish_like` does the third of them for you. Call it before you copy: numbers that pass through a smaller
-# type lose their last digits on the way.
+# `matched` does the third of them for you. Call it before you copy: numbers that pass through a smaller type lose
+# their last digits on the way.
 
 
 # %%
-def furnish_like(new: nn.Module, old: nn.Module) -> nn.Module:
+def matched(new: nn.Module, old: nn.Module) -> nn.Module:
     """Given: the new module in the number type, on the device and in the mode of the old one."""
     weight = next(old.parameters())
     return new.to(device=weight.device, dtype=weight.dtype).train(old.training)
@@ -56,13 +58,13 @@ def furnish_like(new: nn.Module, old: nn.Module) -> nn.Module:
 # %% [markdown]
 # ## Part 1 · Attention
 #
-# Here is attention by hand, all heads in one multiplication. `W_qkv` holds the questions, the keys and the
+# Here is attention by hand, all heads in one multiplication. `W_qkv` holds the weights for queries, keys and
 # values, one below the other, and inside each of them head by head.
 
 
 # %%
 class FusedMultiHeadAttention(nn.Module):
-    """Given: (B, T, C) -> (B, T, C). mask (T, T), True where row t may hear column s; None: all may."""
+    """Given: (B, T, C) -> (B, T, C). mask (T, T), True where word t may attend to word s; None: everywhere."""
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
@@ -71,10 +73,10 @@ class FusedMultiHeadAttention(nn.Module):
         self.W_out = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        cut = self.W_qkv(x).unflatten(-1, (3, self.n_heads, -1))                # (B, T, 3, H, C / H)
-        questions, keys, answers = cut.permute(2, 0, 3, 1, 4)                   # 3 times (B, H, T, C / H)
-        heard = F.scaled_dot_product_attention(questions, keys, answers, attn_mask=mask)
-        return self.W_out(heard.transpose(1, 2).flatten(2))                     # (B, T, C)
+        split = self.W_qkv(x).unflatten(-1, (3, self.n_heads, -1))              # (B, T, 3, H, C / H)
+        q, k, v = split.permute(2, 0, 3, 1, 4)                                  # each (B, H, T, C / H)
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)      # (B, H, T, C / H)
+        return self.W_out(attended.transpose(1, 2).flatten(2))                  # (B, T, C)
 
 
 # %% [markdown]
@@ -88,15 +90,15 @@ class FusedMultiHeadAttention(nn.Module):
 # | `attn_mask` | `True` means *blocked* | `True` means *allowed* |
 #
 # The first is the nastiest: give it (B, T, C) without `batch_first=True`, and nothing crashes. Your sentences
-# then listen to each other, and the words of a sentence do not. The third is no switch that you set when
-# building; whoever calls the new layer has to turn the mask round: `attn_mask=~mask`. It returns a pair, the
-# output and the weights of attention.
+# then attend to each other, and the words of a sentence do not. The third is no switch that you set when
+# building; every call of the new layer has to invert the mask: `attn_mask=~mask`. It returns a pair, the
+# output and the attention weights.
 #
 # **One number by hand.** With C = 1 and H = 1, `W_qkv` is a column of three numbers. Take 1, 1, 5 for them
-# and 2 for `W_out`: a single word $x = 3$ hears only itself and says $2 \cdot 5 \cdot 3 = 30$, in both models.
-# Had questions and values changed places, it would say 6.
+# and 2 for `W_out`: a single word $x = 3$ attends only to itself, and the output is $2 \cdot 5 \cdot 3 = 30$, in
+# both models. If queries and values were swapped, it would be 6.
 #
-# **To think about:** a batch with a single sentence, and `batch_first` forgotten. Whom does each word hear?
+# **To think about:** a batch with a single sentence, and `batch_first` forgotten. What does each word attend to?
 
 
 # %%
@@ -106,12 +108,12 @@ def to_torch_attention(fused: FusedMultiHeadAttention) -> nn.MultiheadAttention:
     For x (B, T, C) and mask (T, T), `layer(x, x, x, attn_mask=~mask)[0]` equals `fused(x, mask)`, and
     `layer(x, x, x)[0]` equals `fused(x)`. The four promises hold.
     """
-    # TODO: PyTorch's layer with the right sizes and switches, furnished like the old one
+    # TODO: PyTorch's layer with the right sizes and switches, matched to the old one
     # TODO: each weight to its place                                            # (3C, C) and (C, C)
     ### BEGIN SOLUTION
     width = fused.W_out.in_features
     layer = nn.MultiheadAttention(width, fused.n_heads, bias=False, batch_first=True)
-    furnish_like(layer, fused)
+    matched(layer, fused)
     with torch.no_grad():
         layer.in_proj_weight.copy_(fused.W_qkv.weight)                          # (3C, C)
         layer.out_proj.weight.copy_(fused.W_out.weight)                         # (C, C)
@@ -122,21 +124,21 @@ def to_torch_attention(fused: FusedMultiHeadAttention) -> nn.MultiheadAttention:
 # %% part="attention"
 
 # %% [markdown]
-# Every dot is one number of the output: by hand from left to right, PyTorch's from bottom to top. When the
-# move was right, all dots lie on the line. The second panel lets each model hear the past only.
+# Every dot is one number of the output: by hand from left to right, PyTorch's from bottom to top. If the
+# weights were copied correctly, all dots lie on the line. In the second panel both models have a causal mask.
 
 # %% picture="attention"
 
 # %% [markdown]
 # ## Part 2 · The encoder layer
 #
-# A whole block now, in both wirings. Post-norm, as in the first Transformer, puts the norm on the road:
-# listen, add, *norm*; think, add, *norm*. Pre-norm moves it to the exit: *norm*, listen, add.
+# A whole block now, in both wirings. Post-norm, as in the first Transformer, norms after each addition: attend,
+# add, *norm*; feed forward, add, *norm*. Pre-norm norms the input of each sublayer: *norm*, attend, add.
 
 
 # %%
 class LayerNorm(nn.Module):
-    """Given: shifts and squeezes each vector, then stretches by `gamma` and moves by `beta`."""
+    """Given: normalises each vector, then multiplies by `gamma` and adds `beta`."""
 
     def __init__(self, d_model: int, eps: float) -> None:
         super().__init__()
@@ -160,7 +162,7 @@ class FeedForward(nn.Module):
 
 
 class TransformerEncoderBlock(nn.Module):
-    """Given: post-norm, (B, T, C) -> (B, T, C). padding_mask (B, T), True marks padding, which nobody hears."""
+    """Given: post-norm, (B, T, C) -> (B, T, C). padding_mask (B, T), True marks padding, which gets no attention."""
 
     def __init__(
         self,
@@ -177,27 +179,27 @@ class TransformerEncoderBlock(nn.Module):
         self.norm1, self.norm2 = LayerNorm(d_model, eps), LayerNorm(d_model, eps)
         self.dropout = nn.Dropout(dropout)
 
-    def listen(self, x: Tensor, padding_mask: Tensor | None) -> Tensor:
+    def attend(self, x: Tensor, padding_mask: Tensor | None) -> Tensor:
         return self.dropout(self.attention(x, x, x, key_padding_mask=padding_mask, need_weights=False)[0])
 
-    def think(self, x: Tensor) -> Tensor:
+    def feed_forward(self, x: Tensor) -> Tensor:
         return self.dropout(self.ff(x))
 
     def forward(self, x: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        x = self.norm1(x + self.listen(x, padding_mask))
-        return self.norm2(x + self.think(x))
+        x = self.norm1(x + self.attend(x, padding_mask))
+        return self.norm2(x + self.feed_forward(x))
 
 
 class PreNormBlock(TransformerEncoderBlock):
     """Given: the same parts under the same names, in the other wiring."""
 
     def forward(self, x: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        x = x + self.listen(self.norm1(x), padding_mask)
-        return x + self.think(self.norm2(x))
+        x = x + self.attend(self.norm1(x), padding_mask)
+        return x + self.feed_forward(self.norm2(x))
 
 
 # %% [markdown]
-# PyTorch sells both wirings as one class, `nn.TransformerEncoderLayer`. Its parts are called `self_attn`,
+# PyTorch has both wirings in one class, `nn.TransformerEncoderLayer`. Its parts are called `self_attn`,
 # `linear1`, `linear2`, `norm1` and `norm2`, and a norm's two vectors `weight` and `bias`. The switches, with
 # what you get when you do not touch them:
 #
@@ -210,14 +212,14 @@ class PreNormBlock(TransformerEncoderBlock):
 # | `batch_first` | `False` | (B, T, C) |
 # | `norm_first` | `False`, post-norm | whether it is a `PreNormBlock` |
 #
-# A wrong width crashes at once, which is kind of it. All the others run happily and are a little wrong.
+# A wrong width at least fails loudly. All the other mistakes run without an error, and the result is a little wrong.
 #
 # `weights = layer.state_dict()` shows all names and shapes; `layer.load_state_dict(weights)` fills a module
-# by name, copies the numbers, and complains of every name that is missing or unknown.
+# by name, copies the numbers, and reports every name that is missing or unknown.
 #
 # **One number by hand.** A word whose numbers are 1, 1, 1, 1.02 has the variance 0.000075. With eps = 1e-5 the
-# last number of its norm is 1.63, with eps = 1e-3 it is 0.46. For everyday words, whose variance is about 1,
-# the two differ by one part in two thousand. This is how a wrong eps hides.
+# last number of its norm is 1.63, with eps = 1e-3 it is 0.46. For ordinary vectors, whose variance is about 1,
+# the two differ by one part in two thousand. This is how a wrong eps stays hidden.
 #
 # **To think about:** which of the six switches could you find out from the weights alone?
 
@@ -229,7 +231,7 @@ def to_torch_encoder_layer(block: TransformerEncoderBlock) -> nn.TransformerEnco
     For x (B, T, C) and padding_mask (B, T), `layer(x, src_key_padding_mask=padding_mask)` equals
     `block(x, padding_mask)`. Dropout is as strong as in the block. The four promises hold.
     """
-    # TODO: PyTorch's layer with the right sizes and switches, furnished like the block
+    # TODO: PyTorch's layer with the right sizes and switches, matched to the block
     # TODO: each weight under its new name, into the layer
     ### BEGIN SOLUTION
     wide, width = block.ff.linear1.weight.shape                                 # (d_ff, C)
@@ -243,7 +245,7 @@ def to_torch_encoder_layer(block: TransformerEncoderBlock) -> nn.TransformerEnco
         batch_first=True,
         norm_first=isinstance(block, PreNormBlock),
     )
-    furnish_like(layer, block)
+    matched(layer, block)
     layer.self_attn.load_state_dict(block.attention.state_dict())
     layer.linear1.load_state_dict(block.ff.linear1.state_dict())
     layer.linear2.load_state_dict(block.ff.linear2.state_dict())
@@ -256,22 +258,22 @@ def to_torch_encoder_layer(block: TransformerEncoderBlock) -> nn.TransformerEnco
 # %% part="encoder"
 
 # %% [markdown]
-# Both wirings with both activations, the same dots as above. Look at the range of the axes, too: post-norm
-# gives tame numbers, pre-norm lets the stream grow.
+# Both wirings with both activations, the same dots as above. Look at the range of the axes, too: post-norm keeps
+# the numbers small, pre-norm lets the residual stream grow.
 
 # %% picture="encoder"
 
 # %% [markdown]
 # ## Part 3 · The decoder layer
 #
-# The decoder's block looks back at what is written, across at what was read, and then thinks. Here its
-# cross-attention has **four layers of their own**, with biases, and the block knows by itself that nobody may
-# hear the future.
+# The decoder's block looks back at what is written (self-attention), across at what was read (cross-attention), and
+# then feeds forward. Here its cross-attention has **four separate layers**, with biases, and the block hides the
+# future by itself.
 
 
 # %%
 class CrossAttention(nn.Module):
-    """Given: the written words (B, T, C) ask, the memory (B, S, C) answers -> (B, T, C)."""
+    """Given: queries from the written words (B, T, C), keys and values from the memory (B, S, C) -> (B, T, C)."""
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
@@ -279,11 +281,11 @@ class CrossAttention(nn.Module):
         self.query, self.key, self.value, self.proj = (nn.Linear(d_model, d_model) for _ in range(4))
 
     def forward(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        notes = self.query(y), self.key(memory), self.value(memory)
-        cut = [note.unflatten(2, (self.n_heads, -1)).movedim(2, 1) for note in notes]   # (B, H, …, C / H)
+        wide = self.query(y), self.key(memory), self.value(memory)
+        heads = [one.unflatten(2, (self.n_heads, -1)).movedim(2, 1) for one in wide]    # (B, H, …, C / H)
         allowed = None if memory_padding_mask is None else ~memory_padding_mask[:, None, None]
-        heard = F.scaled_dot_product_attention(*cut, attn_mask=allowed)                 # (B, H, T, C / H)
-        return self.proj(heard.movedim(1, 2).flatten(2))                                # (B, T, C)
+        attended = F.scaled_dot_product_attention(*heads, attn_mask=allowed)            # (B, H, T, C / H)
+        return self.proj(attended.movedim(1, 2).flatten(2))                             # (B, T, C)
 
 
 class DecoderBlock(nn.Module):
@@ -312,24 +314,24 @@ class DecoderBlock(nn.Module):
 
 def future(T: int) -> Tensor:
     """Given: (T, T), True where column s comes after row t; PyTorch's way round, True means blocked."""
-    places = torch.arange(T)
-    return places[None, :] > places[:, None]
+    positions = torch.arange(T)
+    return positions[None, :] > positions[:, None]
 
 
 # %% [markdown]
-# `nn.TransformerDecoderLayer` has two attentions, `self_attn` and `multihead_attn` (the look across), then
+# `nn.TransformerDecoderLayer` has two attentions, `self_attn` and `multihead_attn` (the cross-attention), then
 # `linear1`, `linear2` and three norms. Two things are different from before:
 #
-# - its look across keeps question, key and value in **one** matrix `in_proj_weight` (3C, C) and one
+# - its cross-attention keeps query, key and value in **one** matrix `in_proj_weight` (3C, C) and one
 #   `in_proj_bias` (3C,), stacked in this order, while ours has three separate layers;
-# - it does **not** hide the future by itself. Whoever calls it must say `tgt_mask=future(T)` each time. Forget
-#   it, and the model cheats in training and stumbles in the exam.
+# - it does **not** hide the future by itself. Every call must say `tgt_mask=future(T)`. Forget it, and the model
+#   cheats in training and fails in the exam.
 #
 # **One number by hand.** With C = 20, cross-attention owns four layers of 20 · 20 + 20 numbers by hand: 1,680.
-# PyTorch's has 60 · 20 + 60 in front and 420 behind: 1,680 again. Counting is a good first check of a move.
+# PyTorch's has 60 · 20 + 60 in front and 420 behind: 1,680 again. Counting is a good first check.
 #
-# **To think about:** could one have stored the three layers in the order key, value, question? What would
-# have to change, and who would have to know?
+# **To think about:** could the three layers be stored in the order key, value, query? What would have to change,
+# and in how many places?
 
 
 # %%
@@ -340,15 +342,15 @@ def to_torch_decoder_layer(block: DecoderBlock) -> nn.TransformerDecoderLayer:
     `layer(y, memory, tgt_mask=future(T), memory_key_padding_mask=memory_padding_mask)` equals
     `block(y, memory, memory_padding_mask)`. Dropout is as strong as in the block. The four promises hold.
     """
-    # TODO: PyTorch's layer with the right sizes and switches, furnished like the block
-    # TODO: self-attention, the thinking layers and the norms under their new names
-    # TODO: the look across: three layers on top of each other, weights and biases      # (3C, C) and (3C,)
+    # TODO: PyTorch's layer with the right sizes and switches, matched to the block
+    # TODO: self-attention, the feed-forward layers and the norms under their new names
+    # TODO: cross-attention: three layers on top of each other, weights and biases      # (3C, C) and (3C,)
     ### BEGIN SOLUTION
     wide, width = block.ff[0].weight.shape                                              # (d_ff, C)
     layer = nn.TransformerDecoderLayer(
         width, block.cross_attention.n_heads, wide, dropout=block.dropout.p, batch_first=True
     )
-    furnish_like(layer, block)
+    matched(layer, block)
     same = {"self_attention": "self_attn", "norm1": "norm1", "norm2": "norm2", "norm3": "norm3"}
     same |= {"ff.0": "linear1", "ff.2": "linear2", "cross_attention.proj": "multihead_attn.out_proj"}
     for old, new in same.items():
@@ -366,16 +368,16 @@ def to_torch_decoder_layer(block: DecoderBlock) -> nn.TransformerDecoderLayer:
 
 # %% [markdown]
 # How strongly does each output react to each written word? On the left your PyTorch layer with
-# `tgt_mask=future(T)`, on the right without: the cheat, made visible.
+# `tgt_mask=future(T)`, on the right without: the leak, made visible.
 
 # %% picture="decoder"
 
 # %% [markdown]
 # ## Part 4 · GPT-2 from Hugging Face
 #
-# Hugging Face's library `transformers` does not sell parts but whole models. You fill in a configuration, and
+# Hugging Face's library `transformers` does not offer parts but whole models. You fill in a configuration, and
 # `GPT2LMHeadModel(config)` builds the model, with random weights and without downloading anything. Its inner
-# names are those of the file that OpenAI published, so they cannot be changed any more.
+# names are those of the file that OpenAI published, so they are fixed.
 #
 # Here is the small model by hand. As in GPT-2, its head `fc` is **tied**: it *is* the table of word vectors,
 # one matrix with two jobs.
@@ -389,8 +391,8 @@ class Block(nn.Module):
         super().__init__()
         self.ln1, self.ln2 = nn.LayerNorm(embed_size, eps), nn.LayerNorm(embed_size, eps)
         self.attention = FusedMultiHeadAttention(embed_size, num_heads)
-        thoughts = nn.Linear(embed_size, 4 * embed_size), nn.GELU(), nn.Linear(4 * embed_size, embed_size)
-        self.ff = nn.Sequential(*thoughts)
+        layers = nn.Linear(embed_size, 4 * embed_size), nn.GELU(), nn.Linear(4 * embed_size, embed_size)
+        self.ff = nn.Sequential(*layers)
 
     def forward(self, x: Tensor) -> Tensor:
         for norm, step in ((self.ln1, self.look_back), (self.ln2, self.ff)):
@@ -423,27 +425,27 @@ class TransformerLanguageModel(nn.Module):
         self.fc.weight = self.token_embed.weight
 
     def forward(self, ids: Tensor) -> Tensor:
-        seats = self.pos_embed.weight[: ids.shape[1]]                           # (T, C)
-        road = nn.Sequential(*self.blocks, self.ln, self.fc)
-        return road(self.token_embed(ids) + seats)                              # (B, T, V)
+        positions = self.pos_embed.weight[: ids.shape[1]]                       # (T, C)
+        layers = nn.Sequential(*self.blocks, self.ln, self.fc)
+        return layers(self.token_embed(ids) + positions)                        # (B, T, V)
 
 
 # %% [markdown]
-# The plan of the new flat. `h` holds the blocks; everything but `lm_head` lives inside `transformer`:
+# The plan of the new flat. `h` holds the blocks; everything but `lm_head` is inside `transformer`:
 #
 # | by hand | in `GPT2LMHeadModel` | shape there | mind |
 # |---|---|---|---|
 # | `token_embed` | `transformer.wte` | (V, C) | |
 # | `pos_embed` | `transformer.wpe` | (`n_positions`, C) | |
 # | `blocks[n].ln1`, `ln2` | `transformer.h[n].ln_1`, `ln_2` | (C,) | |
-# | `blocks[n].attention.W_qkv` | `transformer.h[n].attn.c_attn` | (C, 3C) | turned! |
-# | `blocks[n].attention.W_out` | `transformer.h[n].attn.c_proj` | (C, C) | turned! has a bias |
-# | `blocks[n].ff[0]`, `ff[2]` | `transformer.h[n].mlp.c_fc`, `c_proj` | (C, 4C), (4C, C) | turned! |
+# | `blocks[n].attention.W_qkv` | `transformer.h[n].attn.c_attn` | (C, 3C) | transposed! |
+# | `blocks[n].attention.W_out` | `transformer.h[n].attn.c_proj` | (C, C) | transposed! has a bias |
+# | `blocks[n].ff[0]`, `ff[2]` | `transformer.h[n].mlp.c_fc`, `c_proj` | (C, 4C), (4C, C) | transposed! |
 # | `ln` | `transformer.ln_f` | (C,) | |
 # | `fc` | `lm_head` | (V, C) | tied to `wte`, comes along by itself |
 #
-# **Turned.** `nn.Linear` keeps its weight as (out, in). GPT-2's layers, called `Conv1D` for historical
-# reasons, keep it as (in, out). For `c_attn` a forgotten turn crashes. For the square `c_proj` of attention
+# **Transposed.** `nn.Linear` keeps its weight as (out, in). GPT-2's layers, called `Conv1D` for historical
+# reasons, keep it as (in, out). For `c_attn` a forgotten transpose crashes. For the square `c_proj` of attention
 # nothing crashes, and everything is wrong.
 #
 # **Biases.** `c_attn` and the `c_proj` of attention have a bias where ours has none. What bias does nothing?
@@ -454,9 +456,9 @@ class TransformerLanguageModel(nn.Module):
 # a tanh that OpenAI used. Ours is the exact one, which Hugging Face calls `"gelu"`. (Two more, `bos_token_id`
 # and `eos_token_id`, name words that our vocabulary does not have: set them to `None`, or live with a warning.)
 #
-# **One number by hand.** The exact GELU of 1 is 0.841345, the approximation says 0.841192. The difference of
-# 0.00015 is invisible in a picture, and it is the reason why a model moved with the wrong one writes another
-# text after a page or two.
+# **One number by hand.** The exact GELU of 1 is 0.841345, the approximation gives 0.841192. The difference of
+# 0.00015 is invisible in a picture. But it changes every logit a little, and where the two most likely words are
+# nearly tied, it can change which of them is written.
 #
 # **To think about:** why can the head be left out when you carry the weights over?
 
@@ -471,7 +473,7 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
     from transformers import GPT2Config, GPT2LMHeadModel  # here, and not above: it takes a few seconds
 
     # TODO: a configuration with the sizes and switches of `model`, and the model that it describes
-    # TODO: tables, norms and blocks, each weight to its place; the turned ones turned
+    # TODO: tables, norms and blocks, each weight to its place; transpose where necessary
     ### BEGIN SOLUTION
     config = GPT2Config(
         vocab_size=model.token_embed.num_embeddings,
@@ -487,7 +489,7 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
         bos_token_id=None,
         eos_token_id=None,
     )
-    gpt2 = furnish_like(GPT2LMHeadModel(config), model)
+    gpt2 = matched(GPT2LMHeadModel(config), model)
     inner = gpt2.transformer
     inner.wte.load_state_dict(model.token_embed.state_dict())
     inner.wpe.load_state_dict(model.pos_embed.state_dict())
@@ -495,14 +497,14 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
     for new, old in zip(inner.h, model.blocks):
         new.ln_1.load_state_dict(old.ln1.state_dict())
         new.ln_2.load_state_dict(old.ln2.state_dict())
-        turned = (
+        transposed = (
             (new.attn.c_attn, old.attention.W_qkv),
             (new.attn.c_proj, old.attention.W_out),
             (new.mlp.c_fc, old.ff[0]),
             (new.mlp.c_proj, old.ff[2]),
         )
         with torch.no_grad():
-            for theirs, ours in turned:
+            for theirs, ours in transposed:
                 theirs.weight.copy_(ours.weight.T)                              # (in, out)
                 if ours.bias is None:
                     theirs.bias.zero_()                                         # (out,)
@@ -515,35 +517,35 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # %% part="gpt2"
 
 # %% [markdown]
-# Left, the same weight in both flats: turned over its diagonal. Right, what both models expect after the same
-# beginning. The bars must be twins.
+# Left, the same weight in both models: one is the transpose of the other. Right, what both models predict after the
+# same beginning. The bars must be equal.
 
 # %% picture="gpt2"
 
 # %% [markdown]
 # ## Part 5 · A tokenizer of your own
 #
-# One thing is missing before a real model can read a real text: its words. Characters are too many steps,
-# whole words too many entries, and every name would be unknown. GPT-2 takes the middle road, **byte-level
-# byte-pair encoding**:
+# One thing is missing before a real model can read a real text: its words. With characters, a text has too many
+# steps; with whole words, the vocabulary has too many entries, and every new name would be unknown. GPT-2 takes the
+# middle road, **byte-level byte-pair encoding**:
 #
-# - Every text is bytes, and there are only 256 of them. So nothing is ever unknown, no name, no 🙂.
-# - Training counts which two neighbours stand together most often, glues this pair into a new token, and
+# - Every text consists of bytes, and there are only 256 of them. So nothing is ever unknown, no name, no 🙂.
+# - Training counts which two neighbours stand together most often, merges this pair into a new token, and
 #   begins again, until the vocabulary is full. Frequent words end up as one token, rare ones in pieces.
 # - A space belongs to the word behind it: ` cat` and `cat` are two tokens. So no space is lost, and joining
 #   the pieces gives back the text, letter by letter.
 #
-# Hugging Face's library `tokenizers` is made of exchangeable parts. You need five:
+# Hugging Face's library `tokenizers` is made of interchangeable parts. You need five:
 #
 # | part | what it does | which one |
 # |---|---|---|
 # | model | knows the pairs | `models.BPE()` |
-# | pre-tokenizer | text to bytes, cut at spaces; a pair never crosses a cut | `pre_tokenizers.ByteLevel` |
+# | pre-tokenizer | text to bytes, split at spaces; no pair crosses a split | `pre_tokenizers.ByteLevel` |
 # | decoder | the way back | `decoders.ByteLevel` |
 # | trainer | finds the pairs | `trainers.BpeTrainer` |
 # | tokenizer | holds the others, trains, encodes and decodes | `Tokenizer(model)` |
 #
-# You hand them over by `tokenizer.pre_tokenizer = …` and `tokenizer.decoder = …`, and train with the method
+# You set them with `tokenizer.pre_tokenizer = …` and `tokenizer.decoder = …`, and train with the method
 # `train_from_iterator`, which takes a list of texts and a trainer.
 #
 # Two defaults to look at twice. `ByteLevel(add_prefix_space=True)` puts a space in front of every text that
@@ -554,8 +556,8 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # **One number by hand.** In `aaab aaab`, the pairs are `a a` four times, `a b` twice, `␣ a` once. With a
 # vocabulary of 257 the only new token is `aa`.
 #
-# **To think about:** the same sentence in Finnish has three times as many tokens as in English. Why, and who
-# pays for it?
+# **To think about:** train on the English story below, then encode an English sentence and its translation into
+# another language that you know. How many tokens does each have for a hundred letters? Why, and who pays for it?
 
 
 # %%
@@ -589,7 +591,7 @@ def train_tokenizer(text: str, vocab_size: int):
 # %% part="tokenizer"
 
 # %% [markdown]
-# One sentence, cut by three tokenizers of yours. The larger the vocabulary, the longer the pieces.
+# One sentence, split by three tokenizers of yours. The larger the vocabulary, the longer the pieces.
 
 # %% picture="tokenizer"
 
@@ -599,10 +601,10 @@ def train_tokenizer(text: str, vocab_size: int):
 # A text, a tokenizer trained on it, a model by hand, moved to Hugging Face. From here on it is theirs, with
 # all that comes with it: it computes its own loss, it writes with `generate`, it can be saved and shared.
 #
-# One more switch that works the other way round. In a language model's lesson the targets are the text one
-# step later. Hugging Face **shifts for you**: `gpt2(ids, labels=ids)`. Who shifts as well, by habit, teaches
-# the model to foretell the word after next; a released library did so for over a year. (A line about `loss_type`
-# may appear. It only says that the usual loss is taken.)
+# One more switch that works the other way round. When a language model is trained, the targets are the text one
+# step later. Hugging Face **shifts for you**: `gpt2(ids, labels=ids)`. If you shift them too, out of habit, the model
+# learns to predict the token after next, and nothing crashes. (A line about `loss_type` may appear. It only says that
+# the usual loss is used.)
 
 # %%
 STORY = """\
@@ -620,7 +622,7 @@ the words on the floor, and the little model listened, and listened, and knew wh
 # %%
 if __name__ == "__main__":
     torch.manual_seed(0)
-    torch.set_num_threads(1)  # for matrices this small a second core is more talk than help
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     tokenizer = train_tokenizer(STORY, 320)
     ids = torch.tensor(tokenizer.encode(STORY).ids)                             # (L,)
     print(f"{len(STORY)} characters have become {len(ids)} tokens.")
@@ -631,17 +633,17 @@ if __name__ == "__main__":
         apart = (gpt2(ids[None, :32]).logits - by_hand(ids[None, :32])).abs().max()
     print(f"By hand and ready-made differ by at most {apart:.0e}.")
 
-    optimizer, lessons = torch.optim.AdamW(gpt2.parameters(), lr=3e-3), 300
-    for lesson in range(1, lessons + 1):
+    optimizer, steps = torch.optim.AdamW(gpt2.parameters(), lr=3e-3), 300
+    for step in range(1, steps + 1):
         starts = torch.randint(len(ids) - 32, (16,))
         batch = torch.stack([ids[start : start + 32] for start in starts.tolist()])     # (B, T)
         loss = gpt2(batch, labels=batch).loss
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if lesson % 10 == 0:
-            bar = "█" * (30 * lesson // lessons)
-            print(f"\r{bar:·<30} lesson {lesson} of {lessons}, loss {loss.item():.3f}", end="", flush=True)
+        if step % 10 == 0:
+            bar = "█" * (30 * step // steps)
+            print(f"\r{bar:·<30} step {step} of {steps}, loss {loss.item():.3f}", end="", flush=True)
     print()
 
     gpt2.eval()
@@ -676,8 +678,8 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
 # | weight of a linear layer | (out, in) | (out, in) | `Conv1D`: (in, out) |
 # | Q, K and V | one (3C, C), or three (C, C) | one (3C, C) | one (C, 3C) |
 # | scores of attention | (B, H, T, S) | (B, H, T, S), shown as their mean (B, T, S) | (B, H, T, S) |
-# | mask of attention | `True` = may be heard | `attn_mask`, `tgt_mask`: `True` = blocked | by itself |
-# | the same in `F.scaled_dot_product_attention` | | `True` = may be heard | |
+# | mask of attention | `True` = allowed | `attn_mask`, `tgt_mask`: `True` = blocked | by itself |
+# | the same in `F.scaled_dot_product_attention` | | `True` = allowed | |
 # | padding | `True` = padding | `key_padding_mask`: `True` = padding | `attention_mask`: 1 = real, 0 = padding |
 # | eps of a norm | yours | 1e-5 | 1e-5; BERT 1e-12 |
 # | GELU | exact | exact | GPT-2 `gelu_new`; BERT exact |
@@ -686,6 +688,17 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
 # | what comes out | a tensor | a tensor; attention: a pair | an object with `.logits` and `.loss` |
 # | targets | you shift | you shift | `labels=ids`, it shifts |
 #
-# You can now read any of the three, and say where a number lives in the others. One question to take along:
-# of all switches you have met today, most were silent when they were wrong. Which check would you run first
-# after moving a model that you did *not* write, and on which input?
+# You can now read any of the three, and say where a number is found in the others. One question to take along:
+# of all the switches you have met here, most were silent when they were wrong. Which check would you run first
+# after converting a model that you did *not* write, and on which input?
+#
+# ## Read on
+#
+# - Philip Gage, *A New Algorithm for Data Compression* (1994): byte pairs before anybody thought of language models.
+# - Rico Sennrich, Barry Haddow and Alexandra Birch, *Neural Machine Translation of Rare Words with Subword Units*
+#   (2016): byte pairs for words. Look for the algorithm, a page of Python, and compare it with Part 5.
+# - Alec Radford and others, *Language Models are Unsupervised Multitask Learners* (2019), the GPT-2 paper: look for
+#   the section on the input representation. Which merges do they forbid, and why?
+# - Dan Hendrycks and Kevin Gimpel, *Gaussian Error Linear Units (GELUs)* (2016): both formulas of Part 4 are in it.
+# - Thomas Wolf and others, *Transformers: State-of-the-Art Natural Language Processing* (2020): the library of Part 4.
+#   Look for the three building blocks of every model in it.

@@ -7,7 +7,7 @@ import torch
 
 from autograder import checks
 
-B, T, S, C, H, FF, V = 3, 5, 7, 20, 4, 13, 17
+B, T, S, C, H, FF, V = 3, 5, 7, 24, 4, 13, 17
 SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
 DIGITS = {"atol": 1e-10, "rtol": 1e-10}  # for numbers with fifteen
 
@@ -39,13 +39,13 @@ def logits(gpt2, ids):
     answer = gpt2(ids, use_cache=False)
     known = isinstance(answer, dict) and "logits" in answer
     checks.true(
-        known, "What came back does not answer as a GPT2LMHeadModel does, with an object that has logits."
+        known, "What came back does not return what a GPT2LMHeadModel returns, an object that has logits."
     )
     return answer["logits"]
 
 
 def own_copies(old, new, ask_old, ask_new):
-    """Whatever happens to one of two modules, the other answers as before."""
+    """Whatever happens to one of two modules, the output of the other stays as before."""
     before_old, before_new = ask_old(old), ask_new(new)
     checks.randomize(new)
     changed = ask_new(new)
@@ -61,7 +61,7 @@ def own_copies(old, new, ask_old, ask_new):
 
 
 def left_alone(convert, old):
-    """The old module owns the same parameters as before, with the same numbers, and they learn as before."""
+    """The old module owns the same parameters as before, with the same numbers, and as trainable as before."""
     before = {name: (value.detach().clone(), value.requires_grad) for name, value in old.named_parameters()}
     convert(old)
     now = dict(old.named_parameters())
@@ -72,7 +72,7 @@ def left_alone(convert, old):
         checks.dtype(now[name], value.dtype, f"{name} of the old module, after the move,")
         checks.equal(now[name], value, f"{name} of the old module, after the move")
         same = now[name].requires_grad == learns
-        checks.true(same, f"Before the move {name} of the old module could learn, after it no more.")
+        checks.true(same, f"Before the move {name} of the old module was trainable or not, after it the other way round.")
 
 
 def keeps_type(convert, old, ask_old, ask_new):
@@ -85,7 +85,7 @@ def keeps_type(convert, old, ask_old, ask_new):
     new = resting(convert(old))
     mine, theirs = checks.tensor(ask_new(new)), checks.tensor(ask_old(old))
     moved = mine.shape == theirs.shape and torch.allclose(mine, theirs, **SAME)
-    if moved:  # whoever moved it wrongly hears so elsewhere
+    if moved:  # a wrong move is told elsewhere
         checks.close(mine, theirs, "the new module's output, moved in float64,", **DIGITS)
 
 
@@ -99,7 +99,7 @@ def keeps_mode(convert, old):
 
 
 def without_dropout(convert, old, ask_old, ask_new):
-    """A module without dropout is moved to one without dropout: in training mode, too, both answer the same."""
+    """A module without dropout is moved to one without dropout: in training mode, too, both give the same output."""
     old.train()
     new = convert(old)
     new.train()
@@ -127,7 +127,7 @@ def with_dropout(convert, old, last, ask_old, ask_new):
 
 
 def mute(*modules):
-    """Attention and thinking answer zero: a block's output is its norms' work."""
+    """Attention and feed-forward layers return zero: only the norms are left of a block."""
     steps = ("out_proj", "cross_attention.proj", "linear2", "ff.2")
     with torch.no_grad():
         for module in modules:
@@ -144,7 +144,7 @@ def mute(*modules):
 @pytest.mark.needs("test_attention_by_hand")
 def test_attention_for_other_sizes(student, reference):
     """Outputs agree for one head and for many, for short and long sentences, for all and for the past only."""
-    for width, heads, length in ((C, 1, T), (C, 5, T), (12, 3, S), (12, 4, 1)):
+    for width, heads, length in ((C, 1, T), (C, 6, T), (12, 3, S), (12, 4, 1)):
         mine, theirs = twins(student, reference, "FusedMultiHeadAttention", width, heads)
         layer, x = student.to_torch_attention(mine), torch.randn(B, length, width)
         what = f"PyTorch's output for C = {width}, H = {heads}, T = {length}"
@@ -156,6 +156,7 @@ def test_attention_for_other_sizes(student, reference):
 
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
+@pytest.mark.needs("test_attention_moves_in")
 def test_attention_owns_copies(student, reference):
     """The move leaves attention by hand as it was, and what happens to one of the two later stays with it."""
     mine, _ = twins(student, reference, "FusedMultiHeadAttention", C, H)
@@ -166,6 +167,7 @@ def test_attention_owns_copies(student, reference):
 
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
+@pytest.mark.needs("test_attention_moves_in")
 def test_attention_keeps_its_number_type(student):
     """PyTorch's attention has float64 weights exactly if attention by hand has, with all their digits."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -175,6 +177,7 @@ def test_attention_keeps_its_number_type(student):
 
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
+@pytest.mark.needs("test_attention_moves_in")
 def test_attention_keeps_its_mode(student):
     """PyTorch's attention comes in the mode, training or eval, that attention by hand is in."""
     keeps_mode(student.to_torch_attention, student.FusedMultiHeadAttention(C, H))
@@ -230,6 +233,7 @@ def test_encoder_layer_keeps_dropout(student, reference):
 
 @pytest.mark.part("encoder")
 @pytest.mark.points(0.25)
+@pytest.mark.needs("test_encoder_layer_moves_in")
 def test_encoder_layer_keeps_the_promises(student, reference):
     """The layer owns copies, has the block's number type and mode, and leaves the block as it was."""
     mine, _ = twins(student, reference, "TransformerEncoderBlock", C, H, FF)
@@ -247,7 +251,7 @@ def test_encoder_layer_keeps_the_promises(student, reference):
 @pytest.mark.points(0.75)
 def test_decoder_layer_for_other_sizes(student, reference):
     """Outputs agree for other sizes, for memories longer and shorter than the text, and for padded ones."""
-    for width, heads, d_ff, lengths in ((C, 1, FF, [4, S, 2]), (12, 3, 29, [3, 1, 2]), (C, 5, FF, [T, 1, 4])):
+    for width, heads, d_ff, lengths in ((C, 1, FF, [4, S, 2]), (12, 3, 29, [3, 1, 2]), (C, 6, FF, [T, 1, 4])):
         mine, theirs = twins(student, reference, "DecoderBlock", width, heads, d_ff)
         layer, longest = resting(student.to_torch_decoder_layer(mine)), max(lengths)
         y, memory, padding = torch.randn(B, T, width), torch.randn(B, longest, width), tail(lengths, longest)
@@ -278,6 +282,7 @@ def test_decoder_layer_keeps_dropout(student, reference):
 
 @pytest.mark.part("decoder")
 @pytest.mark.points(0.25)
+@pytest.mark.needs("test_decoder_layer_moves_in")
 def test_decoder_layer_owns_copies(student, reference):
     """The move leaves the block as it was, and what happens to one of the two later stays with it."""
     mine, _ = twins(student, reference, "DecoderBlock", C, H, FF)
@@ -289,6 +294,7 @@ def test_decoder_layer_owns_copies(student, reference):
 
 @pytest.mark.part("decoder")
 @pytest.mark.points(0.25)
+@pytest.mark.needs("test_decoder_layer_moves_in")
 def test_decoder_layer_keeps_type_and_mode(student):
     """The layer has the block's mode and its number type, with all digits."""
     y, memory = torch.randn(B, T, C, dtype=torch.float64), torch.randn(B, S, C, dtype=torch.float64)
@@ -303,12 +309,12 @@ def test_decoder_layer_keeps_type_and_mode(student):
 @pytest.mark.part("gpt2")
 @pytest.mark.points(0.5)
 def test_gpt2_for_other_sizes(student, reference):
-    """Logits agree for other sizes, for one block and for three; there is a seat for each word of the longest text."""
-    for sizes, lengths in (((V, C, 7, 5, 1), (1, 7)), ((29, 12, 5, 3, 3), (2, 5))):
+    """Logits agree for other sizes, for one block and for three; the table of positions has block_size rows."""
+    for sizes, lengths in (((V, C, 7, 6, 1), (1, 7)), ((29, 12, 5, 3, 3), (2, 5))):
         mine, theirs = twins(student, reference, "TransformerLanguageModel", *sizes)
         gpt2 = resting(student.to_hugging_face_gpt2(mine))
-        seats = dict(gpt2.named_parameters()).get("transformer.wpe.weight")
-        checks.shape(seats, (sizes[2], sizes[1]), "GPT-2's table of positions")
+        positions = dict(gpt2.named_parameters()).get("transformer.wpe.weight")
+        checks.shape(positions, (sizes[2], sizes[1]), "GPT-2's table of positions")
         for length in lengths:
             ids = torch.randint(sizes[0], (B, length))
             what = "the logits for V = {}, C = {}, block_size = {}, H = {}, N = {}".format(*sizes)

@@ -5,12 +5,12 @@ import torch
 
 from autograder import checks
 
-B, T, S, C, H, FF = 3, 5, 7, 20, 4, 13
+B, T, S, C, H, FF = 3, 5, 7, 24, 4, 13
 SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
 TEXT = "the sun came in and counted the words, and the words listened. " * 9
 
 
-def furnished(module):
+def filled(module):
     """The module with fresh numbers everywhere, in eval mode."""
     module.eval()
     return checks.randomize(module)
@@ -20,7 +20,7 @@ def furnished(module):
 @pytest.mark.points(0.5)
 def test_attention_moves_in(student):
     """PyTorch's attention gives the same output as attention by hand, with and without a mask."""
-    fused = furnished(student.FusedMultiHeadAttention(C, H))
+    fused = filled(student.FusedMultiHeadAttention(C, H))
     layer = student.to_torch_attention(fused)
     x, mask = torch.randn(B, T, C), torch.ones(T, T, dtype=torch.bool).tril()
     checks.close(layer(x, x, x)[0], fused(x), "PyTorch's output without a mask", **SAME)
@@ -30,35 +30,35 @@ def test_attention_moves_in(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
 def test_attention_by_hand(student):
-    """With question 1, key 1, value 5 and output 2, a single word 3 says 30."""
+    """With query 1, key 1, value 5 and output 2, the output for a single word 3 is 30."""
     fused = student.FusedMultiHeadAttention(1, 1)
     with torch.no_grad():
         fused.W_qkv.weight.copy_(torch.tensor([[1.0], [1.0], [5.0]]))
         fused.W_out.weight.fill_(2.0)
     word = torch.tensor([[[3.0]]])  # (1, 1, 1)
-    said, _ = student.to_torch_attention(fused)(word, word, word)
-    checks.close(said, 10 * word, "what the word 3 says")
+    output, _ = student.to_torch_attention(fused)(word, word, word)
+    checks.close(output, 10 * word, "the output for the word 3")
 
 
 @pytest.mark.part("encoder")
 @pytest.mark.points(0.75)
 def test_encoder_layer_moves_in(student):
     """PyTorch's encoder layer gives the same output as a post-norm block, with and without padding."""
-    block = furnished(student.TransformerEncoderBlock(C, H, FF))
+    block = filled(student.TransformerEncoderBlock(C, H, FF))
     layer = student.to_torch_encoder_layer(block)
     layer.eval()
     x, padding = torch.randn(B, T, C), torch.arange(T) >= torch.tensor([[5], [3], [4]])
     checks.close(layer(x), block(x), "PyTorch's output", **SAME)
     padded = layer(x, src_key_padding_mask=padding)
-    heard = ~padding.unsqueeze(-1)  # (B, T, 1)
-    checks.close(padded * heard, block(x, padding) * heard, "PyTorch's output with padding", **SAME)
+    real = ~padding.unsqueeze(-1)  # (B, T, 1)
+    checks.close(padded * real, block(x, padding) * real, "PyTorch's output with padding", **SAME)
 
 
 @pytest.mark.part("decoder")
 @pytest.mark.points(0.5)
 def test_decoder_layer_moves_in(student):
     """PyTorch's decoder layer, told to hide the future, gives the same output as the block by hand."""
-    block = furnished(student.DecoderBlock(C, H, FF))
+    block = filled(student.DecoderBlock(C, H, FF))
     layer = student.to_torch_decoder_layer(block)
     layer.eval()
     y, memory = torch.randn(B, T, C), torch.randn(B, S, C)
@@ -70,14 +70,14 @@ def test_decoder_layer_moves_in(student):
 @pytest.mark.points(0.75)
 def test_gpt2_moves_in(student):
     """Hugging Face's GPT-2 gives the same logits as the model by hand."""
-    model = furnished(student.TransformerLanguageModel(17, C, 7, H, num_layers=2))
+    model = filled(student.TransformerLanguageModel(17, C, 7, H, num_layers=2))
     gpt2 = student.to_hugging_face_gpt2(model)
     gpt2.eval()
     ids = torch.randint(17, (B, T))
     answer = gpt2(ids, use_cache=False)
     known = isinstance(answer, dict) and "logits" in answer
     checks.true(
-        known, "What came back does not answer as a GPT2LMHeadModel does, with an object that has logits."
+        known, "What came back does not return what a GPT2LMHeadModel returns, an object that has logits."
     )
     checks.close(answer["logits"], model(ids), "the logits of GPT-2", **SAME)
 
