@@ -91,7 +91,7 @@ def logits_of(share: Tensor, V: int) -> Tensor:
 
 
 def ripples(student) -> Figure:
-    """Change one character, and see where the logits move: everything above the staircase stays black.
+    """Change one character, and see where the logits move: everything above the diagonal stays black.
 
     Below it, every cell is lit: a model that sees less than its whole past wastes what it has read.
     """
@@ -145,7 +145,7 @@ def untrained(student, *sizes: int, **named: int):
 
 def finding(leaks: list, blind: list) -> str:
     if leaks:
-        return f"The future leaks: light above the staircase ({len(leaks)} cells)"
+        return f"The future leaks: light above the diagonal ({len(leaks)} cells)"
     if blind:
         return f"Some of the past is not seen ({len(blind)} cells are dark)"
     return "No word sees the future, and each sees its whole past"
@@ -188,7 +188,7 @@ def learning_curve(student) -> Figure:
 
 
 def bigram_loss(data: Tensor, V: int) -> float:
-    """The loss of somebody who knows how often each character follows each other one in this text."""
+    """The loss of a model that knows how often each character follows each other one in this text."""
     pairs = torch.bincount(data[:-1] * V + data[1:], minlength=V * V).reshape(V, V).double()
     shares = pairs / pairs.sum(dim=1, keepdim=True).clamp(min=1)
     surprise = -(pairs * shares.clamp(min=1e-12).log()).sum()

@@ -75,7 +75,7 @@ def four_blocks(student) -> Figure:
 
 
 def who_hides_the_future(student) -> Figure:
-    """Left, with tgt_mask, nothing above the staircase is lit. Right, without it, the future shines in."""
+    """Left, with tgt_mask, nothing above the diagonal is lit. Right, without it, the future shines in."""
     dice = torch.Generator().manual_seed(3)
     layer = student.to_torch_decoder_layer(filled(student.DecoderBlock(C, H, FF), dice))
     layer.eval()
