@@ -148,7 +148,7 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def _named(name: str) -> Work:
-    """The assignment of that name, or that part of one, here or not far above."""
+    """Return the assignment with that name, or with that part of a name, in this folder or those above it."""
     here = Path.cwd()
     for folder in (here, *here.parents[:FOLDERS_UP]):
         works = _works_in(folder)
