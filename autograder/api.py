@@ -1,4 +1,4 @@
-"""What the commands do, for Python and notebooks.
+"""The Python API: the commands as functions, for scripts and notebooks.
 
     import autograder
 
@@ -6,9 +6,9 @@
     for grade in run.grades:
         print(grade.student, grade.assignment, grade.score, grade.max_score)
 
-Each function does what the command of the same name does, and returns records in place of tables. Rooms of the engine
-are imported when a function needs them, so `import autograder` stays cheap. Graders are processes of their own: a
-script that calls `grade` does so below `if __name__ == "__main__":`, as with `multiprocessing`.
+Each function does the work of the command of the same name and returns records instead of tables. Modules of the
+engine are imported on first use, so `import autograder` stays cheap. Graders are separate processes: a script that
+calls `grade` must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from autograder.submissions.similar import Similar
 
 AnyPath = str | os.PathLike[str]
-OnProgress = Callable[[int, int], None]  # how many are done, of how many
+OnProgress = Callable[[int, int], None]  # called with the number done and the total
 
 
 @dataclass(frozen=True)
 class Report:
-    """The pages of a class: the grades that count, and their final scores by student and assignment.
+    """The report pages of a class, its effective grades, and the final scores by student and assignment.
 
-    `undrawn` names pictures that could not be drawn. `differences` says where the grades and `course.yml` differ, and
-    which lines of the journal cannot be read. `notes` holds everything else that a person should look at.
+    `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
+    and the lines of the journal that cannot be read. `notes` holds all other messages for the instructor.
     """
 
     folder: Path
@@ -64,13 +64,13 @@ class Report:
 
 @dataclass(frozen=True)
 class Run(Report):
-    """A run and its pages. `summary` counts the submissions that were graded, refused, unchanged, and not graded."""
+    """A run and its pages; `summary` counts the submissions graded, refused, unchanged and not graded."""
 
     summary: RunSummary = field(kw_only=True)
 
 
 def load_course(course: AnyPath | Course = ".") -> Course:
-    """The course at a folder or `course.yml`; a `Course` is returned as it is. Raises CourseError."""
+    """Load the course from a folder or a `course.yml`; return a `Course` unchanged. Raises CourseError."""
     from autograder.course import config
 
     return course if isinstance(course, config.Course) else config.load_course(Path(course))
@@ -91,14 +91,15 @@ def grade(
     on_grade: OnProgress | None = None,
     on_picture: OnProgress | None = None,
 ) -> Run:
-    """Grade a class, as `autograder grade` does: each submission in a sandbox of its own, into a journal and pages.
+    """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
 
-    `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or one file. Unchanged submissions
-    are not graded again unless `regrade` is set. `jobs` graders work at once (default: one for each processor).
-    `trust_timestamps` believes nbgrader's `timestamp.txt`, which lies in the students' own folders.
-    `on_grade` and `on_picture` are called with how many are done, of how many.
-    Raises CourseError, RefusedError (unusable paths), and InfrastructureError; a submission that the machine failed to
-    grade is listed in `run.summary.failures`.
+    `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
+    are not graded again unless `regrade` is set. `jobs` is the number of parallel graders (default: one per processor).
+    `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    `on_grade` and `on_picture` are called with the number done and the total.
+
+    Raises CourseError, RefusedError (unusable paths) and InfrastructureError. A submission that could not be graded
+    because of the machine is listed in `run.summary.failures`.
     """
     from autograder.gradebook import texts
     from autograder.gradebook.demo_marker import choose_output_folder
@@ -132,7 +133,7 @@ def grade(
 def regrade(
     submissions: AnyPath, course: AnyPath | Course = ".", output: AnyPath = "grades", **options: Any
 ) -> Run:
-    """Grade everything again with fresh inputs; options as for `grade`."""
+    """Grade all submissions again with fresh inputs; takes the options of `grade`."""
     return grade(submissions, course, output, regrade=True, **options)
 
 
@@ -145,7 +146,7 @@ def report(
     unsafe: bool = False,
     on_picture: OnProgress | None = None,
 ) -> Report:
-    """Write the pages of a class again from its journal, without grading."""
+    """Write the report pages of a class again from its journal, without grading."""
     from autograder.gradebook.journal import grades_at
 
     found = grades_at(Path(grades))
@@ -154,14 +155,14 @@ def report(
 
 
 def read_grades(grades: AnyPath = "grades") -> list[Grade]:
-    """All grades of a folder or journal, in the order in which they were written. Raises RefusedError."""
+    """Return all grades of a folder or journal, in the order in which they were written. Raises RefusedError."""
     from autograder.gradebook.journal import grades_at
 
     return list(grades_at(Path(grades)))
 
 
 def compare(old: AnyPath, new: AnyPath) -> Comparison:
-    """Compare two gradings: whose score changed, and which tests are the reason."""
+    """Compare two gradings: the submissions whose score changed, and the tests that changed it."""
     from autograder.gradebook import comparing
     from autograder.gradebook.journal import grades_at
 
@@ -181,7 +182,7 @@ def collect(
     source: str | None = None,
     replace: bool = False,
 ) -> CollectReport:
-    """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
+    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     from autograder.lms import collecting
     from autograder.lms.roster import read_roster
 
@@ -247,7 +248,7 @@ def similar(
     least: float = 0.15,
     page: AnyPath | None = None,
 ) -> Similar:
-    """The pairs of submissions that are more alike than usual; `page` also writes them side by side."""
+    """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them side by side."""
     from autograder.feedback.similarity_page import check_room, write_alike
     from autograder.submissions import similar as finding
 
@@ -262,21 +263,21 @@ def similar(
 
 
 def check(target: AnyPath = ".") -> CheckReport:
-    """Run the visible tests on a student's file, in this process; `target` is the file, its folder or its name."""
+    """Run the visible tests on a student's file in this process; `target` is the file, its folder or its name."""
     from autograder.selfcheck.check import check_target
 
     return check_target(Path(target))
 
 
 def doctor() -> Sequence[TierReport]:
-    """Which sandboxes work on this machine, and why others do not."""
+    """Report which sandbox tiers work on this machine, and why others do not."""
     from autograder.sandbox.doctor import examine
 
     return examine()
 
 
 def verify() -> tuple[Sequence[Column], bool]:
-    """Try every wall of every sandbox; the results by tier, and whether all that is promised holds."""
+    """Test every boundary of every sandbox; return the results by tier, and whether all guarantees hold."""
     from autograder.sandbox import verify
 
     columns = verify.verify()

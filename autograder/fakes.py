@@ -1,14 +1,14 @@
-"""Models that need no training: their answers are known before they are asked, so they prove the code around them.
+"""Fake models with known outputs and no training, to test the code that uses a model.
 
-`Successor` counts, `Die` and `Coin` always offer the same shares, `Reverser` says its source backwards and is
-never sure of itself. Hand one to a function that writes, samples or decodes, and look at what it recorded:
+`Successor` counts, `Die` and `Coin` return the same distribution for every input, and `Reverser` outputs its source
+backwards with a small margin. Pass one to a function that generates, samples or decodes, and inspect its records:
 
     >>> fake = Successor(vocab_size=11, block_size=4)
     >>> generate(fake, torch.tensor([[7, 8]]), max_new_tokens=3)     # tensor([[7, 8, 9, 10, 0]])
     >>> fake.context_lengths, any(fake.modes), any(fake.grads)       # ([2, 3, 4], False, False)
 
-Each is an `nn.Module` without parameters: `eval()`, `train()` and `training` work as usual. What they do not do:
-learn, draw random numbers, or judge.
+Each is an `nn.Module` without parameters: `eval()`, `train()` and `training` work as usual. The fakes do not learn,
+draw random numbers or check anything.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-NEVER = -1e6  # a logit that no temperature in use makes likely, and that is still a number
+NEVER = -1e6  # a finite logit that is improbable at every practical temperature
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a fake: the ids it was shown (B, T), whether it was training, whether gradients were kept."""
+    """One call of a fake: its input ids (B, T), the training mode, and whether gradients were enabled."""
 
     ids: Tensor
     training: bool
@@ -34,9 +34,9 @@ class Call:
 
 
 class LanguageModel(nn.Module):
-    """What the fakes of a language model share: `model(ids, targets=None) -> (logits, loss or None)`.
+    """Base class of fake language models: `model(ids, targets=None) -> (logits, loss or None)`.
 
-    `block_size` is the longest context; a longer one is a ValueError, as from a real model.
+    `block_size` is the maximum context length; a longer context raises ValueError, as in a real model.
     """
 
     def __init__(self, vocab_size: int, block_size: int) -> None:
@@ -46,7 +46,7 @@ class LanguageModel(nn.Module):
         self.calls: list[Call] = []
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """ids (B, T) -> logits (B, T, V) and, with targets (B, T), their mean cross-entropy."""
+        """Map ids (B, T) to logits (B, T, V) and, with targets (B, T), their mean cross-entropy."""
         self.calls.append(Call(ids.detach().clone(), self.training, torch.is_grad_enabled()))
         if ids.shape[1] > self.block_size:
             raise ValueError(f"the context has T = {ids.shape[1]} words, but block_size = {self.block_size}")
@@ -57,12 +57,12 @@ class LanguageModel(nn.Module):
         return logits, -right.mean()
 
     def logits(self, ids: Tensor) -> Tensor:
-        """What the model says after each word: (B, T) -> (B, T, V)."""
+        """Return the logits after each token: (B, T) -> (B, T, V)."""
         raise NotImplementedError
 
     @property
     def context_lengths(self) -> list[int]:
-        """How many words each call showed."""
+        """The context length of each call."""
         return [call.ids.shape[1] for call in self.calls]
 
     @property
@@ -72,14 +72,15 @@ class LanguageModel(nn.Module):
 
     @property
     def grads(self) -> list[bool]:
-        """For each call, whether gradients were kept."""
+        """For each call, whether gradients were enabled."""
         return [call.grad for call in self.calls]
 
 
 class Successor(LanguageModel):
-    """After word n it says n + 1, and 0 after the last word of the vocabulary.
+    """A language model that predicts token n + 1 after token n, and 0 after the last token of the vocabulary.
 
-    The right word's logit stands `margin` above all others: 50 leaves chance no room, 0 leaves only chance.
+    The logit of the predicted token exceeds all others by `margin`: with 50 it is practically certain, with 0 all tokens
+    are equally likely.
     """
 
     def __init__(self, vocab_size: int, block_size: int = 8, margin: float = 50.0) -> None:
@@ -91,9 +92,10 @@ class Successor(LanguageModel):
 
 
 class Die(LanguageModel):
-    """After any word, word v has the share `shares[v]`; a share of 0 is never rolled, at any temperature.
+    """A language model that gives token v the probability `shares[v]` after any token.
 
-    Example: Die([0.5, 0.0, 0.3, 0.2]) speaks of words 0, 2 and 3 only.
+    A token with probability 0 is never drawn, at any temperature. Example: Die([0.5, 0.0, 0.3, 0.2]) yields only
+    tokens 0, 2 and 3.
     """
 
     def __init__(self, shares: Sequence[float], block_size: int = 8) -> None:
@@ -106,7 +108,7 @@ class Die(LanguageModel):
 
 
 class Coin(Die):
-    """After any word it says `heads` with the given share and `tails` with the rest, and nothing else."""
+    """A language model that yields `heads` with the given probability and otherwise `tails`, after any token."""
 
     def __init__(
         self, vocab_size: int = 2, heads: int = 1, tails: int = 0, share: float = 0.8, block_size: int = 8
@@ -118,14 +120,14 @@ class Coin(Die):
 
 
 class Reverser(nn.Module):
-    """A translator that says its source backwards, then EOS, and is never sure.
+    """A translation model that outputs its source backwards, then EOS, with a small margin.
 
-    Before the end the right word wins by `margin`, and the second choice is EOS; EOS itself wins by twice
-    that. So only the largest logit of the right place leads through. What it says after its EOS is babble:
-    the sentence once more. It depends on its masks as real models do: an encoder that hears PAD mistakes
-    every word, a decoder that hears PAD repeats it. Whoever does not begin with BOS hears nothing but BOS.
+    Before the end the correct token leads by `margin`, with EOS second; EOS itself leads by twice that. So only the
+    argmax at the correct position decodes the sentence. After EOS the output is arbitrary: the sentence once more.
+    The output depends on the masks as in a real model: if the encoder attends to PAD, every token is wrong; if the
+    decoder attends to PAD, it repeats PAD. If `y` does not begin with BOS, the output is always BOS.
 
-    Example: with bos 1, eos 2, pad 0, the source 5 6 7 0 and y = BOS 7 6, the last place says 5.
+    Example: with bos 1, eos 2, pad 0, the source 5 6 7 0 and y = BOS 7 6, the last position predicts 5.
     """
 
     def __init__(
@@ -139,15 +141,15 @@ class Reverser(nn.Module):
         self.decodings: list[Call] = []
 
     def encode(self, src: Tensor, src_padding_mask: Tensor | None = None) -> Tensor:
-        """src (B, S), mask (B, S) with True where padding stands -> memory (B, S, V): the words, one-hot."""
+        """Map src (B, S) and a mask (B, S), True at padding, to memory (B, S, V): one-hot tokens."""
         self.encodings.append(Call(src.detach().clone(), self.training, torch.is_grad_enabled()))
         hidden = torch.zeros_like(src, dtype=torch.bool) if src_padding_mask is None else src_padding_mask
-        noise = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), PADs that were heard
+        noise = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), unmasked PADs
         words = torch.where(src == self.pad_id, src, (src + noise) % self.vocab_size)  # (B, S)
         return F.one_hot(words, self.vocab_size).float()  # (B, S, V)
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        """y (B, T), BOS and what was said; memory (B, S, V), mask (B, S) -> logits (B, T, V)."""
+        """Map y (B, T), BOS and the previous output, memory (B, S, V) and mask (B, S) to logits (B, T, V)."""
         self.decodings.append(Call(y.detach().clone(), self.training, torch.is_grad_enabled()))
         hidden = memory.new_zeros(memory.shape[:2]) if memory_padding_mask is None else memory_padding_mask
         rows = [
@@ -157,17 +159,17 @@ class Reverser(nn.Module):
         return torch.stack(rows)  # (B, T, V)
 
     def forward(self, src: Tensor, y: Tensor, src_padding_mask: Tensor | None = None) -> Tensor:
-        """Both in one go: (B, S) and (B, T) -> (B, T, V)."""
+        """Encode and decode: (B, S) and (B, T) -> (B, T, V)."""
         return self.decode(y, self.encode(src, src_padding_mask), src_padding_mask)
 
     @property
     def encoder_calls(self) -> int:
-        """How often the encoder ran."""
+        """The number of encoder calls."""
         return len(self.encodings)
 
     @property
     def context_lengths(self) -> list[int]:
-        """How many words each call of `decode` showed."""
+        """The context length of each call of `decode`."""
         return [call.ids.shape[1] for call in self.decodings]
 
     @property
@@ -177,11 +179,11 @@ class Reverser(nn.Module):
 
     @property
     def grads(self) -> list[bool]:
-        """For each call of `encode` and `decode`, whether gradients were kept."""
+        """For each call of `encode` and `decode`, whether gradients were enabled."""
         return [call.grad for call in (*self.encodings, *self.decodings)]
 
     def _row(self, heard: list[int], words: list[int]) -> Tensor:
-        """The logits of one sentence, (T, V)."""
+        """Return the logits of one sentence, (T, V)."""
         sentence = [*reversed(words), self.eos_id]
         lost = not heard or heard[0] != self.bos_id
         said = [self.bos_id if lost else self._said(sentence, t) for t in range(len(heard))]
@@ -194,7 +196,7 @@ class Reverser(nn.Module):
         return babble[(t - len(sentence)) % len(babble)]
 
     def _logits(self, word: int, t: int) -> Tensor:
-        """The word at 0, EOS as the second choice, the others below in an order that changes with t."""
+        """Return the logits of `word` as 0, EOS second, the others below in an order that depends on t."""
         steps = 2 + (torch.arange(self.vocab_size) + t) % 5
         steps[self.eos_id] = 1
         steps[word] = 0

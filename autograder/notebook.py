@@ -1,7 +1,7 @@
-"""For notebooks: `check("part")` says how a part stands, `picture("part")` draws it from the student's own code.
+"""Functions for notebooks: `check("part")` tests a part, `picture("part")` draws the student's own code.
 
-Both work on what is defined in the notebook right now. When a class is graded they do nothing: the grader runs
-the tests itself.
+Both use the current definitions of the notebook. During grading they do nothing, because the grader runs the tests
+itself.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from autograder.selfcheck import render as verdict
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _UNWRITTEN = " is not written yet."
 _seen: dict[str, Verdict] = {}  # the latest verdict of each part in this session
-_waiting: list[str] = []  # what was found unwritten by cells that use it
+_waiting: list[str] = []  # unwritten names that executed cells need
 
 
 class NotGradedHereError(Exception):
-    """nbgrader executes this notebook by itself, in a kernel that nothing protects; no score may come of that."""
+    """nbgrader executes this notebook in an unprotected kernel, which must not produce a score."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a part stands: shown as text in a terminal and as a small page in a notebook."""
+    """The results of a part: shown as text in a terminal and as HTML in a notebook."""
 
     part: str
     results: tuple[TestResult, ...] = ()
@@ -62,7 +62,7 @@ class Verdict:
 
 
 def _tell(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
-    """In place of a traceback, when a cell uses what is not written yet, or what such a cell would have made."""
+    """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
     from IPython.display import display
 
     if str(error).endswith(_UNWRITTEN):
@@ -77,7 +77,7 @@ def _tell(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offse
 
 
 def _tell_kindly() -> None:
-    """In a notebook, unfinished work is a sentence."""
+    """Install the handler that shows unfinished work as a sentence in this notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
         shell.set_custom_exc((NotImplementedError, NameError), _tell)
@@ -97,9 +97,9 @@ class Sentence:
 
 
 def check(part: str) -> Any:
-    """Run the visible tests of one part against what this notebook has defined.
+    """Run the visible tests of one part on the current definitions of this notebook.
 
-    Raises NotGradedHere when nbgrader would take the answer for a score.
+    Raises NotGradedHereError if nbgrader would take the result for a score.
     """
     execution = os.environ.get(_EXECUTION)
     if execution == "autograde":
@@ -128,7 +128,7 @@ def _verdict(part: str) -> Verdict:
 
 
 def _for_validation(shown: Verdict) -> float | None:
-    """What `nbgrader validate` understands: a score below the maximum when something fails."""
+    """Return the value for `nbgrader validate`: a score below the maximum if a test fails."""
     from IPython.display import display
 
     display(shown)
@@ -136,7 +136,7 @@ def _for_validation(shown: Verdict) -> float | None:
 
 
 def _progress(test_file: Path) -> str:
-    """All parts of the assignment, as far as this session has checked them; nothing when there is only one."""
+    """Return the results of all parts checked in this session; empty if the assignment has only one."""
     parts = list(dict.fromkeys(re.findall(r'part\("(\w+)"\)', test_file.read_text("utf-8"))))
     if len(parts) < 2:
         return ""
@@ -151,7 +151,7 @@ def _state(part: str) -> str:
 
 
 def picture(part: str) -> Any:
-    """Draw the pictures of one part from what this notebook has defined; a sentence when one cannot be drawn."""
+    """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
     from IPython.display import display
 
     from autograder.proxy.local import LocalStudent
@@ -169,7 +169,7 @@ def picture(part: str) -> Any:
 
 
 def _image(figure: Any, caption: str) -> Any:
-    """A figure as an image with its text for those who cannot see it; anything else as it is."""
+    """Return a figure as an image with an alternative text; any other value unchanged."""
     if not hasattr(figure, "savefig"):
         return figure
     from IPython.display import Image
@@ -197,7 +197,7 @@ def _caption(draw: Callable[[Any], Any]) -> str:
 
 
 def _test_file(part: str) -> Path | None:
-    """The test file in this folder that has tests of the part."""
+    """Return the test file in this folder with tests of the part."""
     for path in sorted(Path.cwd().glob("test_*.py")):
         if f'part("{part}")' in path.read_text("utf-8"):
             return path
@@ -205,7 +205,7 @@ def _test_file(part: str) -> Path | None:
 
 
 def _notebook_space() -> dict[str, Any]:
-    """The names that the notebook has defined."""
+    """Return the namespace of the notebook."""
     return vars(sys.modules["__main__"])
 
 
@@ -216,7 +216,7 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
 
 
 def _living_text(space: dict[str, Any]) -> str:
-    """The imports that were ever run, and the text of the cells that define what is there now."""
+    """Return all imports executed so far, and the text of the cells with current definitions."""
     imports = [text for cell in space.get("In", []) for text in _imports(cell)]
     cells = {_cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
     return "\n".join([*imports, *("".join(linecache.getlines(cell)) for cell in sorted(filter(None, cells)))])
@@ -231,7 +231,7 @@ def _imports(cell: str) -> list[str]:
 
 
 def _cell_of(value: Any) -> str | None:
-    """The file name under which IPython keeps the cell that defined a function or class."""
+    """Return the file name under which IPython stores the cell that defined a function or class."""
     if isinstance(value, type) and value.__module__ == "__main__":
         functions = (item for item in vars(value).values() if isinstance(item, types.FunctionType))
         value = next(functions, None)

@@ -1,6 +1,6 @@
-"""The small typed records that travel between the rooms: results, grades, submissions.
+"""Typed records shared by all parts of the engine: results, grades, submissions.
 
-They know nobody; every other module may import them. `Grade` is one line of the journal.
+They import no other module; every module may import them. `Grade` is one line of the journal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Status = Literal["graded", "refused"]
 
 
 class CourseError(Exception):
-    """Something that the course's author must mend; its `str` is one readable sentence a problem."""
+    """An error in the course that its author must fix; `str(error)` is one sentence per problem."""
 
     def __init__(self, problems: str | Iterable[str]) -> None:
         self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
@@ -27,16 +27,16 @@ class CourseError(Exception):
 
 
 class RefusedError(Exception):
-    """A submission that cannot be graded; its `str` is the sentence that says why."""
+    """A submission or an argument that cannot be used; `str(error)` is the reason as a sentence."""
 
 
 class InfrastructureError(Exception):
-    """The machine, not a student, failed; never turned into a score. Its `str` says what to do."""
+    """A failure of the machine, not of a student; never a score. `str(error)` says how to proceed."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """The text of one file that a student handed in: `name` ends in `.py` or `.ipynb`."""
+    """The text of one submitted file; `name` ends in `.py` or `.ipynb`."""
 
     name: str
     text: str
@@ -48,10 +48,10 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's work for one assignment: its files' texts, or the `problem` that made it refused.
+    """One student's submission for one assignment: the texts of its files, or the `problem` for its refusal.
 
-    Usually there is one file; a `.py` and an `.ipynb` of the same assignment may both be there,
-    and the grader decides which of the two counts (or refuses when they differ).
+    Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one counts, or refuses the
+    submission if they differ.
     """
 
     student: str
@@ -63,9 +63,9 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What one test of the suite said about one submission; a class has many thousands of them."""
+    """The result of one test for one submission; a class has many thousands of them."""
 
-    __test__: ClassVar[bool] = False  # its name looks like a test's to pytest
+    __test__: ClassVar[bool] = False  # not a test class, despite its name
 
     name: str
     part: str
@@ -80,9 +80,9 @@ class TestResult:
 
 @dataclass(frozen=True)
 class Grade:
-    """One line of the journal: all that is known of one submission after grading.
+    """One line of the journal: the grade of one submission.
 
-    `flags` are sentences for a person to look at; they cost nothing.
+    `flags` are sentences for the instructor to review; they do not affect the score.
     """
 
     student: str
@@ -108,9 +108,9 @@ class Grade:
 
     @classmethod
     def from_json(cls, line: str) -> Grade:
-        """The grade that one journal line holds; raises ValueError when the line is not one.
+        """Parse one line of the journal; raises ValueError if it is invalid.
 
-        Texts that many grades have in common, such as titles, are held once.
+        Texts shared by many grades, such as titles, are interned.
         """
         try:
             record: dict[str, Any] = json.loads(line)
@@ -127,7 +127,7 @@ class Grade:
 
 
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
-    """Only the fields this version knows: a journal written by a newer one can still be read."""
+    """Drop unknown fields, so that journals of newer versions can be read."""
     names = {f.name for f in fields(kind)}
     return {key: _once(value) for key, value in record.items() if key in names}
 

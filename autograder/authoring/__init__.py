@@ -1,1 +1,1 @@
-"""From solutions to what students receive, and the proofs that the course is right."""
+"""Commands for authors: build the students' files from the solutions, and verify that the course is correct."""

@@ -1,6 +1,6 @@
-"""What students might hand in for an assignment: right, wrong, unfinished, crashing, looping.
+"""Sample answers to an assignment: right, wrong, unfinished, crashing, looping.
 
-All of it is made from the solution document: gaps filled or put back, known mistakes, other right answers.
+All are derived from the solution document: filled or empty gaps, known mistakes, alternatives.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WRONG_NOTEBOOKS = 0.4
 
 @dataclass(frozen=True)
 class SampleAnswer:
-    """Files by name, and what is true of them: the mistakes in them, the functions left unwritten."""
+    """Files by name, with the mistakes in them and the functions left unwritten."""
 
     kind: AnswerKind
     files: tuple[tuple[str, bytes], ...]
@@ -60,7 +60,7 @@ class SampleAnswer:
 
     @property
     def expected(self) -> Literal["full", "part", "none"]:
-        """The marks it should get: all, not all, or none."""
+        """The expected marks: all, some, or none."""
         if self.kind in ("stub", "crash", "syntax_error", "latin1", "nothing"):
             return "none"
         right = self.kind in ("right", "alternative", "notebook", "both_files") and not self.mistakes
@@ -69,7 +69,7 @@ class SampleAnswer:
 
 @dataclass(frozen=True)
 class _Change:
-    """Lines `begin` to `end` of the solution, counted from 0 and without the last, give way to others."""
+    """A replacement of the solution's lines `begin` to `end`, counted from 0, excluding `end`."""
 
     begin: int
     end: int
@@ -77,7 +77,7 @@ class _Change:
 
 
 class AnswerBook:
-    """Answers to one assignment. Raises CourseError when its solution, mistakes or alternatives are broken."""
+    """Sample answers to one assignment. Raises CourseError if its solution, mistakes or alternatives are broken."""
 
     def __init__(self, course: Course, assignment: Assignment, rng: random.Random) -> None:
         self.assignment = assignment
@@ -85,13 +85,13 @@ class AnswerBook:
         self._lines = self._document.text.rstrip().split("\n")
         self._alternatives = load_alternatives(course, assignment)
         mistakes = list(load_mistakes(course, assignment))
-        rng.shuffle(mistakes)  # the first are this class's favourites
+        rng.shuffle(mistakes)  # the first ones are the most frequent in this class
         self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
         self._pairs = [pair for pair in itertools.combinations(self._changes, 2) if self._fit(*pair)]
 
     @property
     def kinds(self) -> tuple[AnswerKind, ...]:
-        """The kinds of answers that this assignment can have."""
+        """The kinds of answers that this assignment supports."""
         missing: set[AnswerKind] = set()
         if not self._alternatives:
             missing.add("alternative")
@@ -104,7 +104,7 @@ class AnswerBook:
         return tuple(kind for kind in ANSWER_KINDS if kind not in missing)
 
     def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
-        """An answer of this kind; the same `rng` gives the same bytes."""
+        """Create an answer of this kind; an equal `rng` gives the same bytes."""
         if kind in ("right", "crash", "syntax_error", "latin1"):
             return self._in_one_file(kind, rng)
         if kind in _TROUBLE:
@@ -141,7 +141,7 @@ class AnswerBook:
         return SampleAnswer(kind, (file,), tuple(mistakes), tuple(unwritten))
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
-        """Students write from front to back: what is unwritten is the end, and sometimes one gap before it."""
+        """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
         gaps = self._document.gaps
         written = rng.randrange(1, len(gaps))
         left = list(gaps[written:])
@@ -156,7 +156,7 @@ class AnswerBook:
         return self._module(kind, _trimmed(self._text(mistakes), rng), mistakes)
 
     def _with_notebook(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
-        """A notebook alone, or with the untouched stub beside it."""
+        """Create a notebook, alone or with the untouched stub beside it."""
         wrong = kind == "notebook" and bool(self._changes) and rng.random() < _WRONG_NOTEBOOKS
         mistakes = _favourite([(name,) for name in self._changes], rng) if wrong else ()
         notebook = nbformat.writes(to_notebook(self.assignment, self._text(mistakes))).rstrip() + "\n"
@@ -173,8 +173,10 @@ class AnswerBook:
         unwritten: Collection[Gap] = (),
         first: Mapping[Gap, Sequence[str]] | None = None,
     ) -> str:
-        """The solution as a student's file, without markers: with mistakes, gaps left as in the stub, or lines
-        that come first in a gap."""
+        """Return the solution as a student's file, without markers.
+
+        It can contain mistakes, unwritten gaps as in the stub, or lines that come first in a gap.
+        """
         changes = {change.begin: change for name in mistakes for change in self._changes[name]}
         left = {gap.begin - 1: gap for gap in unwritten}
         begins = {gap.begin - 1: gap for gap in self._document.gaps}
@@ -206,7 +208,7 @@ class AnswerBook:
         )
 
     def _fit(self, one: str, other: str) -> bool:
-        """Whether both mistakes can be made at once: they are in different parts."""
+        """Whether both mistakes can be combined: they are in different parts."""
         return not self._parts(one) & self._parts(other)
 
     def _parts(self, mistake: str) -> set[str | None]:
@@ -218,12 +220,12 @@ class AnswerBook:
 
 
 def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[str, ...]:
-    """One of the choices; the first are made much more often than the last, as in a real class."""
+    """Choose from `choices`, with much higher weights for the first ones, as in a real class."""
     return rng.choices(choices, [(number + 1) ** -1.5 for number in range(len(choices))])[0]
 
 
 def _trimmed(text: str, rng: random.Random) -> str:
-    """The text as some students leave it: without the prose, without docstrings, or as it is."""
+    """Return the text as some students leave it: without the prose, without docstrings, or unchanged."""
     if rng.random() < 0.5:
         text = _without_prose(text)
     return _without_docstrings(text) if rng.random() < 0.3 else text

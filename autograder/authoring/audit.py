@@ -1,7 +1,7 @@
-"""The proof that a course is fair: stubs score 0 %, right answers 100 %, every known mistake is caught and named.
+"""Audit a course: stubs score 0 %, right answers 100 %, every known mistake is caught and named.
 
-Everything is handed in as a student would: into the sandbox, through the grader. Mutants (automatic small changes
-of the solution) and right answers with further seeds run in the grader's own process, since they are ours and many.
+Every answer is submitted as a student's would be: to the sandbox, through the grader. Mutants (automatic small changes
+of the solution) and right answers with further seeds run in the grader's own process, as they are trusted and many.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MUTANT_SEEDS = 3
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to be tried: handed in with some `seeds`, and run `here`, in the grader's process, with others."""
+    """One answer to try: as a submission with some `seeds`, and `here`, in the grader's process, with others."""
 
     kind: Kind
     assignment: str
@@ -42,7 +42,7 @@ class Case:
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """What came of one case: whether it went as it must, whether a mistake was named, and what was wrong."""
+    """The result of one case: whether it was as expected, whether a mistake was named, and the problems."""
 
     case: Case
     good: bool
@@ -52,7 +52,7 @@ class AuditFinding:
 
 @dataclass
 class Audit:
-    """All findings about one assignment."""
+    """All results of one assignment."""
 
     assignment: str
     findings: list[AuditFinding] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Audit:
         return [finding for finding in self.findings if finding.case.kind == kind]
 
     def shares(self) -> list[tuple[str, bool]]:
-        """Each column of the table as (text, whether it is as it must be)."""
+        """Return each column of the table as (text, whether it is as required)."""
         return [
             *(_share(self.of(kind), lambda f: f.good) for kind in ("stub", "solution", "mistake")),
             _share(self.of("mistake"), lambda f: f.named),
@@ -72,7 +72,7 @@ class Audit:
         ]
 
     def conclude(self) -> None:
-        """Turn what must not be into sentences."""
+        """Convert violations to messages."""
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -90,7 +90,7 @@ class Audit:
         )
 
     def as_record(self) -> dict[str, Any]:
-        """The audit for machines."""
+        """Return the audit as a JSON-serializable dict."""
         columns = ("stub", "solution", "mistakes_caught", "mistakes_named", "alternatives", "mutants_killed")
         shares = {column: text for column, (text, _) in zip(columns, self.shares())}
         survivors = [f.case.name for f in self.of("mutant") if not f.good]
@@ -112,7 +112,7 @@ class Audit:
 
 
 def is_an_audit(file: Path) -> bool:
-    """Whether an earlier audit wrote its records into this file."""
+    """Whether this file contains the records of an earlier audit."""
     try:
         return all(
             entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes())
@@ -123,14 +123,14 @@ def is_an_audit(file: Path) -> bool:
 
 @dataclass(frozen=True)
 class Seeds:
-    """The seeds that right answers must stand, and those that known mistakes must not get past."""
+    """The seeds that right answers must pass, and those with which known mistakes must fail."""
 
     right: tuple[int, ...]
     wrong: tuple[int, ...]
 
     @classmethod
     def drawn(cls, run_seed: int, right: int, wrong: int) -> Seeds:
-        """So many of each, all of which follow from the run's seed."""
+        """Derive the given numbers of seeds from the run's seed."""
         chosen = random.Random(run_seed)
         drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
         return cls(drawn[:right], drawn[:wrong])
@@ -139,10 +139,10 @@ class Seeds:
 def audit_course(
     plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[[int, int], None]
 ) -> list[Audit]:
-    """Try what is known about the plan's assignments, of these kinds; `tell(done, total)` is called as it goes on.
+    """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports progress.
 
-    The seeds decide every random input: the same ones give the same findings.
-    Raises CourseError for a course that cannot be graded at all, InfrastructureError when the machine fails.
+    The seeds determine every random input: equal seeds give equal findings.
+    Raises CourseError for a course that cannot be graded at all, InfrastructureError if the machine fails.
     """
     assignments = plan.course.select(plan.names)
     cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
@@ -205,7 +205,7 @@ def _equivalents(course: Course, assignment: Assignment, kinds: Sequence[str]) -
 
 
 def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
-    """Findings as they come, by several graders."""
+    """Yield findings as several graders complete them."""
     with graders(plan) as pool:
         running = {pool.submit(try_case, case) for case in cases}
         try:

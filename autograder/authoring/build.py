@@ -1,7 +1,7 @@
-"""From solutions to what students receive: `assignments/NAME/` is built, never written by hand.
+"""Build the students' files in `assignments/NAME/` from the solutions; they are never edited by hand.
 
-`build` writes; `check` says what is stale, left over or gives something away. The same sources give the
-same bytes on every machine.
+`build` writes; `check` reports files that are stale, left over or reveal secrets. Equal sources give equal bytes on
+every machine.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ json.dump(problems, answer)
 
 
 def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
-    """Writes what students receive of the named assignments (all for None); returns the files, sorted.
+    """Write the students' files of the named assignments (all for None); return the files, sorted.
 
-    Raises CourseError, having written nothing, when a document or a file of a suite is wrong or missing.
+    Raises CourseError before writing anything if a document or a file of a suite is invalid or missing.
     """
     assignments = course.select(names)
     texts = _texts(course, assignments)
@@ -49,11 +49,11 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
 
 
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
-    """What is wrong with the released files of the named assignments (all for None); nothing when empty.
+    """Return the problems of the released files of the named assignments (all for None); empty if there are none.
 
-    Stale files come as unified diffs; files that no build writes, leaks (see `leaks`), stubs that
-    cannot be imported and gaps without their TODO or NotImplementedError come as sentences. Raises
-    CourseError like `build`.
+    Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`), stubs that cannot be
+    imported, and gaps without their TODO or NotImplementedError are reported as sentences. Raises CourseError like
+    `build`.
     """
     assignments = course.select(names)
     texts = _texts(course, assignments)
@@ -69,7 +69,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
 
 
 def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]:
-    """Every released file and its text; raises CourseError with the problems of all assignments."""
+    """Return every released file with its text; raises CourseError with the problems of all assignments."""
     texts: dict[Path, str] = {}
     problems: list[str] = []
     for assignment in assignments:
@@ -83,7 +83,7 @@ def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]
 
 
 def _made(course: Course, assignment: Assignment) -> bool:
-    """Whether the locked hints need not be made anew; that runs every mistake."""
+    """Whether the locked hints are up to date; creating them runs every mistake."""
     file = hints_path(course, assignment)
     return file.is_file() and is_current(course, assignment, file.read_bytes().decode("utf-8", "replace"))
 
@@ -115,7 +115,7 @@ def _stale(course: Course, file: Path, text: str) -> str | None:
 def _left_over(
     course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool
 ) -> list[str]:
-    """Files that no build writes, and, when the whole course is checked, folders of no assignment."""
+    """Return files that no build writes and, for the whole course, folders without an assignment."""
     found = [file for a in assignments for file in files_below(course.release_folder(a)) if file not in built]
     if everything:
         known = {a.name for a in course.assignments}
@@ -126,7 +126,7 @@ def _left_over(
 
 
 def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
-    """Gaps that the stub on disk does not leave to the student."""
+    """Yield gaps that the stub on disk does not leave to the student."""
     file = course.stub_file(assignment)
     if not file.is_file():
         return
@@ -139,7 +139,7 @@ def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
 
 
 def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, str]) -> list[str]:
-    """Imports the stubs as built, all in one other process, and says which of them cannot be imported."""
+    """Import all built stubs in one separate process, and report those that fail."""
     with tempfile.TemporaryDirectory() as folder:
         labels: dict[str, str] = {}
         for stub in stubs:

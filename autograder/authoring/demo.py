@@ -1,6 +1,6 @@
-"""A made-up class, as real ones are: most answers right or nearly right, some odd, one that never ends.
+"""A sample class like a real one: most answers are right or nearly right, some are odd, one never ends.
 
-The same seed gives the same bytes. What was made for whom is told, so that grades can be compared with it.
+Equal seeds give equal bytes. The intended answers are returned, so that grades can be compared with them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = (
     "tess", "thi", "timo", "uma", "vera", "viktor", "wen", "yara", "yuki", "zane", "zoe",
 )  # fmt: skip
 
-# How often a student of ability 0 and one of ability 1 hand this in.
+# The frequency of each kind, for a student of ability 0 and one of ability 1.
 _WEIGHTS: dict[AnswerKind, tuple[float, float]] = {
     "right": (10, 60),
     "alternative": (1, 12),
@@ -42,12 +42,12 @@ _WEIGHTS: dict[AnswerKind, tuple[float, float]] = {
     "latin1": (0.5, 0.2),
     "nothing": (8, 0.5),
 }
-_ONCE: tuple[AnswerKind, ...] = ("loop", "exit", "memory")  # too odd to happen often
+_ONCE: tuple[AnswerKind, ...] = ("loop", "exit", "memory")  # once per class
 
 
 @dataclass(frozen=True)
 class DemoStudent:
-    """A made-up student: how able, from 0 to 1, and the answer to each assignment."""
+    """A sample student: an ability from 0 to 1, and the answer to each assignment."""
 
     name: str
     ability: float
@@ -62,13 +62,13 @@ def write_demo(
     assignments: Iterable[str] | None = None,
     tell: Callable[[str], None] = lambda step: None,
 ) -> list[DemoStudent]:
-    """Writes a class as `<student>/<assignment>/<file>` into `output` and returns what was made for whom.
+    """Write a class as `<student>/<assignment>/<file>` to `output`, and return its students.
 
-    `tell` is called with what begins, in words.
+    `tell` is called with a description of each step.
 
-    The assignments are the named ones, for None all that have a solution. In a class of thirty every kind of
-    answer appears, the endless loop once. Raises CourseError when the course is broken, there is nothing to
-    answer, or `output` holds something already.
+    The assignments are the named ones, or for None all with a solution. In a class of thirty every kind of answer occurs,
+    the endless loop once. Raises CourseError if the course is broken, there is nothing to answer, or `output` is not
+    empty.
     """
     chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
     if not chosen:
@@ -114,7 +114,7 @@ def _usual(book: AnswerBook, ability: float, rng: random.Random) -> AnswerKind:
 def _add_the_rare(
     kinds: dict[tuple[str, str], AnswerKind], books: dict[str, AnswerBook], rng: random.Random
 ) -> None:
-    """Puts in what happens once in a class, and then what did not happen by itself, where there is room."""
+    """Insert the kinds that occur once per class, then, if there is room, those that were not drawn."""
     slots = list(kinds)
     rng.shuffle(slots)
     wanted = [*_ONCE, *(kind for kind in ANSWER_KINDS if kind not in _ONCE)]
@@ -129,7 +129,7 @@ def _add_the_rare(
 
 
 def _names(count: int, rng: random.Random) -> list[str]:
-    """That many different names; after the last of the list they begin again as `ada2`."""
+    """Return that many different names; after the end of the list they continue as `ada2`."""
     rounds: list[str] = []
     while len(rounds) < count:
         number = len(rounds) // len(NAMES) + 1
@@ -140,7 +140,7 @@ def _names(count: int, rng: random.Random) -> list[str]:
 
 
 def _random(seed: int, *words: str) -> random.Random:
-    """A source of its own for each choice, so that one more student does not change the others."""
+    """Return an independent generator per choice, so that one more student does not change the others."""
     return random.Random("/".join([str(seed), *words]))
 
 

@@ -1,8 +1,7 @@
-"""From mistakes to `hints.json`: each hint locked by the answers of the code that makes the mistake.
+"""Build `hints.json` from the mistakes: each hint is encrypted with the answers of the code with the mistake.
 
-The file holds no test, no mistake and no readable hint. It is made again only when the solution, the mistakes, the
-visible tests or `ANSWERS_VERSION` changed: near a border, two computers might choose different grids for the same
-answers.
+The file holds no test, no mistake and no readable hint. It is rebuilt only if the solution, the mistakes, the visible
+tests or `ANSWERS_VERSION` changed: near a border, two computers can choose different grids for the same answers.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class Coverage:
-    """How one mistake meets the visible tests: those it fails, and those of them that have a clue about it."""
+    """The visible tests that a mistake fails, and those of them with a hint about it."""
 
     mistake: str
     failed: tuple[str, ...]
@@ -50,12 +49,12 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are mistakes to give hints about; raises MistakesError when they cannot be used."""
+    """Whether there are mistakes with hints; raises MistakesError if they cannot be used."""
     return course.mistakes_file(assignment).is_file() and bool(load_mistakes(course, assignment))
 
 
 def is_current(course: Course, assignment: Assignment, text: str) -> bool:
-    """Whether this hints.json was made from what the course holds now, and nobody changed it since."""
+    """Whether this hints.json was built from the current course and not edited since."""
     try:
         record = json.loads(text)
         return bool(record["sources"] == _sources(course, assignment) and record["seal"] == _seal(record))
@@ -64,9 +63,9 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 
 
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
-    """The text of each assignment's hints.json; several processes run the mistakes.
+    """Return the text of each assignment's hints.json, running the mistakes in several processes.
 
-    Raises CourseError when a mistake or a suite cannot be used.
+    Raises CourseError if a mistake or a suite cannot be used.
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = pool.map(lambda assignment: _make_elsewhere(course, assignment), assignments)
@@ -94,7 +93,7 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 
 def make(course: Course, assignment: Assignment) -> str:
-    """The text of hints.json; raises CourseError when a mistake or the suite cannot be used."""
+    """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
     entries, _ = survey(course, assignment)
     record: dict[str, Any] = {
         "schema": 1,
@@ -108,7 +107,7 @@ def make(course: Course, assignment: Assignment) -> str:
 
 
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tuple[Coverage, ...]]:
-    """The locked clues by test and grid, and how each mistake is covered."""
+    """Return the locked hints by test and grid, and the coverage of each mistake."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
@@ -120,7 +119,7 @@ def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tupl
 
 
 class _Survey:
-    """Mistakes take the visible tests; `_keys` gathers which of them leave which fingerprint."""
+    """Runs mistakes against the visible tests; `_keys` maps fingerprints to the mistakes that leave them."""
 
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
@@ -130,7 +129,7 @@ class _Survey:
         self._keys: dict[tuple[str, int, bytes], list[int]] = {}
 
     def cover(self, number: int) -> Coverage:
-        """Let one mistake take the tests that it fails."""
+        """Run one mistake against the tests that it fails."""
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
         failed, hinted = [], []
@@ -153,7 +152,7 @@ class _Survey:
         return entries
 
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
-        """What a file answers in the tests that it fails, or in all of them."""
+        """Yield the answers of a file in the tests that it fails, or in all of them."""
         from autograder.proxy.subject import uses_in
         from autograder.selfcheck.check import SEED, failures
         from autograder.selfcheck.locked_hints import RecordingConnection, take
@@ -175,14 +174,14 @@ class _Survey:
 
 
 def place_of(mistake: Mistake, solution: str) -> str:
-    """The function or method in which a mistake first differs from the solution; empty when it is in none."""
+    """Return the function or method of the first difference between mistake and solution; "" outside of functions."""
     right = {name: ast.dump(node) for name, node in functions_of(ast.parse(solution))}
     wrong = {name: ast.dump(node) for name, node in functions_of(ast.parse(mistake.source))}
     return next((name for name, code in right.items() if wrong.get(name) != code), "")
 
 
 def functions_of(tree: ast.AST, around: Sequence[str] = ()) -> Iterator[tuple[str, ast.AST]]:
-    """The functions of a module and the methods of its classes, by their qualified names."""
+    """Yield the functions of a module and the methods of its classes, by qualified name."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.ClassDef):
             yield from functions_of(node, (*around, node.name))
@@ -207,7 +206,7 @@ def _seal(record: dict[str, Any]) -> str:
 
 
 def main(folder: str, name: str) -> int:
-    """Print one assignment's hints.json: how `make_all` keeps what a solution does out of its own process."""
+    """Print one assignment's hints.json; `make_all` runs this in a process, to isolate itself from the solutions."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             course = load_course(folder)

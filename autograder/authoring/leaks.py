@@ -1,4 +1,4 @@
-"""Released files must hold no line of a solution, no hidden test and no mistake."""
+"""Check that released files contain no line of a solution, no hidden test and no mistake."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from autograder.authoring.released import files_below, relative_name, released, 
 from autograder.course.config import Assignment, Course
 from autograder.course.document import Document, load_document
 
-_SECRET_LENGTH = 12  # characters without blanks; a shorter line could be anybody's
+_SECRET_LENGTH = 12  # characters without spaces; shorter lines are too common to be a leak
 
 
 def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None = None) -> list[str]:
-    """What the released files of an assignment give away, one sentence a leak.
+    """Return the leaks in the released files of an assignment, one sentence per leak.
 
-    Looked at: the files as they would be built now and as they are on disk, extra files, too.
+    Checked are the files as a build would write them, the files on disk, and extra files.
 
-    A hidden test's name is a leak wherever it stands. A line between the markers of a gap is a leak when
-    its code, without comment and spaces, is found within any released line. Lines that could stand
-    anywhere are left out: those with fewer than twelve characters of code (`return x`, `else:`, `)`),
-    those with fewer than two names that are neither Python's nor an imported one (`raise ValueError(`,
-    `with torch.no_grad():`, `self.size = size`), and those that the author's given code has, too, outside every gap.
+    A hidden test's name is a leak at any place. A line between the markers of a gap is a leak if its code, without
+    comments and spaces, occurs within any released line. Common lines are exempt: those with fewer than twelve
+    characters of code (`return x`, `else:`, `)`), those with fewer than two names that are neither Python's nor imported
+    (`raise ValueError(`, `with torch.no_grad():`, `self.size = size`), and those that also occur in the author's given
+    code outside all gaps.
     """
     shown = _released_texts(course, assignment, texts or released(course, assignment))
     return gives_away(course, assignment, shown)
 
 
 def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str, str]]) -> list[str]:
-    """What texts, each with its name, give away of an assignment; `leaks` says what counts as that."""
+    """Return the leaks in named texts of an assignment, as defined by `leaks`."""
     document = load_document(course, assignment)
     secrets = _secrets(document)
     hidden = [re.compile(rf"\b{name}\b") for name in _hidden_tests(course, assignment)]
@@ -54,7 +54,7 @@ def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str
 
 
 def _secrets(document: Document) -> dict[str, int]:
-    """The code of the gaps, squeezed, with its line numbers; without what could stand anywhere."""
+    """Return the code of the gaps without spaces, with its line numbers; common lines are exempt."""
     code = _code_lines(document.text)
     inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
     given = [_squeezed(text) for line, text in code.items() if line not in inside]
@@ -69,7 +69,7 @@ def _secrets(document: Document) -> dict[str, int]:
 
 
 def _code_lines(text: str) -> dict[int, str]:
-    """The code of each line; comments, docstrings and lines without code left out."""
+    """Return the code of each line, without comments, docstrings and empty lines."""
     lines = text.split("\n")
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
@@ -115,7 +115,7 @@ def _released_texts(
 
 
 def _strings(label: str, text: str) -> list[str]:
-    """The lines a reader sees: those of the file, or of all strings inside a notebook."""
+    """Return the lines that a reader sees: those of the file, or of all strings in a notebook."""
     if not label.endswith(".ipynb"):
         return text.splitlines()
     try:

@@ -1,8 +1,7 @@
-"""Automatic wrong answers: small changes of a solution's gaps, to see whether the suite notices each of them.
+"""Mutants: small automatic changes of a solution's gaps, to verify that the suite detects each of them.
 
-A mutant that no test notices is either a hole in the suite or right in another way; the latter are listed,
-with a reason, in the suite's `equivalent_mutants.yml`. What changes is decided in `operators`; nothing is
-run here.
+An undetected mutant is either a hole in the suite or equivalent; the latter are listed with a reason in the suite's
+`equivalent_mutants.yml`. `operators` defines the changes; nothing is run here.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ _LOOSE = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
 
 
 class EquivalentMutantsError(CourseError):
-    """An equivalent_mutants.yml that cannot be used; one sentence a problem, with file and line."""
+    """An unusable equivalent_mutants.yml; one sentence per problem, with file and line."""
 
 
 @dataclass(frozen=True)
 class Mutant:
     """The whole solution with one small change in a gap.
 
-    `id` is the function's name, the operator, which of the like changes of the statement it is, and a short
-    hash of the statement: `Head.forward:minus_dropped:1:a54343`. It stays the same as long as the statement's
-    first line and the function's name do; comments, layout and other statements do not matter.
+    `id` consists of the function's name, the operator, the index among equal changes of the statement, and a short
+    hash of the statement: `Head.forward:minus_dropped:1:a54343`. It depends only on the statement's first line and
+    the function's name, not on comments, layout and other statements.
     """
 
     id: str
@@ -50,16 +49,16 @@ class Mutant:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a node stands: the qualified name of its function, and its statement without its block."""
+    """The position of a node: the qualified name of its function, and its statement without its block."""
 
     function: str
     statement: str
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """All mutants of a solution, from top to bottom; no two are the same program, and none is the solution.
+    """Yield all mutants of a solution from top to bottom; all differ from each other and from the solution.
 
-    Raises ValueError when the source is not Python. A source without gaps has no mutants.
+    Raises ValueError if the source is not Python. A source without gaps has no mutants.
     """
     try:
         tree = ast.parse(source)
@@ -81,7 +80,7 @@ def mutants(source: str) -> Iterator[Mutant]:
 
 
 def _steps(tree: ast.Module, text: _Text) -> Iterator[tuple[_Place, Step]]:
-    """Every step of every operator on a node that lies in a gap."""
+    """Yield every step of every operator on a node in a gap."""
     for place, node in _walk(tree, _Place("", ""), text):
         for operator in OPERATORS:
             for step in operator(node):
@@ -95,7 +94,7 @@ def _lines(node: ast.AST) -> tuple[int, int]:
 
 
 def _walk(node: ast.AST, place: _Place, text: _Text) -> Iterator[tuple[_Place, ast.AST]]:
-    """All nodes in the order of the text, without annotations and without what makes up a message."""
+    """Yield all nodes in source order, without annotations and parts of messages."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         place = _Place(f"{place.function}.{node.name}".lstrip("."), place.statement)
     if isinstance(node, ast.stmt):
@@ -112,12 +111,12 @@ def _walk(node: ast.AST, place: _Place, text: _Text) -> Iterator[tuple[_Place, a
 
 
 class _Text:
-    """The solution's text: its gaps, the code of a statement, and what it is with one node replaced."""
+    """The solution's text: its gaps, a statement's code, and the text with one node replaced."""
 
     def __init__(self, source: str) -> None:
         self._bytes = source.encode()
         self._starts = [0, *accumulate(len(line) + 1 for line in self._bytes.split(b"\n"))]
-        self._code = bytearray(self._bytes)  # the same text with spaces for comments
+        self._code = bytearray(self._bytes)  # the same text with comments replaced by spaces
         marks: dict[str, list[int]] = {BEGIN: [], END: []}
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
@@ -128,7 +127,7 @@ class _Text:
         self.gaps = [range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)]
 
     def head(self, node: ast.stmt) -> str:
-        """The statement on one line, up to its block if it has one, without comments."""
+        """Return the statement on one line without comments, up to its block if it has one."""
         block = getattr(node, "body", None)
         start, end = self._span(node)
         end = self._span(block[0])[0] if block else end
@@ -152,7 +151,7 @@ def _code(node: ast.AST) -> str:
 
 
 def _program(source: str) -> str | None:
-    """What tells two programs apart, layout aside; None when the source is not Python."""
+    """Normalize a program so that layout does not matter; None if the source is not Python."""
     try:
         compile(source, "mutant", "exec", dont_inherit=True)
     except SyntaxError:
@@ -198,10 +197,10 @@ class _Entries(RootModel[tuple[_Entry, ...]]):
 
 
 def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
-    """The mutants that no test can or should notice, with the reason; empty when the file is not there.
+    """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises EquivalentMutantsError with everything that is wrong in `equivalent_mutants.yml`, among it ids that
-    no mutant of today's solution has.
+    Raises EquivalentMutantsError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
+    current solution.
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
     label = file.relative_to(course.root).as_posix()

@@ -1,4 +1,4 @@
-"""`nbgrader generate_assignment` for this course: what students receive, the same as `autograder build` makes."""
+"""`nbgrader generate_assignment` for this course, with the same output as `autograder build`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from autograder.lms.nbgrader.settings import write_source
 
 
 class ReleaseExporter(NotebookExporter):
-    """Gives nbgrader the student's notebook as the build makes it, and the files that belong to it.
+    """An exporter that gives nbgrader the built notebook and the files that belong to it.
 
-    The solution's `.py` is the only source: changes to the notebook beside it are overwritten. What is built here is
+    The solution's `.py` is the only source: changes to the notebook beside it are overwritten. The built files are
     kept in memory, because nbgrader empties the released folder before it writes.
     """
 
@@ -32,7 +32,7 @@ class ReleaseExporter(NotebookExporter):
             raise refusal(converter, str(error)) from None
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
-        """The released notebook, whatever the file holds; the other files go with it as `outputs`."""
+        """Return the released notebook, whatever the file contains; the other files are its `outputs`."""
         others = dict(self.files)
         notebook = nbformat.reads(others.pop(Path(filename).name).decode("utf-8"), as_version=4)
         output, resources = self.from_notebook_node(notebook, resources, **kwargs)

@@ -1,7 +1,7 @@
-"""A new assignment that works: a small example in every file, and its entry in course.yml.
+"""Create a working assignment: a small example in every file, and its entry in course.yml.
 
-The files are there to be written over; until then they build, and the audit finds nothing. Where there is no course
-yet, one begins. Nothing that is there is changed, except that course.yml gets one entry more.
+The author replaces the examples; until then they build, and the audit reports nothing. If there is no course, one is
+created. Existing files are not changed, except for the new entry in course.yml.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
 
 def new(folder: Path, name: str, title: str | None = None) -> list[Path]:
-    """Write the files of a working assignment into the course at or above `folder`, or begin a course there.
+    """Write the files of a working assignment to the course at or above `folder`, or create a course there.
 
-    Returns what was written, course.yml last. Raises CourseError, having written nothing, when the name cannot be
-    one, something is in the way, or course.yml has to be mended first.
+    Returns the written files, course.yml last. Raises CourseError before writing anything if the name is invalid, a file
+    is in the way, or course.yml has errors.
     """
     course_file = _course_file(folder)
     begins = not course_file.exists()
@@ -103,18 +103,18 @@ def _title_of(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text as a value of YAML, in quotes only where it needs them."""
+    """Format text as a YAML value, quoted only if necessary."""
     dumped: str = yaml.safe_dump(text, width=10_000, allow_unicode=True)
     return dumped.removesuffix("...\n").strip()
 
 
-# ---------------------------------------------------------------------- one entry more in course.yml
+# ---------------------------------------------------------------------- a new entry in course.yml
 
 
 def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
-    """The text of a course.yml with one assignment more, in the order of the names; all else, byte for byte, stays.
+    """Insert an assignment in a course.yml in the order of the names; all other bytes stay unchanged.
 
-    Raises CourseError when the assignments are written in a way that cannot be extended line by line.
+    Raises CourseError if the list of assignments cannot be extended line by line.
     """
     name = yaml.safe_load(entry)[0]["name"]
     text = _opened(text)
@@ -131,7 +131,7 @@ def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
 
 
 def _opened(text: str) -> str:
-    """The text with `assignments: []` written so that lines can follow."""
+    """Rewrite `assignments: []` so that lines can follow."""
     value = _assignments(text)[1]
     if isinstance(value, yaml.SequenceNode) and value.flow_style and not value.value:
         return text[: value.start_mark.index].rstrip(" ") + text[value.end_mark.index :]
@@ -139,7 +139,7 @@ def _opened(text: str) -> str:
 
 
 def _assignments(text: str) -> tuple[Any, Any]:
-    """The key `assignments` and its value in a course.yml, as YAML's nodes; raises CourseError without them."""
+    """Return the key `assignments` and its value as YAML nodes; raises CourseError if it is missing."""
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     for key, value in top.value if isinstance(top, yaml.MappingNode) else []:
         if key.value == "assignments":
@@ -148,7 +148,7 @@ def _assignments(text: str) -> tuple[Any, Any]:
 
 
 def _place(text: str, lines: list[str], name: str) -> tuple[int, int]:
-    """Before which line the entry of that name belongs, and how far it is indented."""
+    """Return the line before which the entry belongs, and its indentation."""
     key, value = _assignments(text)
     if not isinstance(value, yaml.SequenceNode):
         return key.start_mark.line + 1, 2
@@ -166,7 +166,7 @@ def _pairs(item: Any) -> Iterator[tuple[str, str]]:
 
 
 def _last_line(node: Any) -> int:
-    """The last line with something of a node; its end mark would be where the next thing begins."""
+    """Return the last line of a node; its end mark is the beginning of the next node."""
     if isinstance(node, yaml.ScalarNode) or node.flow_style:
         end = node.end_mark
         return int(end.line - (1 if end.column == 0 and end.line > node.start_mark.line else 0))
@@ -181,7 +181,7 @@ def _above_comments(lines: list[str], line: int) -> int:
 
 
 def _below_comments(lines: list[str], line: int, indent: int) -> int:
-    """Comments that are indented deeper than the list belong to its last entry."""
+    """Skip comments that are indented deeper than the list, which belong to its last entry."""
     while (
         line < len(lines)
         and lines[line].startswith(" " * (indent + 1))

@@ -1,8 +1,7 @@
-"""Small steps from right code to wrong code, on Python's syntax tree.
+"""Mutation operators: small changes of correct code on Python's syntax tree.
 
-Each operator looks at one node and yields which node changes and what stands there instead. Operators know
-nothing of files, gaps or suites, and do not promise that the new code answers differently. Texts (messages,
-format strings) are never changed.
+Each operator inspects one node and yields the node to change with its replacement. Operators are independent of files,
+gaps and suites; the new code can behave like the old. Strings (messages, format strings) are never changed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator
 
-Step = tuple[str, ast.AST, ast.AST]  # the operator's name, the node, and what comes in its place
+Step = tuple[str, ast.AST, ast.AST]  # the operator's name, the node, and its replacement
 Operator = Callable[[ast.AST], Iterator[Step]]
 
 _ARITHMETIC: dict[type[ast.operator], tuple[str, tuple[type[ast.operator], ...]]] = {
@@ -58,7 +57,7 @@ _SYMMETRIC = {"transpose", "swapaxes", "swapdims", "transpose_", "gcd", "allclos
 
 
 def arithmetic(node: ast.AST) -> Iterator[Step]:
-    """`a + b` becomes `a - b`, `a += b` becomes `a -= b`; texts that are put together stay."""
+    """`a + b` becomes `a - b`, `a += b` becomes `a -= b`; string concatenation is unchanged."""
     if not isinstance(node, ast.BinOp | ast.AugAssign) or type(node.op) not in _ARITHMETIC:
         return
     if isinstance(node, ast.BinOp) and (_is_text(node.left) or _is_text(node.right)):
@@ -106,7 +105,7 @@ def unary(node: ast.AST) -> Iterator[Step]:
 
 
 def condition(node: ast.AST) -> Iterator[Step]:
-    """`and` becomes `or`, one side of them is dropped, an `if` is turned round or always true."""
+    """`and` becomes `or`, one operand is dropped, an `if` is inverted or always true."""
     if isinstance(node, ast.BoolOp):
         is_and = isinstance(node.op, ast.And)
         name, other = ("and_becomes_or", ast.Or()) if is_and else ("or_becomes_and", ast.And())
@@ -124,7 +123,7 @@ def condition(node: ast.AST) -> Iterator[Step]:
 
 
 def arguments(node: ast.AST) -> Iterator[Step]:
-    """Two neighbouring names or numbers of a call change places; an argument given by its name is dropped."""
+    """Two adjacent names or numbers in a call are swapped; a keyword argument is dropped."""
     if not isinstance(node, ast.Call):
         return
     for place, (first, second) in enumerate(zip(node.args, node.args[1:], strict=False)):
@@ -176,7 +175,7 @@ def bounds(node: ast.AST) -> Iterator[Step]:
 
 
 def statement(node: ast.AST) -> Iterator[Step]:
-    """An assignment, a call or a guard is deleted; a `with` block runs without what surrounds it."""
+    """An assignment, a call or a guard is deleted; a `with` block runs without its context manager."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         yield "assignment_deleted", node, ast.Pass()
     elif isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
@@ -206,7 +205,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_turned_elsewhere(test: ast.expr) -> bool:
-    """`not x`, `a == b` and `a is b` are turned round by the operators for `not` and for comparisons."""
+    """Whether another operator inverts this test: `not x`, `a == b` and `a is b`."""
     if isinstance(test, ast.Compare):
         return len(test.ops) == 1 and not isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
@@ -223,7 +222,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _are_alike(first: ast.AST, second: ast.AST) -> bool:
-    """Two different names, or two different numbers."""
+    """Whether these are two different names, or two different numbers."""
     if isinstance(first, ast.Name) and isinstance(second, ast.Name):
         return first.id != second.id
     if isinstance(first, ast.Constant) and isinstance(second, ast.Constant):

@@ -1,6 +1,6 @@
-"""What students get: the built assignments, a README of their own, and the kit to install, in a folder or an archive.
+"""Package the students' files: the built assignments, a README and the installable autograder, as folder or archive.
 
-Everything is put together in memory, proven to hold no solution, hidden test or mistake, and only then written.
+All files are collected in memory, checked for solutions, hidden tests and mistakes, and only then written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from autograder.text.wording import counted, counted_are
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"
 REQUIREMENTS = "requirements.txt"
-EXAMPLES = "autograder/authoring/templates/"  # what `autograder new` writes is public
+EXAMPLES = "autograder/authoring/templates/"  # the templates of `autograder new` are public
 SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
 OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".whl")
 SECONDS = 300
@@ -43,7 +43,7 @@ SECONDS = 300
 
 @dataclass
 class Release:
-    """What became of a release: its files by name, and a sentence for each thing that must not leave the house."""
+    """The result of a release: its files by name, and a sentence for each leak."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -56,12 +56,12 @@ def release(
     wheel: Path | None = None,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Release:
-    """Write what students get of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
+    """Write the students' files of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
 
-    Nothing is written when there are problems. `wheel` is the kit to go along; without it, it is built where the kit's
-    source is at hand, and named in requirements.txt where it is not. `tell` is called with what begins, in words.
-    Raises CourseError or RefusedError when the course or `output` has to be mended first, InfrastructureError when the
-    kit cannot be built.
+    Nothing is written if there are problems. `wheel` is the autograder's wheel to include; by default it is built if the
+    source is available, and otherwise named in requirements.txt. Raises CourseError or RefusedError if the course or
+    `output` is unusable, InfrastructureError if the wheel cannot be built.
+    `tell` is called with a description of each step.
     """
     assignments = course.select(names)
     _check_room(output)
@@ -78,12 +78,12 @@ def release(
 
 
 def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, bytes]) -> Iterator[str]:
-    """What the files of a release give away, one sentence a leak; the kit's archive is looked into."""
+    """Yield the leaks in the files of a release, one sentence per leak, including the contents of the wheel."""
     texts = dict(_texts(files))
     for name, text in texts.items():
         if set(PurePosixPath(name.partition(":")[2] or name).parts) & set(SECRET_NAMES):
             yield f"{name} must stay with you."
-        if ":" not in name and (BEGIN in text or END in text):  # the kit's own code has to know the markers
+        if ":" not in name and (BEGIN in text or END in text):  # the engine's own code contains the markers
             yield f"{name} holds a marker of a solution."
     for assignment in assignments:
         own = f"assignments/{assignment.name}/"
@@ -96,9 +96,9 @@ def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, by
 
 
 def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], own: str) -> Iterator[str]:
-    """Readable hints, and names of mistakes beside the stub; elsewhere they may be everyday words.
+    """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday words.
 
-    The kit's own README, which is in its wheel, may quote a hint to show what it does.
+    The engine's README in its wheel may quote a hint as an example.
     """
     shown = {name: text for name, text in shown.items() if not name.endswith(".dist-info/METADATA")}
     for mistake in load_mistakes(course, assignment) if course.mistakes_file(assignment).is_file() else ():
@@ -117,7 +117,7 @@ def _texts(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
                 yield f"{name}:{member}", archive.read(member).decode("utf-8", "replace")
 
 
-# ---------------------------------------------------------------------- what goes in
+# ---------------------------------------------------------------------- contents
 
 
 def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None) -> dict[str, bytes]:
@@ -140,7 +140,7 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
 
 
 def _packages(assignments: Iterable[Assignment]) -> list[str]:
-    """The packages of the modules that assignments preload, without those that the kit brings along."""
+    """Return the packages of the modules that assignments preload, without those that the engine requires."""
     known = metadata.packages_distributions()
     roots = {module.partition(".")[0] for assignment in assignments for module in assignment.preload}
     needed = {_plain(name) for root in roots - sys.stdlib_module_names for name in known.get(root, [root])}
@@ -149,7 +149,7 @@ def _packages(assignments: Iterable[Assignment]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A package's name as indexes compare it."""
+    """Normalize a package's name as package indexes do."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -175,7 +175,7 @@ def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:
 
 
 def _kit(wheel: Path | None) -> dict[str, bytes]:
-    """The kit's wheel by its name; nothing where it has to come from elsewhere."""
+    """Return the autograder's wheel by name; empty if it has to be installed from elsewhere."""
     if wheel is not None:
         if wheel.suffix != ".whl" or not wheel.is_file():
             raise CourseError(f"{wheel} is no wheel (a file that ends in .whl).")
@@ -185,7 +185,7 @@ def _kit(wheel: Path | None) -> dict[str, bytes]:
 
 
 def _built(source: Path) -> dict[str, bytes]:
-    """The wheel of the kit's source, from a copy of what belongs to it: nothing is taken along by being there."""
+    """Build the wheel from a copy of the source's own files, so that stray files are not included."""
     with tempfile.TemporaryDirectory() as folder:
         copy, made = Path(folder) / "source", Path(folder) / "wheel"
         shutil.copytree(
@@ -215,11 +215,11 @@ def _built(source: Path) -> dict[str, bytes]:
         return {file.name: file.read_bytes() for file in made.glob("*.whl")}
 
 
-# ---------------------------------------------------------------------- where it goes
+# ---------------------------------------------------------------------- output
 
 
 def _check_room(output: Path) -> None:
-    """Only an empty folder, or what an earlier release wrote, gives way."""
+    """Check that the output is an empty folder or an earlier release, which can be replaced."""
     if _is_archive(output):
         check_file(output, "`release`", _is_a_release)
     elif output.name.lower().endswith(OTHER_ARCHIVES):
@@ -237,7 +237,7 @@ def _is_archive(output: Path) -> bool:
 
 
 def _is_a_release(archive: Path) -> bool:
-    """Whether an earlier release wrote this: its requirements begin with the kit."""
+    """Whether an earlier release wrote this file: its requirements begin with the autograder."""
     try:
         with zipfile.ZipFile(archive) as opened:
             (top,) = {name.partition("/")[0] for name in opened.namelist()}

@@ -1,4 +1,4 @@
-"""The files that students receive of an assignment, and their texts."""
+"""The files of an assignment that students receive, with their texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
 
 
 def released(course: Course, assignment: Assignment) -> dict[Path, str]:
-    """Every file that students receive of an assignment and its text; raises CourseError like `build`."""
+    """Return every file of an assignment that students receive, with its text; raises CourseError like `build`."""
     document = load_document(course, assignment)
     texts = {
         course.stub_file(assignment): document.stub,

@@ -1,4 +1,4 @@
-"""The texts in `templates/`, with words put in."""
+"""The files in `templates/`, with placeholders filled in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def filled(name: str, words: Mapping[str, str]) -> str:
-    """The template of that name, with each `@word@` replaced."""
+    """Return the template with that name, with each `@word@` replaced."""
     text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)

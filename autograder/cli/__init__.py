@@ -1,4 +1,4 @@
-"""The commands. No logic: each reads its arguments, calls one room of the engine, and shows what came of it."""
+"""The command-line interface. Each command parses its arguments, calls the engine and prints the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.cli import authors, instructors, students
 
 app = typer.Typer(
     name="autograder",
-    help="Grades what students program: fairly, kindly, safely and fast.",
+    help="Grade programming assignments fairly, kindly, safely and fast.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,15 +31,15 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Grades what students program: fairly, kindly, safely and fast."""
+    """Grade programming assignments fairly, kindly, safely and fast."""
 
 
 def main() -> None:
-    """The `autograder` command."""
+    """Run the `autograder` command."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows marks, not a traceback
+            stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
     app()

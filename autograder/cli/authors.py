@@ -27,13 +27,15 @@ commands = typer.Typer()
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def build(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
+    ] = None,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Change nothing; fail when something is stale.")
+        bool, typer.Option("--check", help="Write nothing; fail if a built file is out of date.")
     ] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Make what students receive from the solutions."""
+    """Build the students' files from the solutions."""
     from autograder.authoring import build as building
     from autograder.text.wording import counted
 
@@ -44,7 +46,7 @@ def build(
             say(problem)
         if not problems:
             count = counted(len(course.select(names or None)), "assignment")
-            print(f"What students receive is up to date: {count}.")
+            print(f"The students' files are up to date: {count}.")
         return FOUND if problems else DONE
     for path in building.build(course, names or None):
         print(path)
@@ -54,27 +56,32 @@ def build(
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def audit(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many draws right answers must stand.")] = 20,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of random draws that right answers must pass.")
+    ] = 20,
     mistake_seeds: Annotated[
-        int, typer.Option(min=1, help="In how many draws each mistake must be caught and named.")
+        int,
+        typer.Option(min=1, help="Number of random draws in which each mistake must be caught and named."),
     ] = 1,
-    seed: Annotated[
-        int, typer.Option(help="Every random input follows from it; another seed, other inputs.")
-    ] = 0,
-    mutants: Annotated[bool, typer.Option(help="Try automatic mutants of the solutions, too.")] = True,
+    seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
+    mutants: Annotated[bool, typer.Option(help="Also try automatic mutants of the solutions.")] = True,
     only: Annotated[
         str | None, typer.Option(help="Try only one kind: stub, solution, mistake, alternative or mutant.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")
+    ] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the findings as JSON here.")
+        Path | None, typer.Option("--output", "-o", help="Write the findings to this file as JSON.")
     ] = None,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
-    """Prove that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
+    """Check that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
     from autograder.cli.console import progress, show_audit
     from autograder.grading.pool import Plan
@@ -105,11 +112,11 @@ def audit(
 def new(
     name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
     title: Annotated[
-        str | None, typer.Option(help="What students read; without it, made from the name.")
+        str | None, typer.Option(help="The title that students read; by default derived from the name.")
     ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Begin an assignment that works, with an example in every file; in an empty folder, begin a course."""
+    """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
     for file in making(course_path, name, title):
@@ -121,17 +128,19 @@ def new(
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def release(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="Only these.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
+    ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="A folder, or an archive that ends in .zip.")
+        Path, typer.Option("--output", "-o", help="A folder, or an archive with a name that ends in .zip.")
     ] = Path("release.zip"),
     wheel: Annotated[
         Path | None,
-        typer.Option(help="The kit's wheel to go along; without it, it is built from its source."),
+        typer.Option(help="The autograder's wheel to include; by default it is built from source."),
     ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Make what students get, and prove that no solution, hidden test or mistake is in it."""
+    """Package the students' files, and verify that they contain no solution, hidden test or mistake."""
     from autograder.authoring.release import release as releasing
 
     made = releasing(
@@ -149,15 +158,17 @@ def release(
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def demo(
-    students: Annotated[int, typer.Option(min=1, max=100_000, help="How many students.")] = 30,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the class goes.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="The same seed makes the same class.")] = 0,
+    students: Annotated[int, typer.Option(min=1, max=100_000, help="Number of students.")] = 30,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the class to.")] = Path(
+        "demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the class; the same seed makes the same class.")] = 0,
     assignment: Annotated[
         list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")
     ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Write a made-up class of submissions: right, wrong, unfinished, crashing, looping."""
+    """Write a sample class of submissions: right, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
     made = write_demo(

@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, options, and how an error becomes a sentence."""
+"""Code that all commands share: exit codes, common options and error handling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MACHINE = (
     errno.EIO,
     errno.EMFILE,
     errno.ENFILE,
-)  # told without a path
+)  # errors of the machine, which carry no path
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
 CourseOption = Annotated[
@@ -32,21 +32,25 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machine
 
 
 def load_course(path: Path) -> Course:
-    """As `autograder.course.config.load_course`, imported when a command needs it: help is there at once."""
+    """Load a course, with `autograder.course.config` imported on first use so that `--help` stays fast."""
     from autograder.course.config import load_course
 
     return load_course(path)
 
 
 def say(sentence: str) -> None:
-    """A sentence on stderr, where errors belong."""
+    """Print a message to stderr."""
     from rich.console import Console
 
     Console(stderr=True, highlight=False, soft_wrap=True).print(sentence, markup=False)
 
 
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
-    """Turns what people can mend into a sentence and an exit code instead of a traceback."""
+    """Decorate a command so that errors a user can fix print a message and set an exit code.
+
+    CourseError, RefusedError and CommandUsageError exit with 2; InfrastructureError, MemoryError and an OSError of the
+    machine with 3; an interruption with 130. Any other exception is a defect and keeps its traceback.
+    """
 
     @wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
@@ -60,14 +64,14 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             code = INFRASTRUCTURE
         except OSError as error:
             if error.filename is None and error.errno not in MACHINE:
-                raise  # a defect of this program
+                raise  # a defect of the program
             say(f"{error.filename or 'Writing failed'}: {error.strerror}.")
             code = INFRASTRUCTURE
         except MemoryError:
             say("There is not enough memory on this machine. Free some, or use fewer graders with --jobs 1.")
             code = INFRASTRUCTURE
         except KeyboardInterrupt as stopped:
-            sentence = "Stopped. What was finished is kept; the same command goes on from there."
+            sentence = "Stopped. Finished work is kept; run the same command again to continue."
             say(" ".join((sentence, *map(str, stopped.args))))
             code = STOPPED
         raise typer.Exit(code or DONE)
@@ -76,9 +80,9 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
 
 
 class CommandUsageError(Exception):
-    """Arguments that make no sense together; its `str` is the sentence."""
+    """The arguments of a command contradict each other; `str(error)` is the message."""
 
 
 def tier_of(unsafe: bool) -> str:
-    """Which walls to ask for."""
+    """Return the sandbox tier to request."""
     return "unsafe" if unsafe else "best"

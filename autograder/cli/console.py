@@ -1,4 +1,4 @@
-"""What the commands show in a terminal: progress while they work, tables and sentences when they are done."""
+"""Terminal output of the commands: progress bars, tables and messages."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "")
 
 
-Step = Callable[[int, int], None]  # how many are done, of how many
+Step = Callable[[int, int], None]  # called with the number done and the total
 
 
 @contextmanager
 def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], Step]]:
-    """A progress bar for each step of a long command; where stderr is no terminal, a line now and then.
+    """Show a progress bar for each step of a long command; without a terminal, print a line from time to time.
 
-    A step is begun by its name, appears with its first report, and is told how many are done of how many.
+    Yields a function that takes the name of a step and returns its callback `step(done, total)`. The bar of a step
+    appears at the first call.
     """
     screen = Console(stderr=True, quiet=quiet)
     if not screen.is_terminal:
@@ -68,14 +69,14 @@ def _bar(bars: Progress, name: str) -> Step:
 
 
 def _lines(screen: Console, name: str) -> Step:
-    """A line whenever a tenth more is done, and at the end."""
-    told = -1
+    """Print a line after each further tenth, and at the end."""
+    printed = -1
 
     def step(done: int, total: int) -> None:
-        nonlocal told
+        nonlocal printed
         tenth = 10 * done // max(total, 1)
-        if tenth > told:
-            told = tenth
+        if tenth > printed:
+            printed = tenth
             screen.print(f"{name}: {done} of {total}", highlight=False)
 
     return step
@@ -85,7 +86,7 @@ def _lines(screen: Console, name: str) -> Step:
 
 
 def show_tiers(reports: Sequence[TierReport]) -> None:
-    """Which kind of sandbox works here."""
+    """Print which sandbox tiers work on this machine."""
     for report in reports:
         verdict = "[green]works[/]" if report.works else "[red]does not work[/]"
         console.print(f"[bold]{report.tier}[/] {verdict}: {escape(report.reason)}", soft_wrap=True)
@@ -97,7 +98,7 @@ VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[
 
 
 def show_walls(columns: Sequence[Column]) -> None:
-    """The table of walls and tiers, then what was possible where a wall is open."""
+    """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
     walls = next((column.cells for column in columns if column.works), ())
     for number, wall in enumerate(walls):
@@ -119,11 +120,11 @@ LEGEND = (
     "caught, named: known mistakes. others: alternatives. "
     "mutants: small changes of the solution for which a test fails"
 )
-LEGEND_OF_MORE = "; + those that equivalent_mutants.yml says change nothing"
+LEGEND_OF_MORE = "; + mutants listed as equivalent in equivalent_mutants.yml"
 
 
 def show_audit(audits: Sequence[Audit]) -> None:
-    """The table of an audit, then a sentence a problem."""
+    """Print the table of an audit, then one line for each problem."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("assignment")
     for name in COLUMNS:
@@ -138,7 +139,7 @@ def show_audit(audits: Sequence[Audit]) -> None:
         for problem in audit.problems:
             console.print(f"[red]{audit.assignment}[/]: {escape(problem)}", soft_wrap=True)
     if not any(audit.problems for audit in audits):
-        console.print("[green]The course is fair, as far as we know how to ask.[/]")
+        console.print("[green]The audit found no problem.[/]")
 
 
 def _share(value: Any) -> str:

@@ -15,7 +15,7 @@ from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, CourseOption, JsonO
 
 commands = typer.Typer()
 PicturesOption = Annotated[
-    bool, typer.Option("--pictures", help="Then draw what failing code does, for the feedback.")
+    bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
 ]
 
 
@@ -23,32 +23,35 @@ PicturesOption = Annotated[
 @report_errors
 def collect(
     archives: Annotated[
-        list[Path], typer.Argument(metavar="ARCHIVE...", help="Downloads of a course site, or folders.")
+        list[Path],
+        typer.Argument(metavar="ARCHIVE...", help="Archives downloaded from a course site, or folders."),
     ],
     assignment: Annotated[
         str | None,
-        typer.Option("--assignment", "-a", help="What they are for, when their names do not tell."),
+        typer.Option("--assignment", "-a", help="The assignment, if the archives' names do not contain it."),
     ] = None,
     roster: Annotated[
-        Path | None, typer.Option(help="A CSV file with the students' ids and their other names and numbers.")
+        Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")
     ] = None,
     times: Annotated[
         Path | None,
-        typer.Option(help="A CSV file that tells when each student's work came, such as Moodle's worksheet."),
+        typer.Option(help="A CSV file with submission times, such as Moodle's grading worksheet."),
     ] = None,
     source: Annotated[
-        str | None, typer.Option("--from", help="canvas, moodle, gradescope or folders.", metavar="SOURCE")
+        str | None,
+        typer.Option("--from", help="The format: canvas, moodle, gradescope or folders.", metavar="SOURCE"),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the submissions go.")] = Path(
-        "submitted"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write the submissions to.")
+    ] = Path("submitted"),
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace what was changed by hand, too; it is kept aside.")
+        bool,
+        typer.Option("--replace", help="Also replace files that were changed by hand, after saving a copy."),
     ] = False,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
-    """Bring downloads of Canvas, Moodle or Gradescope into the folder that `grade` reads."""
+    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     report = api.collect(
         archives,
         course_path,
@@ -72,30 +75,26 @@ def grade(
     assignment: Annotated[
         str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where journal and reports go.")] = Path(
-        "grades"
-    ),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many graders work at once.")] = (
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for the journal and the reports.")
+    ] = Path("grades"),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = (
         os.cpu_count() or 1
     ),
-    seed: Annotated[
-        int | None, typer.Option(help="Repeat a run: the seed that it kept in its grades.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")] = None,
     regrade: Annotated[
-        bool, typer.Option("--regrade", help="Grade unchanged submissions again, too.")
+        bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")
     ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
     trust_timestamps: Annotated[
         bool,
-        typer.Option(
-            "--trust-timestamps", help="Believe nbgrader's timestamp.txt, which students could have written."
-        ),
+        typer.Option("--trust-timestamps", help="Use nbgrader's timestamp.txt, which students can forge."),
     ] = False,
     pictures: PicturesOption = False,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
-    """Grade a class: every submission in its own sandbox; a killed run goes on where it stopped."""
+    """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped."""
     from autograder.cli.console import console, progress
     from autograder.cli.tables import show_class
 
@@ -126,13 +125,13 @@ def grade(
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="How many painters work at once.")] = (
-        os.cpu_count() or 1
-    ),
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")
+    ] = (os.cpu_count() or 1),
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Make the pages again from a journal, without grading again."""
+    """Write the report pages again from a journal, without grading."""
     from autograder.cli.console import progress
 
     with progress(quiet=False) as steps:
@@ -148,11 +147,11 @@ def report(
 @commands.command(rich_help_panel="Instructors")
 @report_errors
 def compare(
-    old: Annotated[Path, typer.Argument(help="The folder with the earlier grades.jsonl, or that file.")],
-    new: Annotated[Path, typer.Argument(help="The folder with the later grades.jsonl, or that file.")],
+    old: Annotated[Path, typer.Argument(help="The earlier grades.jsonl, or its folder.")],
+    new: Annotated[Path, typer.Argument(help="The later grades.jsonl, or its folder.")],
     as_json: JsonOption = False,
 ) -> int:
-    """See who goes up or down between two gradings, and why, before anything is published."""
+    """Compare two gradings: list the students whose score changed, and the tests that changed it."""
     from autograder.cli.console import console
     from autograder.cli.tables import show_comparison
 
@@ -182,16 +181,16 @@ def export(
         str | None, typer.Option("--assignment", "-a", help="Only this assignment.")
     ] = None,
     sheet: Annotated[
-        Path | None, typer.Option(help="The file from Canvas or Moodle that shall be filled in.")
+        Path | None, typer.Option(help="The gradebook file from Canvas or Moodle to fill in.")
     ] = None,
     column: Annotated[
-        str | None, typer.Option(help="The column to fill, when its title is not the assignment's.")
+        str | None, typer.Option(help="The column to fill, if its title differs from the assignment's.")
     ] = None,
     roster: Annotated[
-        Path | None, typer.Option(help="A CSV file with the students' ids and their other names and numbers.")
+        Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")
     ] = None,
     submissions: Annotated[
-        Path | None, typer.Option(help="Where the class's submissions are, `submitted` if not said.")
+        Path | None, typer.Option(help="The folder with the class's submissions; by default `submitted`.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
     hidden: Annotated[
@@ -202,7 +201,7 @@ def export(
     ] = "after_published",
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Hand a class's grades, or an assignment's autograder, to another tool."""
+    """Export a class's grades, or an assignment's autograder, to another tool."""
     exported = api.export(
         to,
         grades,
@@ -225,16 +224,18 @@ def export(
 @report_errors
 def similar(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
-    assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to look at.")],
-    most: Annotated[int, typer.Option(min=1, help="List at most so many pairs.")] = 20,
-    least: Annotated[float, typer.Option(min=0, max=100, help="List pairs from this likeness on.")] = 15,
+    assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to compare.")],
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of pairs.")] = 20,
+    least: Annotated[
+        float, typer.Option(min=0, max=100, help="Minimum likeness of a pair, in percent.")
+    ] = 15,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write a page with each pair side by side.")
+        Path | None, typer.Option("--output", "-o", help="Write an HTML page with each pair side by side.")
     ] = None,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
-    """List submissions that are more alike than usual, for a person to look at; not a verdict."""
+    """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
     from autograder.cli.console import console
     from autograder.cli.tables import show_similar
 
@@ -251,10 +252,12 @@ def similar(
 @commands.command(rich_help_panel="Instructors")
 @report_errors
 def doctor(
-    walls: Annotated[bool, typer.Option("--verify", help="Try every wall of every kind of sandbox.")] = False,
+    walls: Annotated[
+        bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Say which kind of sandbox works on this machine, and why another does not."""
+    """Show which sandbox tiers work on this machine, and why others do not."""
     if walls:
         return _verify_walls(as_json)
     from autograder.cli.console import show_tiers

@@ -25,7 +25,7 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """See how your code stands: the visible tests, a sentence for each failure."""
+    """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.workspace import find_works
 
@@ -63,7 +63,7 @@ def _check_all(target: str, as_json: bool) -> int:
 @commands.command(rich_help_panel="Students")
 @report_errors
 def watch(target: TargetArgument = ".") -> int:
-    """Check again whenever you save. Keys: h hint, p picture, q quit."""
+    """Check your code again after every save. Keys: h hint, p picture, q quit."""
     from autograder.cli.console import console
     from autograder.selfcheck.watch import watch as watching
 
@@ -78,9 +78,9 @@ def watch(target: TargetArgument = ".") -> int:
 @report_errors
 def hint(
     target: TargetArgument = ".",
-    again: Annotated[bool, typer.Option("--again", help="Begin with the first step again.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Start again with the first step.")] = False,
 ) -> int:
-    """One step of help with the first failing test, never code; call it again for the next."""
+    """Show one step of help with the first failing test, never code; call it again for the next step."""
     from autograder.cli.console import console
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
@@ -102,7 +102,7 @@ def progress(
     folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".",
     as_json: JsonOption = False,
 ) -> int:
-    """See how you stand in the whole course."""
+    """Show your results in the whole course."""
     _check_all(folder, as_json)
     return DONE
 
@@ -113,7 +113,7 @@ def pack(
     target: TargetArgument = ".",
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),
 ) -> int:
-    """Make the archive to hand in, and read it back as the grader will."""
+    """Create the archive to hand in, and read it back as the grader will."""
     from autograder.cli.console import console
     from autograder.selfcheck import pack as packing
     from autograder.selfcheck.check import check_work

@@ -1,4 +1,4 @@
-"""What the instructor's and the author's looks at a class show in a terminal."""
+"""Terminal tables of a graded class, of two compared gradings and of similar submissions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from autograder.gradebook.times import read_names, with_name
 from autograder.records import Grade
 from autograder.text.wording import listed
 
-if TYPE_CHECKING:  # with it come notebooks and their schemas, a second that a table of grades does not need
+if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
     from autograder.source.similarity import Pair
     from autograder.submissions.similar import Similar
 
-OTHER = "other"  # the column of what was refused because it is for no assignment of the course
-TABLE_ROWS = 60  # students shown in a terminal; the report has them all
-NAME_WIDTH, TOTAL_WIDTH = 32, 7  # at most, of a student's name and of "1234.56" beside it
-PADDING, EDGES = 3, 1  # of a table: around each column, and around the whole
+OTHER = "other"  # the column of refused submissions without an assignment in the course
+TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them
+NAME_WIDTH, TOTAL_WIDTH = 32, 7  # maximum width of a student's name, and of a total such as "1234.56"
+PADDING, EDGES = 3, 1  # characters of a table around each column, and around the whole
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -45,7 +45,7 @@ COUNTED = {
 
 
 def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> None:
-    """The table of a class, refused submissions first, and where the report and the grades are."""
+    """Print the table of a class: refused submissions, scores, and the paths of the report and the grades."""
     summary, folder, grades, count = run.summary, run.folder, list(run.grades), run.final_scores
     if as_json:
         counts = {"graded": summary.graded, "refused": summary.refused, "unchanged": summary.unchanged}
@@ -77,7 +77,7 @@ def _refused(grades: list[Grade]) -> list[Grade]:
 def _class_tables(
     width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final]
 ) -> Iterator[Table]:
-    """One table, or several below each other where `width` does not suffice for all assignments; all have the total."""
+    """Yield one table, or several if `width` is too small for all assignments; each shows the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
     columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
     for shown in _fitting(width, columns, grades, count):
@@ -87,7 +87,7 @@ def _class_tables(
 def _fitting(
     width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]
 ) -> Iterator[list[str]]:
-    """The assignments of each table: as many as there is room for beside a student's name and total."""
+    """Yield the assignments of each table: as many as fit beside a student's name and total."""
     longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
     room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
     wide = {name: len("refused" if name == OTHER else "/ 10") for name in names}
@@ -147,13 +147,13 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
 
 
 def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str]) -> None:
-    """That the table holds what counts, where that is not what was reached or may not be."""
+    """Print which scores were reduced for lateness, or may have to be."""
     finals = list(count.values())
     late = sum(final.minus > 0 for final in finals)
     if late:
         whose = "1 grade counts" if late == 1 else f"{late} grades count"
         console.print(
-            f"[yellow]{whose} less than was reached, for being late.[/] The table holds what counts; "
+            f"[yellow]{whose} less than the score reached, for lateness.[/] The table shows final scores; "
             "grades.csv has both.",
             soft_wrap=True,
         )
@@ -161,17 +161,19 @@ def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping
     if untimed:
         whose = "1 submission" if untimed == 1 else f"{untimed} submissions"
         console.print(
-            f"[yellow]When {whose} came is not known; the score counts in full.[/] "
-            "`autograder collect` keeps the times that a course site tells; `--times` gives it those of a table.",
+            f"[yellow]The submission time of {whose} is unknown; the score counts in full.[/] "
+            "`autograder collect` stores the times of a course site; `--times` reads them from a table.",
             soft_wrap=True,
         )
     marked = [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]
     if marked:
-        console.print(f"[yellow]The course site calls late:[/] {escape(listed(marked))}.", soft_wrap=True)
+        console.print(
+            f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.", soft_wrap=True
+        )
 
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
-    """The most frequent mistakes: what to teach again."""
+    """Print the five most frequent mistakes with their hints."""
     title_of = titles_of(course)
     found = Counter(
         m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
@@ -185,13 +187,13 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """A block for each submission that changed, the reasons below it, then the counts."""
+    """Print a table of the changed submissions with the reasons, then the counts."""
     for line in comparison_lines(comparison):
         console.print(line)
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Table | str]:
-    """The table of what changed, then sentences."""
+    """Yield the table of changed submissions, then the counts and warnings."""
     if comparison.changes:
         yield _changes(comparison.changes)
     counts = [f"{count} {COUNTED[kind]}" for kind, count in comparison.counts.items() if count]
@@ -199,12 +201,12 @@ def comparison_lines(comparison: Comparison) -> Iterator[Table | str]:
     if comparison.other_seeds:
         yield (
             f"[yellow]The runs drew different inputs (seeds {_seeds(comparison.seeds_before)} and "
-            f"{_seeds(comparison.seeds_after)}): a test may end differently without any change of the suite.[/] "
+            f"{_seeds(comparison.seeds_after)}): a result may change although the suite did not.[/] "
             f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
         )
     others = sum(change.other_submission for change in comparison.changes)
     if others:
-        yield f"[yellow]{others} of them handed in something else in between.[/]"
+        yield f"[yellow]{others} of them have a different submission text.[/]"
 
 
 def _seeds(seeds: Sequence[int]) -> str:
@@ -260,19 +262,19 @@ def _points(score: float | None) -> str:
 # ---------------------------------------------------------------------- submissions that are alike
 
 
-PASSAGES = 4  # of a pair, the longest; the page has them all
+PASSAGES = 4  # maximum number of passages shown for a pair, longest first
 SHOWN_WORDS = 5
 
 
 def show_similar(console: Console, found: Similar) -> None:
-    """The pairs, the lines that both have, and that this is no verdict."""
+    """Print the pairs and the lines they share, with a note that likeness is no verdict."""
     if found.pairs:
         console.print(_pairs(found.pairs))
     else:
-        console.print("No pair stands out.")
+        console.print("No pair is unusually alike.")
     console.print(
-        f"{len(found.codes)} submissions compared, {len(found.empty)} with nothing of their own. "
-        "For a person to look at; not a verdict: short answers are alike by nature."
+        f"{len(found.codes)} submissions compared, {len(found.empty)} without code of their own. "
+        "Likeness is not a verdict: short answers are naturally alike."
     )
     if found.too_long:
         console.print(
@@ -285,7 +287,7 @@ def _pairs(pairs: Iterable[Pair]) -> Table:
     table.add_column("likeness", justify="right", no_wrap=True)
     table.add_column("in common", justify="right", no_wrap=True)
     table.add_column("students")
-    table.add_column("lines that both have", ratio=1)
+    table.add_column("shared lines", ratio=1)
     for pair in pairs:
         students = f"{escape(pair.one)}, {escape(pair.other)}"
         table.add_row(f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair)))

@@ -1,7 +1,7 @@
-"""course.yml as records: a course, its assignments, their parts and limits, and where their files are.
+"""course.yml as records: a course, its assignments, their parts and limits, and the paths of their files.
 
-Knows nobody but the YAML reader and the records, and never imports PyTorch. Everything wrong with a course.yml is one
-`CourseError` with a sentence a problem.
+Imports only the YAML reader and the records, and never PyTorch. All errors in a course.yml are raised as one
+`CourseError` with a sentence for each.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from autograder.records import CourseError as CourseError
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
-FILES_OF_OURS = ("pictures", "conftest")  # what else lies in an assignment's folder, or is read by pytest
+FILES_OF_OURS = ("pictures", "conftest")  # other modules in an assignment's folder, or read by pytest
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -40,7 +40,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 def _moment(value: object) -> object:
-    """A date and time as YAML or text has it; a day alone means until its end."""
+    """Parse a date and time from YAML or text; a date alone means the end of that day."""
     text = value.strip().replace("Z", "+00:00") if isinstance(value, str) else ""
     try:
         moment = datetime.fromisoformat(text) if text else value
@@ -81,7 +81,7 @@ class _Record(BaseModel):
 
 
 class Limits(_Record):
-    """What one submission may use; an assignment's own limits override the course's."""
+    """The resource limits of one submission; an assignment's own limits override the course's."""
 
     call_seconds: Seconds = Field(default=10, description="For one call of a student's function.")
     load_seconds: Seconds = Field(default=10, description="For importing a student's file.")
@@ -134,11 +134,11 @@ class Assignment(_Record):
 
     @property
     def points(self) -> float:
-        """What a perfect submission scores."""
+        """The maximum score."""
         return sum(part.points for part in self.parts)
 
     def part(self, name: str) -> Part:
-        """The part of that name; raises CourseError when there is none."""
+        """Return the part with that name; raises CourseError if there is none."""
         for part in self.parts:
             if part.name == name:
                 return part
@@ -148,7 +148,7 @@ class Assignment(_Record):
 
 
 class Extension(_Record):
-    """More time for one student: a due date of their own for one assignment, or more days for one or all."""
+    """An extension for one student: another due date for one assignment, or more days for one or all."""
 
     student: Text
     assignment: Text | None = Field(default=None, description="Without it, all assignments.")
@@ -165,7 +165,7 @@ class Extension(_Record):
 
 
 class LatePolicy(_Record):
-    """What late work costs. The score itself stays as it was reached; what counts is worked out beside it."""
+    """The deduction for late work. The raw score stays unchanged; the final score is computed from it."""
 
     grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0, description="How long after the due date nothing is late yet."
@@ -176,7 +176,7 @@ class LatePolicy(_Record):
 
 
 class CourseFile(_Record):
-    """What course.yml holds, as it is written there."""
+    """The contents of course.yml, as written there."""
 
     title: Text
     feedback: Literal["hints", "full"] = Field(
@@ -199,16 +199,16 @@ class CourseFile(_Record):
 
 
 class Course(CourseFile):
-    """A course and the folder it lives in; knows where each assignment's files are."""
+    """A course and its folder; provides the paths of each assignment's files."""
 
     root: Path
 
     def find(self, name: str) -> Assignment | None:
-        """The assignment of that name; None when the course has none, or not any more."""
+        """Return the assignment with that name; None if the course does not contain it."""
         return next((assignment for assignment in self.assignments if assignment.name == name), None)
 
     def assignment(self, name: str) -> Assignment:
-        """The assignment of that name; raises CourseError when there is none."""
+        """Return the assignment with that name; raises CourseError if there is none."""
         found = self.find(name)
         if found is not None:
             return found
@@ -217,12 +217,12 @@ class Course(CourseFile):
         raise CourseError(f"The course has no assignment `{name}`{hint}")
 
     def select(self, names: Iterable[str] | None = None) -> tuple[Assignment, ...]:
-        """The assignments of those names, all of them for None; raises CourseError for an unknown name."""
+        """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
     @property
     def hidden_folders(self) -> list[Path]:
-        """What students, and the processes that run their code, never see."""
+        """Return the folders that must be hidden from students and from the processes of their code."""
         return [self.root / "solutions", self.root / "tests"]
 
     def solution_folder(self, assignment: Assignment) -> Path:
@@ -232,7 +232,7 @@ class Course(CourseFile):
         return self.solution_folder(assignment) / f"{assignment.stem}.py"
 
     def release_folder(self, assignment: Assignment) -> Path:
-        """What students receive; built, never written by hand."""
+        """Return the folder of the files that students receive; it is built, never edited by hand."""
         return self.root / "assignments" / assignment.name
 
     def stub_file(self, assignment: Assignment) -> Path:
@@ -263,14 +263,14 @@ class Course(CourseFile):
         return self.suite_folder(assignment) / "pictures.py"
 
     def alternatives(self, assignment: Assignment) -> list[Path]:
-        """The files of other right answers, in the order of their names."""
+        """Return the files of alternatives, sorted by name."""
         return sorted((self.suite_folder(assignment) / "alternatives").glob("*.py"))
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """The course of a course.yml, or of the folder or file at `path` or the nearest folder above it.
+    """Load the course.yml at `path`, or in the nearest folder at or above it.
 
-    Raises CourseError with one sentence for each thing that is wrong.
+    Raises CourseError with one sentence for each error.
     """
     file = _find(Path(path))
     text = _read_text(file)
@@ -286,7 +286,7 @@ def load_course(path: Path | str = ".") -> Course:
 
 
 def course_schema() -> dict[str, Any]:
-    """The JSON schema of course.yml, from the same records that read it; editors use it."""
+    """Return the JSON schema of course.yml for editors, generated from the records that parse it."""
     schema = CourseFile.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": FILE_NAME}
 
@@ -324,8 +324,10 @@ def _check_names(document: MarkedYaml) -> None:
 
 
 def unfit_stem(stem: str) -> str | None:
-    """Why no student's module can have this name; None when it can. A student's folder comes first on the way to
-    modules, so that a `random.py` in it would be what PyTorch finds in place of Python's own."""
+    """Return the reason that no student's module can have this name; None if it can.
+
+    A student's folder comes first in the import path, so PyTorch would import a `random.py` in it in place of Python's.
+    """
     if keyword.iskeyword(stem):
         return f"`{stem}` is a word of Python and cannot name a module."
     if stem in sys.stdlib_module_names:
@@ -341,17 +343,17 @@ def unfit_stem(stem: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _modules_of_the_kit() -> frozenset[str]:
-    """The kit's own module, and those of the packages that its metadata names."""
+    """Return the names of the engine's module and of the packages required in its metadata."""
     try:
         lines = metadata.requires("autograder") or ()
-    except metadata.PackageNotFoundError:  # run from its source, without having been installed
+    except metadata.PackageNotFoundError:  # run from source, not installed
         lines = ()
     packages = {re.split(r"[^\w.-]", line)[0].lower().replace("-", "_") for line in lines}
     return frozenset({"autograder", "torch", "numpy", "pytest", "yaml", *packages})
 
 
 def _check_extensions(document: MarkedYaml) -> None:
-    """More time for an assignment that is not there would silently help nobody."""
+    """Report extensions for unknown assignments, which would have no effect."""
     known = [a.get("name") for a in document.items(("assignments",)) if isinstance(a, dict)]
     for index, extension in enumerate(document.items(("late", "extensions"))):
         name = extension.get("assignment") if isinstance(extension, dict) else None

@@ -1,4 +1,4 @@
-"""Fingerprints of what decides a grade: the submission's text and the suite. Equal digests, equal grade."""
+"""Digests of all inputs of a grade: the submission's text and the suite. Equal digests give equal grades."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autograder.records import Submission
 
 
 def submission_digest(submission: Submission) -> str:
-    """The SHA-256 of all that was handed in."""
+    """Return the SHA-256 of all files of a submission."""
     digest = hashlib.sha256()
     for file in submission.files:
         digest.update(f"{file.name}\0{len(file.text)}\0".encode("utf-8", "replace"))
@@ -18,9 +18,9 @@ def submission_digest(submission: Submission) -> str:
 
 
 def suite_digest(course: Course, assignment: Assignment) -> str:
-    """The SHA-256 of all that decides a grade: tests, solution, mistakes, stub and the assignment's record.
+    """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's record.
 
-    When it is due decides what a grade counts, not the grade: a new due date grades nothing again.
+    Due dates are not included, since they affect the final score only: a new due date needs no new grading.
     """
     record = assignment.model_dump_json(exclude={"due"})
     digest = hashlib.sha256(f"{record}{course.feedback}".encode())

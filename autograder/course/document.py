@@ -1,8 +1,8 @@
 """A solution document: one `.py` file with prose, code, gaps, and the places of tests and pictures.
 
-The document is py:percent (`# %%` begins a cell). A *gap* is what stands between `### BEGIN SOLUTION` and
-`### END SOLUTION`; a cell `# %% part="mask"` is where the notebook tests a part, `# %% picture="mask"` where
-it draws one. Reading finds every mistake an author can make; building is done elsewhere.
+The document is py:percent (`# %%` begins a cell). A *gap* is the code between `### BEGIN SOLUTION` and
+`### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, and
+`# %% picture="mask"` where it draws one. Reading reports every error of the author; building is done elsewhere.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 
 class DocumentError(CourseError):
-    """A solution document that cannot be built; one sentence a problem, each with file and line."""
+    """A solution document that cannot be built; one sentence per problem, each with file and line."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """What a student writes: `function` is `causal_mask` or `Head.forward`; lines count from 1."""
+    """Code that a student writes: `function` is `causal_mask` or `Head.forward`; lines count from 1."""
 
     function: str
     begin: int
@@ -52,7 +52,7 @@ class Gap:
 
     @property
     def stub_line(self) -> str:
-        """The line that stands in the stub in place of the gap."""
+        """The line of the stub that replaces the gap."""
         return f'{self.indent}raise NotImplementedError("{self.function}{UNWRITTEN}")'
 
 
@@ -68,7 +68,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Document:
-    """A solution document without mistakes; `label` names its file in sentences."""
+    """A valid solution document; `label` names its file in messages."""
 
     assignment: str
     label: str
@@ -78,14 +78,14 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """What the student gets: gaps raise NotImplementedError, cells for the notebook say so in a comment.
+        """Return the stub: gaps raise NotImplementedError, and notebook cells are comments that say so.
 
-        All else stays as the author wrote it, byte for byte.
+        Everything else stays as the author wrote it, byte for byte.
         """
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:
-        """The stub's lines, each with the number of the document's line it comes from."""
+        """Return the stub's lines, each with the number of its line in the document."""
         comments = {cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS}
         gaps = {gap.begin: gap for gap in self.gaps}
         inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
@@ -101,14 +101,14 @@ class Document:
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
-    """The solution document of an assignment; raises DocumentError with all that is wrong in it."""
+    """Load the solution document of an assignment; raises DocumentError with all errors in it."""
     file = course.solution_file(assignment)
     label = file.relative_to(course.root).as_posix()
     return read_document(_read(file, label, assignment), label, assignment)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
-    """The document of this text; `label` names the file in the sentences of DocumentError."""
+    """Parse a document; `label` names the file in the sentences of DocumentError."""
     text = text.rstrip() + "\n"
     reader = _Reader(text, label, assignment)
     reader.read()
@@ -142,7 +142,7 @@ def _check_stub(document: Document) -> None:
 
 
 class _Reader:
-    """Walks through one document and collects cells, gaps and problems."""
+    """A parser that collects the cells, gaps and problems of one document."""
 
     def __init__(self, text: str, label: str, assignment: Assignment) -> None:
         self.text = text
@@ -234,7 +234,7 @@ class _Reader:
                     )
                 seen.setdefault(cell.name, cell.line)
         known = [part.name for part in self.assignment.parts]
-        meant = {closest(name, known) for name in seen}  # a misspelt part has its sentence already
+        meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
         for name in known:
             if name not in meant:
                 sentence = f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.'
@@ -263,7 +263,7 @@ class _Reader:
         self._check_todos(comments)
 
     def _check_cells_of_gaps(self) -> None:
-        """What a student writes is known by its name in the gradebook, so a name has one cell."""
+        """Check that each function's gaps are in one cell, as the gradebook identifies cells by function."""
         first: dict[str, int] = {}
         for gap in self.gaps:
             name = gap.function.partition(".")[0]
@@ -313,7 +313,7 @@ class _Reader:
         self.gaps.append(Gap(function[0], begin, end, indents[0], todo, tuple(inside)))
 
     def _todo_above(self, begin: int) -> tuple[str, ...]:
-        """The comment lines that stand directly above a gap, stripped."""
+        """Return the comment lines directly above a gap, stripped."""
         block: list[str] = []
         for line in reversed(self.lines[: begin - 1]):
             if not line.strip().startswith("#"):
@@ -322,7 +322,7 @@ class _Reader:
         return tuple(block)
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
-        """A TODO without a gap is a gap whose markers were forgotten: its answer would be released."""
+        """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
         if self.problems:
             return
         used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
@@ -349,7 +349,7 @@ def _indent(line: str) -> str:
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
-    """Qualified name and last line of the innermost function that spans from `begin` to `code`."""
+    """Return the qualified name and last line of the innermost function that spans `begin` to `code`."""
     found: tuple[str, int] | None = None
 
     def visit(node: ast.AST, around: tuple[str, ...]) -> None:

@@ -1,8 +1,8 @@
-"""Known wrong answers, as edits of the solution, and other right answers.
+"""Known mistakes, as edits of the solution, and alternatives.
 
-`mistakes.yml` beside a suite is a list of mistakes; each edit must fit the solution exactly once, so a
-mistake cannot drift away from it. An edit of several lines may be written with or without the indentation
-of the place where it stands: the first of the two ways that gives Python is taken.
+`mistakes.yml` beside a suite is a list of mistakes. Each edit must match the solution exactly once, so a mistake stays
+in step with it. An edit of several lines can be written with or without the indentation of its place; the first of
+the two readings that is valid Python is used.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from autograder.course.yaml_file import MarkedYaml, did_you_mean
 
 
 class MistakesError(CourseError):
-    """A mistakes.yml or an alternative that cannot be used; one sentence a problem, with file and line."""
+    """An unusable mistakes.yml or alternative; one sentence per problem, with file and line."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known wrong answer: `source` is the whole solution with the mistake in it."""
+    """A known mistake; `source` is the whole solution with the mistake in it."""
 
     id: str
     title: str
@@ -65,7 +65,7 @@ class _Entries(RootModel[tuple[_Entry, ...]]):
 
 @dataclass(frozen=True)
 class _Span:
-    """Where a text stands in the solution, and what comes there instead."""
+    """The position of a text in the solution, and its replacement."""
 
     start: int
     end: int
@@ -73,9 +73,9 @@ class _Span:
 
 
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
-    """The known mistakes of an assignment, in the file's order; none when it has no mistakes.yml.
+    """Load the known mistakes of an assignment in the file's order; empty without a mistakes.yml.
 
-    Raises MistakesError with everything that is wrong in the file.
+    Raises MistakesError with all errors in the file.
     """
     file = course.mistakes_file(assignment)
     if not file.exists():
@@ -104,7 +104,7 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
 
 
 def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:
-    """Other right answers as (name, text), by name; raises MistakesError for one that is not Python."""
+    """Load the alternatives as (name, text), sorted by name; raises MistakesError for invalid Python."""
     alternatives, problems = [], []
     for file in course.alternatives(assignment):
         text = _read(course, file)
@@ -143,7 +143,7 @@ def _parsed(label: str, text: str) -> _Solution:
 
 
 def _apply(solution: _Solution, entry: _Entry, index: int, document: MarkedYaml) -> str | None:
-    """The solution with the mistake in it; None when a problem was added to the document."""
+    """Return the solution with the mistake in it; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"
     edits = _edits(entry)
     if edits is None:
@@ -175,7 +175,7 @@ def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
 
 
 class _Solution:
-    """The solution's text, and where its functions, classes and methods begin and end."""
+    """The solution's text, with the line ranges of its functions, classes and methods."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -196,7 +196,7 @@ class _Solution:
             self._find_regions(child, names)
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
-        """The ways to read an edit; raises ValueError when it does not fit exactly once."""
+        """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""
         if edit.place not in self.regions:
             hint = did_you_mean(edit.place, self.regions) or "."
             raise ValueError(f"the solution has no `{edit.place}`{hint}")
@@ -243,7 +243,7 @@ class _Solution:
         return line[: len(line) - len(line.lstrip())]
 
     def with_edits(self, choices: list[list[_Span]]) -> str:
-        """The text with one span of each edit; raises ValueError when that is no mistake at all."""
+        """Apply one span of each edit; raises ValueError if the result is not a mistake."""
         problem: SyntaxError | None = None
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
@@ -281,7 +281,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _shifted(block: str, indent: str) -> str:
-    """The block as it stands at a place of that indentation; the first line begins at the place itself."""
+    """Indent a block for its place; the first line starts at the place itself."""
     return textwrap.indent(block, indent).removeprefix(indent)
 
 

@@ -1,4 +1,4 @@
-"""The notebook of a document: the same cells, with nbgrader's metadata and fixed cell ids."""
+"""Convert a document to a notebook: the same cells, with nbgrader's metadata and fixed cell ids."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
 def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
-    """A document (a stub or a solution) as a notebook with nbgrader's metadata and fixed cell ids.
+    """Convert a document (a stub or a solution) to a notebook with nbgrader's metadata and fixed cell ids.
 
-    Cells in which students write may be edited but not deleted; each part has one locked test cell;
-    prose and given code carry no nbgrader metadata.
+    Cells for the student's code can be edited but not deleted; each part has one locked test cell; prose and given code
+    have no nbgrader metadata.
     """
     cells = [nbformat.v4.new_code_cell(SETUP)]
     for cell in jupytext.reads(text, PERCENT).cells:
@@ -59,12 +59,12 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
 
 
 def _may_fail(cell: NotebookNode) -> list[str]:
-    """The tag that lets a notebook go on after a demonstration of what may not be written yet."""
+    """Return the tag that lets a notebook continue after a demonstration of unfinished code."""
     return ["raises-exception"] if cell.cell_type == "code" and _DEMONSTRATION in cell.source else []
 
 
 def _first_gap(source: str) -> str | None:
-    """The outermost name around the cell's first gap, in a stub or in a solution."""
+    """Return the outermost function around the cell's first gap, in a stub or in a solution."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             code = ast.get_source_segment(source, node) or ""
@@ -96,10 +96,7 @@ def _add_nbgrader(cell: NotebookNode, grade_id: str, grade: bool, points: float 
 
 
 def _checksum(cell: NotebookNode, grade_id: str, grade: bool, points: float | None) -> str:
-    """nbgrader's own checksum: an unchanged solution cell is recognised as "no response"."""
+    """Return nbgrader's checksum, which identifies an unchanged solution cell as "no response"."""
     facts = [cell.source, cell.cell_type, grade, not grade, grade, grade_id]
     facts += [] if points is None else [float(points)]
     return hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest()
-
-
-# -- clues ----------------------------------------------------------------------------------------

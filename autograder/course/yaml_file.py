@@ -1,6 +1,6 @@
-"""YAML files of authors, read into pydantic records with the line number of everything that is wrong.
+"""Parse YAML files into pydantic records, with the line number of every error.
 
-`MarkedYaml` collects all problems of a file as sentences; nothing here raises for wrong input.
+`MarkedYaml` collects all problems of a file as sentences; it does not raise for invalid input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
-YamlPath = tuple[Any, ...]  # the way from the top of a file to a value: ("assignments", 2, "title")
+YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
 _KINDS = {
     "int_type": "a whole number", "int_from_float": "a whole number",
@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """`; did you mean `minutes`?` when a known word is close or the only one that begins so, else an empty string."""
+    """Return `; did you mean `minutes`?` if a known word is similar or the only one with this prefix, else ""."""
     known = list(known)
     longer = [name for name in known if word and name.startswith(str(word))]
     close = longer[0] if len(longer) == 1 else closest(word, known)
@@ -37,12 +37,12 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def closest(word: object, known: Iterable[str]) -> str | None:
-    """The known word that looks most like `word`, if one does."""
+    """Return the known word most similar to `word`, or None."""
     return next(iter(difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)), None)
 
 
 def one_of(words: Iterable[str]) -> str:
-    """`a`, `b` or `c`."""
+    """Format words as `a`, `b` or `c`."""
     quoted = [f"`{word}`" for word in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
@@ -50,8 +50,7 @@ def one_of(words: Iterable[str]) -> str:
 class MarkedYaml:
     """One YAML file: its `data`, the line of every value, and the `problems` found so far.
 
-    `noun` is what the file as a whole describes ("the course"), `item` what it is a list of, if it is one;
-    both appear in the sentences.
+    `noun` describes the file as a whole in messages ("the course"), `item` an entry of its list, if it is one.
     """
 
     def __init__(self, label: str, text: str, noun: str, item: str = "entry") -> None:
@@ -71,7 +70,7 @@ class MarkedYaml:
         return tuple(f"{self.label}, line {line}: {sentence}" for line, sentence in ordered)
 
     def line(self, place: YamlPath) -> int:
-        """The line of a value, or of the nearest thing around it that is in the file."""
+        """Return the line of a value, or of the nearest enclosing value in the file."""
         while place not in self._lines:
             place = place[:-1]
         return self._lines[place]
@@ -80,7 +79,7 @@ class MarkedYaml:
         self._problems.append((self.line(place), sentence))
 
     def read(self, kind: type[Record]) -> Record | None:
-        """The record this file describes, or None when there are problems."""
+        """Return the record of this file, or None if there are problems."""
         if self._problems and self.data is None:
             return None
         try:
@@ -97,14 +96,14 @@ class MarkedYaml:
             }
             for detail in details:
                 if detail["type"] == "too_short" and detail["input"]:
-                    continue  # the list is long enough; its entries are wrong, and said so one by one
+                    continue  # the list is long enough; its invalid entries are reported one by one
                 if detail["type"] == "missing" and detail["loc"] in misspelt:
-                    continue  # it is there under a misspelt name, and said so
+                    continue  # present under a misspelt name, which is reported
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
 
     def check_unique(self, place: YamlPath, key: str, noun: str) -> None:
-        """Adds a problem for each item of the list at `place` whose `key` an earlier item has."""
+        """Add a problem for each item of the list at `place` that repeats the `key` of an earlier one."""
         first: dict[Hashable, int] = {}
         for index, item in enumerate(self.items(place)):
             value = item.get(key) if isinstance(item, dict) else None
@@ -116,7 +115,7 @@ class MarkedYaml:
             first.setdefault(value, self.line(here))
 
     def items(self, place: YamlPath) -> list[Any]:
-        """The list at `place`; an empty one when something else stands there."""
+        """Return the list at `place`; empty if the value is not a list."""
         value = self._value(place)
         return value if isinstance(value, list) else []
 
@@ -198,7 +197,7 @@ class MarkedYaml:
         return f"{what} {_demand(kind, detail)}"
 
     def name_of(self, place: YamlPath) -> str:
-        """How a sentence calls the thing at `place`: the part `mask` of `03_masked_heads`."""
+        """Describe the value at `place` for a message: the part `mask` of `03_masked_heads`."""
         if not place:
             return self.noun
         around, key = place[:-1], place[-1]
@@ -273,7 +272,7 @@ def _literal_words(kind: type[BaseModel], place: YamlPath) -> list[str]:
 
 
 def _model_at(kind: type[BaseModel], place: YamlPath) -> type[BaseModel]:
-    """The record that describes what stands at `place`."""
+    """Return the record type of the value at `place`."""
     if issubclass(kind, RootModel):
         kind = _inner_model(kind.model_fields["root"].annotation)
     for step in place:

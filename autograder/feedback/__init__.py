@@ -1,1 +1,1 @@
-"""Grades turned into pages for people."""
+"""HTML pages and pictures made from grades."""

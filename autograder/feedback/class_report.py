@@ -1,6 +1,6 @@
-"""The class report, `index.html`: one file about a whole class, for the screen and for paper.
+"""The class report, `index.html`: one file about a whole class, for screen and print.
 
-It works without a network. Its few lines of JavaScript only sort and search the last table.
+It needs no network. Its few lines of JavaScript sort and search the last table.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LOW, LOWEST = 0.5, 0.25
 
 @dataclass(frozen=True)
 class PartSection:
-    """How the class did on one part: the share of its points, and each of its tests."""
+    """The results of the class on one part: its share of the points, and each of its tests."""
 
     title: str
     share: float
@@ -52,7 +52,7 @@ class PartSection:
 
 @dataclass(frozen=True)
 class Section:
-    """How the class did on one assignment."""
+    """The results of the class on one assignment."""
 
     name: str
     title: str
@@ -67,14 +67,14 @@ class Section:
 
     @property
     def hardest(self) -> Item | None:
-        """The test that fewest passed; None when all passed all."""
+        """The test with the fewest passes; None if all students passed all tests."""
         tests = [item for part in self.parts for item in part.items if item.rate < 1]
         return min(tests, key=lambda item: item.rate, default=None)
 
 
 @dataclass(frozen=True)
 class TableCell:
-    """One student's score for one assignment in the table of everybody."""
+    """One student's score for one assignment in the table of all students."""
 
     title: str
     text: str
@@ -85,9 +85,9 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Row:
-    """One student in the table of everybody; a cell is None where nothing was handed in.
+    """One student in the table of all students; a cell is None without a submission.
 
-    `other` is what was refused because it is for no assignment of the course.
+    `other` holds refused submissions without an assignment in the course.
     """
 
     student: str
@@ -102,7 +102,7 @@ class Row:
 
     @property
     def worth_reading(self) -> list[TableCell]:
-        """The pages that say what is missing: those of lost points, most of them first."""
+        """The cells with lost points, largest loss first."""
         return sorted((cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost)
 
 
@@ -113,9 +113,9 @@ def write_class_report(
     title_of: TitleOf | None = None,
     finals: Mapping[GradeKey, Final] | None = None,
 ) -> Path:
-    """Write `index.html` about the latest grade of each student and assignment, and what it counts in the end.
+    """Write `index.html` with the latest grade of each student and assignment, and its final score.
 
-    Raises InfrastructureError when jinja2 is missing.
+    Raises InfrastructureError if jinja2 is missing.
     """
     grades = latest_grades(grades)
     sections = _sections(course, grades)
@@ -154,25 +154,25 @@ def write_class_report(
 
 
 def worth_a_look(grade: Grade, final: Final) -> list[str]:
-    """What a person may want to look at: lines that a student wrote, and work that only the course site calls late."""
+    """Return the notes of a grade for the instructor: its flags, and a late mark of the course site without a time."""
     return [*grade.flags, *([MARKED] if final.marked else [])]
 
 
 def lowest(rows: list[Row]) -> list[Row]:
-    """Who may need help: at most a quarter of the class, the lowest totals first, nobody with full marks."""
+    """Return the students with the lowest totals first: at most a quarter of the class, none with full marks."""
     most = min(MOST_HELPED, -(-len(rows) // 4))
     return sorted((row for row in rows if row.share < 1), key=lambda row: row.share)[:most]
 
 
 def link(grade: Grade) -> str:
-    """The address of a grade's page, as seen from the report."""
+    """Return the URL of a grade's page relative to the report."""
     return quote(feedback_path(grade).as_posix())
 
 
 def _sections(course: Course, grades: list[Grade]) -> list[Section]:
-    """One section for each assignment that somebody handed in, in the order of the course.
+    """Return a section for each assignment with submissions, in the order of the course.
 
-    An assignment that the course no longer has is kept when somebody was graded in it.
+    An assignment that was removed from the course is kept if it has graded submissions.
     """
     found: dict[str, list[Grade]] = {assignment.name: [] for assignment in course.assignments}
     for grade in grades:
@@ -243,6 +243,6 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def _script_digest() -> str:
-    """What the page's security policy calls the only script that may run."""
+    """Return the digest of the only script that the page's Content-Security-Policy allows."""
     digest = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
     return base64.b64encode(digest).decode()

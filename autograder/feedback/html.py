@@ -1,7 +1,7 @@
-"""All that is written about grades, and the pages for students in it.
+"""Write the gradebook, the class report and the students' feedback pages.
 
-A student's page tells what works, what does not yet, and asks one question that points the way. It
-shows nothing that its grade does not hold, and needs no script, no network and no other file.
+A student's page lists passed and failed tests and asks a question for each failure. It shows only the contents of its
+grade, and needs no script, network or other file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 @dataclass(frozen=True)
 class HandedIn:
-    """Which files a page is about, when they came and from whom; nothing where that is not known."""
+    """The files of a page, their submission time and the student's display name; empty if unknown."""
 
     files: tuple[str, ...] = ()
     at: datetime | None = None
@@ -45,13 +45,13 @@ class HandedIn:
 
     @property
     def when(self) -> str:
-        """`27 November 2026, 12:00 CET`, on the clock that `at` is of."""
+        """`27 November 2026, 12:00 CET`, in the time zone of `at`."""
         return f"{self.at.day} {self.at:%B %Y, %H:%M %Z}" if self.at else ""
 
 
 @dataclass
 class FailureView:
-    """Tests of one part that ended in the same way: told once."""
+    """Tests of one part with the same failure, which is shown once."""
 
     state: str
     message: str
@@ -63,7 +63,7 @@ class FailureView:
 
 @dataclass
 class PartPage:
-    """What a page says of one part."""
+    """The section of a page about one part."""
 
     title: str
     score: float
@@ -76,11 +76,11 @@ class PartPage:
 
 
 def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
-    """Write the gradebook, a page for each grade and the class report; returns the report's path.
+    """Write the gradebook, a page for each grade and the class report; return the report's path.
 
-    `grades` are all that a journal holds, in its order; the course says which attempt counts, and how much when it
-    came late. The pages hold the pictures that were drawn into `folder` before.
-    Raises InfrastructureError when jinja2 is missing; the gradebook is written even then.
+    `grades` are all grades of a journal in order; the course determines which attempt counts and the deduction for
+    lateness. The pages contain the pictures already drawn into `folder`.
+    Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
     return write_what_counts(folder, course, *what_counts(folder, course, grades))
 
@@ -88,7 +88,7 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
 def write_what_counts(
     folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]
 ) -> Path:
-    """As `write_all`, of the grades that count alone; `count` is what each of them counts."""
+    """Write the same pages as `write_all` from effective grades only; `count` holds their final scores."""
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)
     times, names = read_times(folder), read_names(folder)
@@ -109,11 +109,11 @@ def write_feedback(
     final: Final | None = None,
     came: HandedIn | None = None,
 ) -> Path:
-    """Write the page of one grade and return its path: `feedback/<student>/<assignment>.html` in `folder`.
+    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
 
-    `assignment` gives the titles; it is None for a submission to an assignment that the course does not have.
-    `title_of` gives those of mistakes, in whose place their ids are read as words; `came` is what was handed in.
-    Raises InfrastructureError when jinja2 is missing.
+    `assignment` provides the titles; it is None if the course does not contain the assignment. `title_of` provides the
+    titles of mistakes, by default derived from their ids; `came` describes the submission.
+    Raises InfrastructureError if jinja2 is missing.
     """
     path = folder / feedback_path(grade)
     page = render(
@@ -130,14 +130,14 @@ def write_feedback(
 
 
 def handed_in(folder: Path, course: Course, grade: Grade, times: Times, name: str = "") -> HandedIn:
-    """What a student handed in, as it is kept beside the journal, and when, on the course's clock."""
+    """Return the stored submission of a student, with its time in the course's time zone."""
     at = times.get((grade.student, grade.assignment, grade.submission_sha256))
     moment = at.astimezone(ZoneInfo(course.timezone)) if at else None
     return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
 
 
 def word(grade: Grade) -> str:
-    """The score in words: warm, and not warmer than the truth."""
+    """Return the score in words, encouraging but truthful."""
     reached = share(grade.score, grade.max_score)
     if reached <= 0:
         return NOTHING_YET
@@ -159,7 +159,7 @@ def _parts(
 
 
 def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> TestResult:
-    """The same result, with its mistake called as people call it."""
+    """Return the result with the title of its mistake in place of the id."""
     if not test.mistake:
         return test
     title = title_of(grade.assignment, test.mistake) if title_of else in_words(test.mistake)
@@ -192,7 +192,7 @@ def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[P
 
 
 def _undrawn(pictures: list[Picture]) -> dict[str, list[str]]:
-    """The pictures that cannot be drawn, by the sentence that says why."""
+    """Group the titles of pictures that cannot be drawn by the reason."""
     reasons: dict[str, list[str]] = {}
     for picture in pictures:
         if picture.problem:

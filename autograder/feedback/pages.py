@@ -1,6 +1,6 @@
-"""What all pages share: their templates, how values get into them, and where each page is.
+"""Shared code of all pages: templates, filters and paths.
 
-Every value is escaped; characters that could hide or turn around others are replaced.
+Every value is escaped; characters that hide or reorder text are replaced.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ _STRESSED = re.compile(r"\*([^*\s][^*\n]*)\*")
 
 
 def feedback_path(grade: Grade) -> PurePosixPath:
-    """Where the page of a grade is, below the folder of the report."""
+    """Return the path of a grade's page, relative to the report's folder."""
     return PurePosixPath("feedback", folder_name(grade.student), f"{folder_name(grade.assignment)}.html")
 
 
 def render(template: str, **values: Any) -> str:
-    """The page that a template gives; every value is escaped. Raises InfrastructureError without jinja2."""
+    """Render a template with every value escaped. Raises InfrastructureError without jinja2."""
     return _environment().get_template(template).render(**values)
 
 
 def prose(text: str) -> Markup:
-    """A message as HTML: escaped, `names` as code, indented lines as code of their own."""
+    """Convert a message to HTML: escaped, with `names` as code and indented lines as code blocks."""
     from markupsafe import Markup
 
     return Markup("\n").join(_line(line) for line in text.split("\n"))
 
 
 def heading(text: str) -> Markup:
-    """A title as HTML: as `prose`, begun as sentences begin."""
+    """Convert a title to HTML as `prose` does, with a capital first letter."""
     return prose(begun(text))
 
 
 def caption(text: str) -> Markup:
-    """The sentence below a picture as HTML: as `prose`, with *stressed* words."""
+    """Convert a picture's caption to HTML as `prose` does, with *emphasis*."""
     from markupsafe import Markup
 
     return Markup(_STRESSED.sub(r"<em>\1</em>", str(prose(text))))
 
 
 def plain(text: str) -> str:
-    """The same sentence where no marks can be shown."""
+    """Return the same sentence without markup."""
     return _CODE.sub(r"\1", _STRESSED.sub(r"\1", text))
 
 
@@ -89,17 +89,17 @@ def _environment() -> Environment:
 
 
 def _raw(name: str) -> Markup:
-    """A file of ours that goes into a page as it is."""
+    """Return a file of the engine as HTML, unescaped."""
     from markupsafe import Markup
 
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
 def _printable(value: Any) -> Any:
-    """Text without characters that hide or turn around what stands beside them; other values as they are."""
+    """Replace characters that hide or reorder the text around them; return other values unchanged."""
     if not isinstance(value, str):
         return value
-    if value.replace("\n", "").replace("\t", "").isprintable():  # nearly always, and quickly told
+    if value.replace("\n", "").replace("\t", "").isprintable():  # the common case, and a fast test
         return value
     shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
     return value.__class__(shown)

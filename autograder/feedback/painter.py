@@ -1,8 +1,7 @@
-"""Draws the pictures for the feedback, after grading and only when somebody asks: several painters at once.
+"""Draw the pictures for the feedback, after grading and on request, in parallel processes.
 
-A painter is a grader's process: the assignment's pictures.py runs in it, the student's code in its worker behind
-the wall, as when it is graded. The inputs are those that students draw for themselves; nothing of the hidden
-tests is in them.
+Each drawing process works like a grader: it runs the assignment's pictures.py, with the student's code in a sandboxed
+worker. The inputs are those of the students' own pictures; hidden tests are not involved.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from autograder.protocol.errors import StudentError, StudentTimeoutError
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile
 from autograder.suite.session import TestAlarm, alarm
 
-MOST = 6  # pictures for one page
-SECONDS = 30.0  # for one picture
+MOST = 6  # maximum number of pictures on a page
+SECONDS = 30.0  # time limit of one picture
 INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
@@ -45,7 +44,7 @@ Done = Callable[["Job", "str | None"], None]
 
 @dataclass
 class Drawn:
-    """What became of drawing: how many submissions have new pictures, and a sentence for each that has none."""
+    """The result of drawing: the number of submissions with new pictures, and the reason for each without one."""
 
     drawn: int = 0
     unchanged: int = 0
@@ -54,7 +53,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Job:
-    """The pictures of one grade, and the file that will hold them."""
+    """The pictures of one grade, and the file to store them in."""
 
     folder: Path
     grade: Grade
@@ -62,10 +61,10 @@ class Job:
 
 
 def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell) -> Drawn:
-    """Draw what `folder` does not hold yet, with `plan.jobs` painters; `tell` hears how much is done of how much.
+    """Draw the pictures missing in `folder` with `plan.jobs` processes.
 
-    A picture that a student's code does not allow is a sentence in its place; when the machine fails, what is
-    drawn is kept and the rest is left for another time.
+    `tell` is called with the number done and the total. A picture that a student's code cannot produce is replaced by a
+    message. If the machine fails, finished pictures are kept and the others can be drawn later.
     """
     outcome = Drawn()
     left = _jobs(plan.course, folder, grades, outcome)
@@ -103,7 +102,7 @@ def _jobs(course: Course, folder: Path, grades: Iterable[Grade], outcome: Drawn)
 
 
 def _draw_together(plan: Plan, left: list[Job], done: Done) -> None:
-    """Draw all at once; when a painter dies, what was not done is still in `left`."""
+    """Draw all in parallel; if a process dies, the unfinished jobs remain in `left`."""
     pool = graders(plan)
     try:
         waiting = {pool.submit(draw_one, job): job for job in left}
@@ -116,7 +115,7 @@ def _draw_together(plan: Plan, left: list[Job], done: Done) -> None:
 
 
 def _draw_one_by_one(plan: Plan, left: list[Job], done: Done) -> None:
-    """Draw one after another, so that it is known whose pictures a painter dies of."""
+    """Draw one job after another, to identify the one that kills its process."""
     pool = graders(replace(plan, jobs=1))
     try:
         while left:
@@ -135,11 +134,11 @@ def _problem_with(future: Future[None]) -> str | None:
     return None
 
 
-# ---------------------------------------------------------------------- in a painter's process
+# ---------------------------------------------------------------------- in a drawing process
 
 
 def draw_one(job: Job) -> None:
-    """Draws and keeps the pictures of one grade. Raises Refused where its text is not kept."""
+    """Draw and store the pictures of one grade. Raises RefusedError if its text is not stored."""
     submission = texts.get(job.folder, job.grade)
     if submission is None:
         raise RefusedError("the text that was graded is not kept. `autograder grade` keeps it again.")
@@ -165,7 +164,7 @@ def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]]) -> list[Pic
 
 
 def _picture(part: str, draw: Draw, loaded: LoadedSubmission, again: bool = True) -> Picture:
-    """One picture; where the machine was too busy to wait for it, it is tried once more."""
+    """Draw one picture, and retry once after a timeout of a busy machine."""
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
@@ -191,7 +190,7 @@ def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
 
 
 def _small(drawn: io.BytesIO) -> bytes:
-    """The same picture with as few colours as it needs: a third of the size."""
+    """Reduce a PNG to as few colours as it needs, which saves two thirds of its size."""
     from PIL import Image
 
     with Image.open(drawn) as image:
@@ -202,7 +201,7 @@ def _small(drawn: io.BytesIO) -> bytes:
 
 
 def _sentence(error: BaseException, file: SourceFile) -> str:
-    """Why a picture cannot be drawn."""
+    """Return the reason that a picture cannot be drawn."""
     if isinstance(error, TestAlarm):
         return f"It took more than {SECONDS:g} seconds."
     if isinstance(error, StudentError):

@@ -1,7 +1,7 @@
-"""Pictures for the feedback, as they are kept: what a student's own code does where a part of it fails.
+"""Stored pictures for the feedback, which show the behaviour of a student's code in failing parts.
 
-They lie in `pictures/` beside the journal, one file for the submission and the assignment's pictures.py they were
-drawn with; `painter` draws them.
+They lie in `pictures/` beside the journal, one file per combination of submission and pictures.py; `painter` draws
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FOLDER = "pictures"
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture of one part: a PNG in base64 and what to look for, or the sentence why it cannot be drawn."""
+    """One picture of one part: a base64 PNG with a caption, or the reason that it cannot be drawn."""
 
     part: str
     title: str
@@ -32,12 +32,12 @@ class Picture:
 
 
 def failing_parts(grade: Grade) -> tuple[str, ...]:
-    """The parts in which something fails, in the order of the suite."""
+    """Return the parts with failures, in the order of the suite."""
     return tuple(dict.fromkeys(t.part for t in grade.tests if t.outcome not in ("passed", "skipped")))
 
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
-    """Where the pictures of a grade are kept, or will be; None when there is nothing to draw."""
+    """Return the path of a grade's pictures, which need not exist; None if there is nothing to draw."""
     assignment, parts = course.find(grade.assignment), failing_parts(grade)
     if assignment is None or not parts:
         return None
@@ -51,7 +51,7 @@ def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
 
 
 def pictures_of(folder: Path, course: Course, grade: Grade) -> list[Picture]:
-    """The pictures that are kept for a grade; none before they are drawn."""
+    """Return the stored pictures of a grade; empty before they are drawn."""
     file = picture_file(folder, course, grade)
     if file is None:
         return []
@@ -62,5 +62,5 @@ def pictures_of(folder: Path, course: Course, grade: Grade) -> list[Picture]:
 
 
 def keep_pictures(file: Path, pictures: Sequence[Picture]) -> None:
-    """Write the pictures of one grade where `picture_file` says."""
+    """Write the pictures of one grade to the path of `picture_file`."""
     write_whole(file, json.dumps([asdict(picture) for picture in pictures], ensure_ascii=False))

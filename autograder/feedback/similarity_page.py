@@ -1,4 +1,4 @@
-"""The page about submissions that are alike: each pair side by side, what both have marked."""
+"""The page of similar submissions: each pair side by side, with shared lines marked."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from autograder.source.tokens import Code
 from autograder.submissions.similar import Similar
 from autograder.text.files import check_file, marked, write_whole
 
-MARK = "<title>Alike · ".encode()  # by which a page is known again
+MARK = "<title>Alike · ".encode()  # identifies a page written by an earlier run
 
 
 @dataclass(frozen=True)
 class Side:
-    """One student's code; each line with its number and whether the other has it, too."""
+    """One student's code; each line with its number and whether the other submission shares it."""
 
     student: str
     lines: list[tuple[int, str, bool]]
@@ -25,19 +25,19 @@ class Side:
 
 @dataclass(frozen=True)
 class View:
-    """A pair as the page shows it."""
+    """A pair in the form that the page shows."""
 
     pair: Pair
     sides: tuple[Side, Side]
 
 
 def check_room(path: Path) -> None:
-    """Raises Refused where something lies that is no page of this kind, which stays, or nothing can be written."""
+    """Raise RefusedError if the path holds a file that is not such a page, or cannot be written."""
     check_file(path, "`similar`", marked(MARK))
 
 
 def write_alike(path: Path, title: str, found: Similar) -> Path:
-    """Write the page to `path`; raises Refused as `check_room`, InfrastructureError when jinja2 is missing."""
+    """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without jinja2."""
     check_room(path)
     views = [View(pair, _sides(pair, found)) for pair in found.pairs]
     page = render(

@@ -1,6 +1,6 @@
-"""What a class's grades say together: means, pass rates, discrimination, mistakes by frequency.
+"""Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes.
 
-Pure functions of grades; they read no files. None stands for a number that is not defined.
+Pure functions of grades; they read no files. None stands for an undefined number.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Item:
-    """How a class did on one test."""
+    """The results of a class on one test."""
 
     name: str
     part: str
@@ -32,7 +32,7 @@ class Item:
 
 @dataclass(frozen=True)
 class MistakeCount:
-    """A known mistake of one assignment and the students who made it."""
+    """A known mistake of one assignment, and the students who made it."""
 
     assignment: str
     mistake: str
@@ -50,12 +50,12 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def share(score: float, max_score: float) -> float:
-    """The score as a part of 1; nothing of nothing is 0."""
+    """Return `score / max_score`; 0 if `max_score` is 0."""
     return score / max_score if max_score > 0 else 0.0
 
 
 def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
-    """How many shares fall into each of `bins` equal steps from 0 to 1; a full 1 is in the last."""
+    """Count the shares in each of `bins` equal intervals from 0 to 1; the last includes 1."""
     counts = [0] * bins
     for value in shares:
         step = int(value * bins + 1e-9)
@@ -64,7 +64,7 @@ def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
 
 
 def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
-    """For each part, the points that were won of those that could be won."""
+    """Return for each part the points reached divided by the maximum."""
     won: dict[str, float] = {}
     possible: dict[str, float] = {}
     for grade in grades:
@@ -75,7 +75,7 @@ def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
 
 
 def items(grades: Sequence[Grade]) -> list[Item]:
-    """Each test of one assignment with its pass rate and discrimination, in the order of the suite."""
+    """Return each test of one assignment with its pass rate and discrimination, in the order of the suite."""
     taken: dict[str, list[tuple[TestResult, float]]] = {}
     for grade in grades:
         for test in grade.tests:
@@ -92,9 +92,9 @@ def _item(results: list[tuple[TestResult, float]]) -> Item:
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:
-    """The corrected item–total correlation: point-biserial, between passing a test and the other tests' score.
+    """Return the corrected item–total correlation: point-biserial, of passing a test with the score on the others.
 
-    None where all passed, nobody passed, or the rest was the same for everybody.
+    None if all or no students passed, or if all have the same score on the other tests.
     """
     rest = [round(score, 9) for score in rest]
     if len(set(passed)) < 2 or len(set(rest)) < 2:
@@ -103,7 +103,7 @@ def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | Non
 
 
 def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
-    """The named mistakes, most frequent first; each student counts once for a mistake of an assignment."""
+    """Count the students of each named mistake, most frequent first."""
     graded: dict[str, int] = {}
     hints: dict[tuple[str, str], str] = {}
     students: dict[tuple[str, str], set[str]] = {}
@@ -124,5 +124,5 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
 
 
 def unnamed_failures(grades: Iterable[Grade]) -> int:
-    """How many tests failed in a way that no known mistake explains."""
+    """Count the failed tests that match no known mistake."""
     return sum(t.outcome not in ("passed", "skipped") and not t.mistake for g in grades for t in g.tests)

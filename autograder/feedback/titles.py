@@ -1,7 +1,7 @@
-"""What people call the known mistakes: the titles that stand in each assignment's mistakes.yml.
+"""Titles of the known mistakes, from each assignment's mistakes.yml.
 
-A page is made from a journal, which holds ids. Where the file is gone or broken, or a mistake has left it, the
-id is read as words; a report about a class does not wait for an author.
+Pages are written from a journal, which holds only ids. If the file is missing or broken, or no longer contains a
+mistake, the title is derived from the id, so that a broken file does not prevent a report.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import yaml
 
 from autograder.course.config import Course
 
-TitleOf = Callable[[str, str], str]  # of an assignment's name and a mistake's id
+TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mistake's id
 
 
 def in_words(mistake: str) -> str:
-    """A mistake's id as people read it."""
+    """Return a mistake's id as readable words."""
     return mistake.replace("_", " ")
 
 
 def titles_of(course: Course) -> TitleOf:
-    """Tells the title of a mistake; each assignment's file is read when it is first asked for."""
+    """Return a function that looks up a mistake's title; each assignment's file is read on first use."""
     known: dict[str, dict[str, str]] = {}
 
     def title(name: str, mistake: str) -> str:

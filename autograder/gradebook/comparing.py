@@ -1,6 +1,7 @@
-"""Two gradings of the same class, side by side: who goes up, who goes down, and which tests are the reason.
+"""Compare two gradings of a class: the scores that went up or down, and the tests that changed them.
 
-Pure functions of grades. Messages are not compared: inputs are drawn afresh in each run, so numbers in them differ.
+Pure functions of grades. Messages are not compared, because the inputs, and so the numbers in messages, differ
+between runs.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class TestChange:
-    """A test that ended differently; `before` or `after` is None where the suite did not have it.
+    """A test with a different result; `before` or `after` is None if the suite did not contain it.
 
-    `message` says why points are missing: the new sentence, or, for a test that passes now, the old one.
+    `message` explains the missing points: the new message, or the old one for a test that passes now.
     """
 
-    __test__ = False  # its name looks like a test's to pytest
+    __test__ = False  # not a test class, despite its name
 
     name: str
     title: str
@@ -37,7 +38,7 @@ class TestChange:
 
 @dataclass(frozen=True)
 class Change:
-    """One submission whose grade is not what it was; `same` is a score that other tests add up to."""
+    """A submission with a different grade; `same` means an equal score from different test results."""
 
     student: str
     assignment: str
@@ -52,13 +53,13 @@ class Change:
 
     @property
     def other_submission(self) -> bool:
-        """Whether another text was graded, so that the suite need not be the reason."""
+        """Whether the two grades are of different texts, so the suite need not be the cause."""
         if self.before is None or self.after is None:
             return False
         return self.before.submission_sha256 != self.after.submission_sha256
 
     def as_record(self) -> dict[str, Any]:
-        """The change for machines."""
+        """Return the change as a JSON-serializable dict."""
         return {
             "student": self.student,
             "assignment": self.assignment,
@@ -72,7 +73,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two gradings of a class; `notes` say which lines of a journal cannot be read."""
+    """The changes between two gradings of a class; `notes` list the lines of a journal that cannot be read."""
 
     changes: tuple[Change, ...]
     unchanged: int
@@ -82,7 +83,7 @@ class Comparison:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes there are of each kind, and how many submissions without one."""
+        """The number of changes of each kind, and of unchanged submissions."""
         kinds = Counter(change.kind for change in self.changes)
         return {**{kind: kinds[kind] for kind in CHANGE_KINDS}, "unchanged": self.unchanged}
 
@@ -92,7 +93,7 @@ class Comparison:
         return bool(self.seeds_before and self.seeds_after) and self.seeds_before != self.seeds_after
 
     def as_record(self) -> dict[str, Any]:
-        """The comparison for machines."""
+        """Return the comparison as a JSON-serializable dict."""
         return {
             "schema": 1,
             "counts": self.counts,
@@ -102,9 +103,9 @@ class Comparison:
 
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
-    """The differences between two gradings; of each student and assignment, the last grade counts.
+    """Compare two gradings, using the last grade of each student and assignment.
 
-    Those who lose come first, the largest difference on top.
+    Lower scores come first, and within a kind the largest difference.
     """
     old, new = ({(g.student, g.assignment): g for g in grades} for grades in (before, after))
     places = sorted({*old, *new})

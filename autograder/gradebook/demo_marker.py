@@ -1,4 +1,4 @@
-"""The grades of a made-up class and those of a real one never share a folder: each gives way to the other."""
+"""Keep the grades of a sample class and those of a real class in separate folders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.gradebook.journal import FILE_NAME
 
-MARK = ".made-up"  # in the folder of a made-up class, and in that of its grades
+MARK = ".made-up"  # a file in the folder of a sample class, and in that of its grades
 
 
 def mark(folder: Path) -> None:
@@ -15,9 +15,10 @@ def mark(folder: Path) -> None:
 
 
 def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
-    """The folder for the grades of these submissions, and a sentence when it, or what was in it, is not where it was.
+    """Return the output folder for these submissions, and a message if a folder was changed or moved.
 
-    A made-up class goes elsewhere when real grades are there; made-up grades that are there are moved.
+    If `grades` holds real grades, a sample class is graded into another folder. If it holds grades of a sample class,
+    they are moved before a real class is graded.
     """
     made_up, marked = (submissions / MARK).exists(), (grades / MARK).exists()
     if made_up and not marked and (grades / FILE_NAME).exists():
@@ -34,7 +35,7 @@ def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
 
 
 def _free(folder: Path) -> Path:
-    """This name, or the first of `-2`, `-3`, … that nobody uses."""
+    """Return this path, or the first unused one with the suffix `-2`, `-3`, …."""
     free, number = folder, 1
     while free.exists():
         number += 1

@@ -1,4 +1,4 @@
-"""Where grades and course.yml differ, because the course was changed after it was graded."""
+"""Find grades that do not match course.yml because the course was changed after grading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograder.records import Grade
 
 
 def differing(course: Course, grades: Iterable[Grade]) -> list[str]:
-    """A sentence for each assignment of which the grades say other than course.yml: totals would mix the two."""
+    """Return a message for each assignment whose grades do not match course.yml, as totals would mix both."""
     found: dict[str, set[float]] = {}
     for grade in grades:
         if course.find(grade.assignment) or grade.status == "graded":

@@ -1,4 +1,4 @@
-"""The gradebook, `grades.csv`: one row a student and assignment, for spreadsheets and other programs."""
+"""The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograder.text.files import write_whole
 
 FILE_NAME = "grades.csv"
 COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
-# where a comma is the decimal point, spreadsheets begin a new cell behind a semicolon
+# in locales with a decimal comma, spreadsheets separate cells with semicolons
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
@@ -25,7 +25,7 @@ def write_gradebook(
 ) -> Path:
     """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
 
-    `score` is what was reached, `final_score` what counts; `days_late` is empty where that is not known.
+    `score` is the raw score, `final_score` the score after lateness; `days_late` is empty if unknown.
     """
     table = io.StringIO(newline="")
     rows = csv.writer(table)
@@ -37,7 +37,7 @@ def write_gradebook(
 
 
 def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
-    """The last grade of each student and assignment, sorted by both."""
+    """Return the last grade of each student and assignment, sorted by both."""
     latest = {(grade.student, grade.assignment): grade for grade in grades}
     return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
 
@@ -45,9 +45,9 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
 def what_counts(
     folder: Path, course: Course, grades: Iterable[Grade]
 ) -> tuple[list[Grade], dict[GradeKey, Final]]:
-    """Of all lines of the journal in `folder`: the grades that count, sorted, and what each of them counts.
+    """Return the effective grades of the journal in `folder`, sorted, and their final scores.
 
-    Raises InfrastructureError when the times of submission are there and cannot be read.
+    Raises InfrastructureError if the file of submission times exists but cannot be read.
     """
     times = read_times(folder)
     counted = latest_grades(counting(course, grades, times))
@@ -55,12 +55,12 @@ def what_counts(
 
 
 def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
-    """What a grade counts: all of it where nothing is said of it."""
+    """Return the final score of a grade; the raw score if `finals` has none."""
     return (finals or {}).get((grade.student, grade.assignment)) or Final(grade.score)
 
 
 def number(value: float) -> str:
-    """A score as people write it: 12, 7.5 or 3.33."""
+    """Format a score with at most two decimals: 12, 7.5 or 3.33."""
     return f"{round(value, 2):.10g}"
 
 
@@ -73,5 +73,5 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
 
 
 def harmless(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: an apostrophe stands in front of what looks like one."""
+    """Escape text that a spreadsheet would evaluate as a formula with a leading apostrophe."""
     return _FORMULA.sub(r"\1'", text)

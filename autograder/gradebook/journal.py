@@ -1,7 +1,7 @@
-"""The journal, `grades.jsonl`: one line a graded submission, written when it is graded, never rewritten.
+"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten.
 
-A run that was killed can leave half a line at the end: reading passes over it, and the next run takes it away before
-it writes. Any other line that cannot be read is a grade that is missing, and is told of.
+A killed run can leave a partial last line. Reading ignores it, and the next run removes it before writing. Any other
+unreadable line is a missing grade and is reported.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from autograder.records import Grade, InfrastructureError, RefusedError
 
 FILE_NAME = "grades.jsonl"
 PIECE = 64 * 1024
-LISTED = 3  # so many line numbers stand in a sentence
+LISTED = 3  # maximum number of line numbers in a message
 
 
 class Journal:
-    """An open journal: `latest` grade of each student and assignment, and `append`. A context manager.
+    """An open journal, as a context manager; `latest` holds the last grade of each student and assignment.
 
-    `problem` is a sentence about the lines that cannot be read, None without such lines.
+    `problem` is a message about lines that cannot be read, or None.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,11 +44,11 @@ class Journal:
     def __exit__(
         self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with suppress(OSError) if error else nullcontext():  # what could not be written has been told
+        with suppress(OSError) if error else nullcontext():  # the failed write has been reported
             self._file.close()
 
     def append(self, grade: Grade) -> None:
-        """Write one grade and hand it to the operating system at once; raises InfrastructureError when that fails."""
+        """Append one grade and flush it to the operating system; raises InfrastructureError if that fails."""
         line = grade.to_json()
         try:
             self._file.write(line.encode("utf-8", "replace") + b"\n")
@@ -58,17 +58,19 @@ class Journal:
                 f"{self.path} cannot be written: {error.strerror}. The grades before are kept; run the same command "
                 "again when that is mended."
             ) from None
-        self.latest[grade.student, grade.assignment] = Grade.from_json(line)  # shares texts with the others
+        self.latest[grade.student, grade.assignment] = Grade.from_json(
+            line
+        )  # interns texts shared with other grades
 
     def holds(self, student: str, assignment: str, submission_sha256: str, suite_sha256: str) -> bool:
-        """Whether this very text was graded by this very suite and engine already."""
+        """Whether this text was already graded by this suite and this version of the engine."""
         known = self.latest.get((student, assignment))
         if known is None or known.status != "graded" or known.autograder != __version__:
             return False
         return (known.submission_sha256, known.suite_sha256) == (submission_sha256, suite_sha256)
 
     def _end_last_line(self) -> None:
-        """Take half a line away, and end a whole one that an editor left without its end."""
+        """Remove a partial last line, and terminate a complete one without a newline."""
         start, line = _last_line(self._file)
         if not line:
             return
@@ -80,11 +82,11 @@ class Journal:
 
 
 class Reading:
-    """The grades of a journal in the order in which they were written, each read when it is its turn.
+    """An iterator over the grades of a journal in the order in which they were written, read lazily.
 
-    A later one about the same student and assignment replaces an earlier one. No journal, no grades. `damaged` are
-    the numbers of the lines that cannot be read, as far as reading has come. With `needed`, reading to the end raises
-    Refused when there was no grade at all.
+    A later grade of the same student and assignment replaces an earlier one. A missing journal has no grades. `damaged`
+    holds the numbers of unreadable lines found so far. With `needed`, reading to the end raises RefusedError if there was
+    no grade.
     """
 
     def __init__(self, path: Path, needed: bool = False) -> None:
@@ -107,7 +109,7 @@ class Reading:
 
     @property
     def problem(self) -> str | None:
-        """A sentence about the lines that cannot be read, and what to do; None without such lines."""
+        """A message about the lines that cannot be read and how to proceed, or None."""
         if not self.damaged:
             return None
         if len(self.damaged) == 1:
@@ -134,7 +136,7 @@ class Reading:
 
 
 def journal_at(path: Path) -> Path:
-    """The journal that this is, or that is in this folder; raises Refused when there is none."""
+    """Return the journal at this path or in this folder; raises RefusedError if there is none."""
     journal = path / FILE_NAME if path.is_dir() else path
     if not journal.is_file():
         raise RefusedError(f"There is no journal {journal}. `autograder grade` writes one.")
@@ -142,14 +144,15 @@ def journal_at(path: Path) -> Path:
 
 
 def read_journal(path: Path) -> Reading:
-    """The grades of a journal, of which there may be none."""
+    """Read the grades of a journal, which need not exist."""
     return Reading(path)
 
 
 def grades_at(path: Path) -> Reading:
-    """The grades of the journal that this is, or that is in this folder; raises Refused when there is none.
+    """Read the journal at this path or in this folder; raises RefusedError if there is none.
 
-    That there is not one grade in it is told when it has been read: any file could be called a journal.
+    RefusedError for a file without a single grade is raised at the end of reading, as any file can have the name of a
+    journal.
     """
     return Reading(journal_at(path), needed=True)
 
@@ -162,7 +165,7 @@ def _grade_in(line: str) -> Grade | None:
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Where the last line begins, and what of it there is when it has no end; nothing when it has one."""
+    """Return the offset of the last line, and its bytes if it has no newline at its end."""
     size = at = file.seek(0, os.SEEK_END)
     tail = b""
     while at and b"\n" not in tail:

@@ -1,7 +1,7 @@
-"""What a score counts when work came late: the policy of course.yml, as pure functions.
+"""Final scores of late work: the policy of course.yml as pure functions.
 
-The score in a journal stays as it was reached. What is taken off is worked out from it whenever pages are made, so a
-changed due date or a further extension needs no new grading.
+The journal keeps the raw score. The deduction is computed whenever pages are written, so a changed due date or an
+extension needs no new grading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from autograder.course.yaml_file import closest
 from autograder.records import Grade
 
 GradeKey = tuple[str, str]  # student and assignment
-Attempt = tuple[str, str, str]  # student, assignment and digest of what was handed in
+Attempt = tuple[str, str, str]  # student, assignment and digest of the submission
 Times = Mapping[Attempt, datetime]
 
 DAY = timedelta(days=1)
@@ -25,10 +25,10 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 
 @dataclass(frozen=True)
 class Final:
-    """What one grade counts, beside its raw score: `minus` points for `days` late.
+    """The final score of a grade: its raw score less `minus` points for `days` late.
 
-    `known` is whether the time of submission is known where it matters; `marked`, that the course site called the
-    work late and nobody knows the time.
+    `known` is False if the submission time is needed but unknown; `marked` is True if the course site marked the work as
+    late without giving a time.
     """
 
     raw: float
@@ -45,7 +45,7 @@ class Final:
 
     @property
     def reason(self) -> str:
-        """`two days late`; an empty string for what is in time, has no due date or no known time."""
+        """`two days late`; empty for work in time, without a due date, or without a known time."""
         if not self.days:
             return ""
         number = _WORDS[self.days] if self.days < len(_WORDS) else f"{self.days}"
@@ -53,7 +53,7 @@ class Final:
 
     @property
     def sentence(self) -> str:
-        """`12 points, minus 2.4 for two days late`, without a full stop; empty where `reason` is."""
+        """`12 points, minus 2.4 for two days late`, without a full stop; empty if `reason` is."""
         if not self.reason:
             return ""
         reached = f"{round(self.raw, 2):g} point{'' if self.raw == 1 else 's'}"
@@ -61,7 +61,7 @@ class Final:
 
 
 def due_for(course: Course, assignment: Assignment, student: str) -> datetime | None:
-    """When this student's work is due, on the course's clock: of several extensions, the last day counts."""
+    """Return a student's due date in the course's time zone; of several extensions, the latest day applies."""
     if assignment.due is None:
         return None
     zone = ZoneInfo(course.timezone)
@@ -78,24 +78,24 @@ def due_for(course: Course, assignment: Assignment, student: str) -> datetime | 
 
 
 def on_the_clock(moment: datetime, zone: ZoneInfo) -> datetime:
-    """A moment on the clock of a place; one without an offset is read there.
+    """Convert a moment to a time zone; a moment without an offset is interpreted in that zone.
 
-    When summer time ends, a clock shows an hour twice, and when it begins, it leaves one out: the later moment is
-    meant, in the student's favour.
+    Around changes of daylight saving time a clock shows an hour twice or skips it. The later moment is used, in the
+    student's favour.
     """
     return moment.astimezone(zone) if moment.tzinfo else _readings(moment, zone)[1]
 
 
 def days_later(moment: datetime, days: int) -> datetime:
-    """The same time of day on the clock that many days later, whether or not summer time began in between."""
+    """Return the same local time that many days later, across changes of daylight saving time."""
     assert isinstance(moment.tzinfo, ZoneInfo)
     return on_the_clock((moment + days * DAY).replace(tzinfo=None), moment.tzinfo)
 
 
 def days_late(due: datetime, submitted: datetime, grace: timedelta) -> int:
-    """How many days have begun since the due date and its grace; 0 when it is in time.
+    """Return the number of days begun since the due date and its grace period; 0 for work in time.
 
-    A day ends when the clock shows the time of the due date again, and its grace is over.
+    A day ends at the local time of the due date plus the grace period.
     """
     moment = submitted.astimezone(timezone.utc)
     days = max(0, (moment - due.astimezone(timezone.utc)) // DAY - 1)
@@ -105,13 +105,13 @@ def days_late(due: datetime, submitted: datetime, grace: timedelta) -> int:
 
 
 def points_off(score: float, days: int, policy: LatePolicy) -> float:
-    """What these days cost of a score; two digits, as points are shown."""
+    """Return the deduction from a score for these days, rounded to two digits as points are shown."""
     percent = min(days * policy.percent_a_day, policy.most_percent)
     return min(score, round(score * percent / 100, 2))
 
 
 def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
-    """What a grade counts when its text came at that time; None where nobody knows."""
+    """Return the final score of a grade whose text was submitted at that time; None if the time is unknown."""
     assignment = course.find(grade.assignment)
     due = due_for(course, assignment, grade.student) if assignment else None
     if due is None:
@@ -127,12 +127,12 @@ def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
 
 
 def _in_favour(submitted: datetime, zone: ZoneInfo) -> datetime:
-    """A time of submission without an offset is read on the course's clock, the earlier one where there are two."""
+    """Interpret a submission time without an offset in the course's zone; of two readings, use the earlier."""
     return submitted if submitted.tzinfo else _readings(submitted, zone)[0]
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
-    """What a clock without an offset can mean, the earlier one first; usually both are the same."""
+    """Return both interpretations of a local time without an offset, earlier first; usually they are equal."""
     both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
     return sorted(both, key=lambda one: one.astimezone(timezone.utc))
 
@@ -140,7 +140,10 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
 def finals(
     course: Course, grades: Iterable[Grade], times: Times, late: Container[Attempt] = ()
 ) -> dict[GradeKey, Final]:
-    """What each of these grades counts, by student and assignment; `late` is what the course site called so."""
+    """Return the final score of each grade, by student and assignment.
+
+    `late` holds the submissions that the course site marked as late.
+    """
     found = {}
     for grade in grades:
         submitted = _time(times, grade)
@@ -152,9 +155,9 @@ def finals(
 def unknown_students(
     course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None
 ) -> list[str]:
-    """A sentence about each extension for somebody of whom there are no grades: a name may be misspelt.
+    """Return a message for each extension of a student without grades, as the name may be misspelt.
 
-    `names` are those for people, by what grades call a student: an extension may have been given to one of these.
+    `names` maps the students in the grades to their display names, which an extension may use instead.
     """
     places = {(grade.student, grade.assignment) for grade in grades}
     students = sorted({student for student, _ in places})
@@ -171,17 +174,17 @@ def unknown_students(
 
 
 def _nobody(name: str, known: Mapping[str, str]) -> str:
-    """`known` are the students by each of their names."""
+    """Return the message about a name without grades; `known` maps each student's names to the student."""
     close = closest(name, known)
     hint = f"; did you mean {known[close]}?" if close else "."
     return f"late.extensions: nobody in these grades is called {name}{hint}"
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:
-    """The grade that counts of each student and assignment, from all lines of a journal in their order.
+    """Return the effective grade of each student and assignment, from all lines of a journal in order.
 
-    With `attempts: best` that is the one that counts most after what being late costs; the later of two equal ones.
-    Only attempts that the newest suite has graded can be compared with it.
+    With `attempts: best`, that is the attempt with the highest score after lateness, and the later of two equal ones.
+    Only attempts graded by the newest suite are compared.
     """
     if course.attempts == "last":
         return list({(grade.student, grade.assignment): grade for grade in grades}.values())

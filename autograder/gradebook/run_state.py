@@ -1,7 +1,7 @@
-"""The run that writes into a folder of grades: its secret seed, and the lock that keeps a second run out.
+"""The state of a run in a folder of grades: its secret seed, and a lock against a second run.
 
-Each run draws fresh inputs. Only a run that was stopped goes on with its own seed, so that all submissions of a run
-meet the same inputs. `run.json` holds the seed while a run is under way, and is removed when the run ends.
+Each run draws fresh inputs. Only an interrupted run continues with its own seed, so that all submissions of a run
+have the same inputs. `run.json` holds the seed during a run and is removed at its end.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SEED_BITS = 128
 
 
 class OpenRun:
-    """A run under way in `folder`, as a context manager; raises RefusedError when another run holds the folder.
+    """An active run in `folder`, as a context manager; raises RefusedError if another run holds the lock.
 
-    `seed` is the one that was asked for, that of the run which was stopped here, or a fresh one. The run is finished
-    when the context ends without an exception; otherwise the next run continues it, unless it is `restarted`.
+    `seed` is the requested one, that of the interrupted run in this folder, or a fresh one. If the context exits with an
+    exception, the next run continues this one, unless it is `restarted`.
     """
 
     def __init__(self, folder: Path, seed: int | None = None, restarted: bool = False) -> None:
@@ -58,7 +58,7 @@ class OpenRun:
 
 
 def fresh_seed() -> int:
-    """A seed that cannot be guessed."""
+    """Return an unpredictable seed."""
     return secrets.randbits(SEED_BITS)
 
 

@@ -1,7 +1,7 @@
-"""The texts that were graded, kept beside the journal: graded from there, and pictures drawn from them later.
+"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them.
 
-A class is read once and need not be held in memory. `submissions/<digest>.json` holds one submission's files; the
-digest is the one in its grade, so a text that was handed in again later is never taken for the one that was graded.
+A class is read once and need not be held in memory. `submissions/<digest>.json` holds the files of one submission;
+its grade contains the digest, so a later submission is never mistaken for the graded one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ FOLDER = "submissions"
 
 @dataclass(frozen=True)
 class StoredSubmission:
-    """A submission whose text was put away: all of it but the files, and the digest by which they are found."""
+    """A stored submission: all fields except the files, and the digest that locates them."""
 
     submission: Submission
     digest: str
 
 
 def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmission]:
-    """Write the texts of these submissions into `folder/submissions`; one that could not be read has none."""
+    """Write the texts of these submissions to `folder/submissions`; an unreadable submission has none."""
     return [_put_away(folder, submission) for submission in submissions]
 
 
 def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
-    """The submissions with their files, each read when it is its turn; raises InfrastructureError."""
+    """Yield the submissions with their files, read lazily; raises InfrastructureError."""
     for one in put_away:
         submission = one.submission
         if submission_digest(submission) != one.digest:
@@ -44,14 +44,14 @@ def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Subm
 
 
 def get(folder: Path, grade: Grade) -> Submission | None:
-    """The submission that got this grade; None when its text is not kept, or is not what was graded."""
+    """Return the submission of this grade; None if its text is missing or is not the graded one."""
     submission = Submission(grade.student, grade.assignment, _files(folder, grade.submission_sha256))
     is_whole = submission.files and submission_digest(submission) == grade.submission_sha256
     return submission if is_whole else None
 
 
 def names_of(folder: Path, grade: Grade) -> tuple[str, ...]:
-    """What the files were called that got this grade; nothing when they are not kept."""
+    """Return the file names of the graded submission; empty if its text is missing."""
     return tuple(file.name for file in _files(folder, grade.submission_sha256))
 
 
@@ -64,7 +64,7 @@ def _put_away(folder: Path, submission: Submission) -> StoredSubmission:
 
 
 def _files(folder: Path, digest: str) -> tuple[SourceFile, ...]:
-    """What is kept under a digest, as it is there now; nothing when it cannot be read."""
+    """Return the files currently stored under a digest; empty if they cannot be read."""
     try:
         record = json.loads(_file(folder, digest).read_text("utf-8"))
         return tuple(SourceFile(str(name), str(text)) for name, text in record)

@@ -1,8 +1,7 @@
-"""When each submission came and what its student is called, kept beside the journal as `times.json`, `names.json`.
+"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`.
 
-Grading notes what `collected.json` says of the texts that it was given, or, where that is wanted, nbgrader's
-`timestamp.txt`. So pages can be made again without the submissions, and an earlier attempt keeps its own time when a
-later one has taken its place.
+Grading copies them from `collected.json` or, on request, from nbgrader's `timestamp.txt`. Pages can then be written
+without the submissions, and an earlier attempt keeps its own time after a later one replaced it.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ Times = dict[Attempt, datetime]
 def keep_times(
     folder: Path, path: Path, submissions: Sequence[StoredSubmission], trust_timestamps: bool = False
 ) -> None:
-    """Note in `folder` when the submissions at `path` came and what their students are called, as far as it is known.
+    """Store in `folder` the known submission times and display names for the submissions at `path`.
 
-    `collected.json` is believed where no student can place it: beside the students' folders. nbgrader's
-    `timestamp.txt` lies in a student's own folder and is believed only with `trust_timestamps`. What was noted before
-    stays; so does that a site called something late, where it did not tell the time.
+    `collected.json` is used only beside the students' folders, where students cannot place it. nbgrader's
+    `timestamp.txt` lies in a student's own folder and is used only with `trust_timestamps`. Existing entries are kept,
+    including late marks of a course site that gave no time.
 
-    Raises RefusedError when `collected.json` cannot be read.
+    Raises RefusedError if `collected.json` cannot be read.
     """
     around = _class_folder(path, [one.submission for one in submissions])
     collected = read_collected(around)
@@ -66,35 +65,35 @@ def keep_times(
 
 
 def read_times(folder: Path) -> Times:
-    """By student, assignment and digest, when it was handed in; nothing when no time was ever known.
+    """Return the submission times by student, assignment and digest; empty without a file.
 
-    Raises InfrastructureError when the file is there and cannot be read: without it, scores would be too high.
+    Raises InfrastructureError if the file cannot be read, because without it scores would be too high.
     """
     with _reading(folder / FILE_NAME) as record:
         return {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
 
 
 def read_late(folder: Path) -> set[Attempt]:
-    """What a course site called late, whether or not it told the time; raises as `read_times`."""
+    """Return the submissions that a course site marked as late, with or without a time; raises as `read_times`."""
     with _reading(folder / FILE_NAME) as record:
         return {_attempt(entry) for entry in record.get("late", [])}
 
 
 def read_names(folder: Path) -> dict[str, str]:
-    """The names for people, by what grades call a student, as far as they were known; raises as `read_times`."""
+    """Return the known display names by the student ids in the grades; raises as `read_times`."""
     with _reading(folder / NAMES) as record:
         return {str(student): str(name) for student, name in record["names"].items()}
 
 
 def with_name(student: str, names: Mapping[str, str]) -> str:
-    """`1001 Ada Lovelace`, or what grades call the student alone."""
+    """Return `1001 Ada Lovelace`, or the id alone if the name is unknown."""
     name = names.get(student, "")
     return f"{student} {shown(name)}" if name and name != student else student
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[dict[str, Any]]:
-    """What a file of ours holds, nothing when it is not there; what is wrong with it is a sentence."""
+    """Read one of the engine's JSON files, empty if missing; errors become a message."""
     try:
         yield json.loads(path.read_text("utf-8")) if path.is_file() else {"times": [], "names": {}}
         return
@@ -124,7 +123,7 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path:
-    """The folder that was collected: `path`, or one around it when it holds the work of one student only."""
+    """Return the collected folder: `path`, or a parent if `path` holds the work of one student only."""
     here = path.absolute()
     for folder in (*reversed(here.parents[:2]), here):
         if (folder / COLLECTED).is_file() and any(_is_collected(one, folder) for one in submissions):
@@ -133,7 +132,7 @@ def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path:
 
 
 def _is_collected(submission: Submission, folder: Path) -> bool:
-    """Whether the submission lies at `<folder>/<student>/<assignment>`, where `collect` puts it.
+    """Whether the submission lies at `<folder>/<student>/<assignment>`, the layout that `collect` writes.
 
     A `collected.json` further inside was placed by the student.
     """
@@ -143,7 +142,7 @@ def _is_collected(submission: Submission, folder: Path) -> bool:
 
 
 def _stamped(submission: Submission) -> datetime | None:
-    """What nbgrader wrote beside a submission; it means UTC where it does not say."""
+    """Return the time in nbgrader's `timestamp.txt` beside a submission; without an offset it is in UTC."""
     if submission.path is None:
         return None
     folder = submission.path if submission.path.is_dir() else submission.path.parent
@@ -154,7 +153,7 @@ def _stamped(submission: Submission) -> datetime | None:
 
 
 def _read_stamp(words: list[str]) -> datetime:
-    """`2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither; raises ValueError when it is none of these."""
+    """Parse `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither; raises ValueError otherwise."""
     moment = datetime.fromisoformat(" ".join(words[:2]))
     if moment.tzinfo or len(words) < 3:
         return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -162,5 +161,5 @@ def _read_stamp(words: list[str]) -> datetime:
         return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo)
     try:
         return moment.replace(tzinfo=ZoneInfo(words[2]))
-    except KeyError:  # what zoneinfo raises for a zone that it does not know
+    except KeyError:  # zoneinfo raises it for unknown zones
         raise ValueError(f"there is no time zone {words[2]}") from None

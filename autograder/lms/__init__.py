@@ -1,0 +1,1 @@
+"""Interfaces to course sites: roster, spreadsheets, collecting submissions, and exporting grades."""

@@ -1,4 +1,4 @@
-"""Who is who: the names and numbers by which course sites know a student, and the one that grades carry."""
+"""The roster: the names and numbers of a student on course sites, and the id used in the grades."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ID_COLUMNS = (
 NAME_COLUMNS = ("name", "full name", "vollständiger name", "student name", "student")
 FIRST_AND_LAST = ("first name", "last name")
 GROUP_COLUMNS = ("group", "group name", "group_name", "gruppe")
-GROUPS_COLUMNS = ("groups", "gruppen")  # several in one cell, with commas
-_TELLING = re.compile(  # columns that tell who somebody is; `Title (123)` is an assignment of Canvas
+GROUPS_COLUMNS = ("groups", "gruppen")  # several per cell, separated by commas
+_TELLING = re.compile(  # columns that identify a student; `Title (123)` is an assignment of Canvas
     r"(?!.*(gro?up|\(\d+\)$)).*"
     r"(id|name|mail|login|user|student|participant|number|alias|canvas|moodle|gradescope|github)",
     re.IGNORECASE,
@@ -43,7 +43,7 @@ _PARTICIPANT = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)?\s?(\d+)")
 
 @dataclass(frozen=True)
 class Person:
-    """A student: `id` names the folder and the grades; `aliases` are all the texts that mean this student."""
+    """A student: `id` names the folder and the grades; `aliases` are all texts that identify the student."""
 
     id: str
     name: str = ""
@@ -52,10 +52,10 @@ class Person:
 
 
 class Directory:
-    """Finds a place by the texts that belong to it; a text that belongs to several places tells nothing.
+    """An index from identifying texts to places; a text that belongs to several places is ambiguous.
 
-    A bare number is not enough where names are known: every site counts for itself, and Moodle numbers groups like
-    participants. If only numbers fit, one of the names has to fit, too.
+    If names are known, a bare number is not sufficient: each site has its own numbers, and Moodle numbers groups and
+    participants alike. If only numbers match, one of the names must match as well.
     """
 
     def __init__(self) -> None:
@@ -63,16 +63,16 @@ class Directory:
         self._names: dict[int, list[str]] = {}
 
     def add(self, place: int, texts: Iterable[str], names: Iterable[str] = ()) -> None:
-        """`names` are the ones of the person at this place, if they are known."""
+        """Add texts for a place; `names` are the known names of its person."""
         self._names.setdefault(place, []).extend(filter(None, names))
         for text in texts:
             for form in _forms(text):
                 self._places.setdefault(form, set()).add(place)
 
     def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> int | None:
-        """The place that these texts mean; none when they mean different ones, as one number can at two sites.
+        """Return the place that these texts identify; None if they identify none or several.
 
-        `names` are those of the person who is looked for, if they are known.
+        `names` are the known names of the person to find.
         """
         fitting = [text for text in texts if len(self._named(text)) == 1]
         found = set[int]().union(*map(self._named, fitting))
@@ -82,12 +82,12 @@ class Directory:
         return place if not all(map(_is_number, fitting)) or self._agree(place, names) else None
 
     def _agree(self, place: int, names: Sequence[str]) -> bool:
-        """Whether one of the names is that of the place; also when one side has no name."""
+        """Whether one of the names matches the place, or one side has no name."""
         there, wanted = self._names[place], list(filter(None, names))
         return not there or not wanted or any(same_name(one, other) for one in wanted for other in there)
 
     def knows(self, texts: Iterable[str]) -> bool:
-        """Whether any of these texts belongs to any place."""
+        """Whether any of these texts belongs to a place."""
         return any(self._named(text) for text in texts)
 
     def _named(self, text: str) -> set[int]:
@@ -95,7 +95,7 @@ class Directory:
 
 
 class Roster:
-    """The students of a class; without a file, everybody is who the source says."""
+    """The students of a class; an empty roster accepts the source's ids."""
 
     def __init__(self, people: Iterable[Person] = ()) -> None:
         self.people = list(people)
@@ -109,17 +109,17 @@ class Roster:
                 self._groups.setdefault(_plain_letters(group), set()).add(_plain(group))
 
     def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> Person | None:
-        """Whom these texts mean. With `names`, a number alone is not believed: it may be that of a group."""
+        """Return the person that these texts identify. With `names`, a number alone is not sufficient."""
         place = self._directory.find(texts, names)
         return None if place is None else self.people[place]
 
     def members(self, group: str) -> list[Person]:
-        """The students in the group of this name; none when there is no such group, or two of nearly that name."""
+        """Return the students of this group; empty if there is no such group, or two with similar names."""
         names = self._groups.get(_plain_letters(group), set()) if _plain_letters(group) else set()
         return [p for p in self.people if len(names) == 1 and names & set(map(_plain, p.groups))]
 
     def why_not(self, texts: Sequence[str], names: Sequence[str] = ()) -> str:
-        """Why `find` finds nobody, to be read behind a student's name."""
+        """Return the reason that `find` returns None, to follow a student's name in a message."""
         known = [shown(text) for text in dict.fromkeys(texts) if text]
         if not self._directory.knows(texts):
             return f"nobody in the roster is called {' or '.join(known)}."
@@ -132,17 +132,19 @@ class Roster:
         return f"in the roster, {' and '.join(known)} {_mean(len(known))} not just one student."
 
     def graded(self, student: str, name: str = "") -> Person | None:
-        """Whom grades call so; `name` is what is known of the student besides, so that one number at two sites
-        means nobody."""
+        """Return the person with this id in the grades; `name` is the known name of the student.
+
+        None if the names differ, as two sites can use the same number.
+        """
         known = None if _is_number(student) and name else self._by_student.get(student)
         return known or self.find((student, name), (name,))
 
 
 def read_roster(path: Path | None) -> Roster:
-    """The roster in a CSV file: a column with ids, and in the others whatever names and numbers a student has.
+    """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
 
-    A column `group` says whose work is handed in together. Raises CollectError when there is no column with ids, or one
-    id twice.
+    A column `group` lists the groups of students that hand in together. Raises CollectError if there is no column of ids
+    or an id occurs twice.
     """
     if path is None:
         return Roster()
@@ -174,16 +176,16 @@ def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
 
 
 def row_texts(sheet: Sheet, row: int) -> tuple[str, ...]:
-    """All that a row of a table says of who its student is: names, addresses and numbers."""
+    """Return all texts in a row that identify its student: names, addresses and numbers."""
     telling = (number for number, title in enumerate(sheet.header) if _TELLING.match(title))
     texts = [*(sheet.cell(row, number) for number in telling), _first_and_last(sheet, row)]
     identifier = sheet.cell(row, sheet.column("identifier", "id"))
-    numbered = participant(identifier) if re.search(r"[ /]", identifier) else ""  # `S17` is somebody's own id
+    numbered = participant(identifier) if re.search(r"[ /]", identifier) else ""  # `S17` is a student's id
     return tuple(filter(None, [*texts, numbered]))
 
 
 def row_names(sheet: Sheet, row: int) -> tuple[str, ...]:
-    """The names in a row, with the word of Moodle's `Participant 17`; nothing when there is none but that."""
+    """Return the names in a row, with the word of Moodle's `Participant 17`; empty if that is the only one."""
     called = sheet.cell(row, sheet.column(*NAME_COLUMNS[:-1])) or _first_and_last(sheet, row)
     return (called, hidden_name(sheet.cell(row, sheet.column("identifier", "id")))) if called else ()
 
@@ -193,18 +195,18 @@ def _first_and_last(sheet: Sheet, row: int) -> str:
 
 
 def participant(identifier: str) -> str:
-    """The number in Moodle's `Participant 17`, in whatever language; empty when this is none."""
+    """Return the number in Moodle's `Participant 17` in any language; empty if there is none."""
     match = _PARTICIPANT.fullmatch(identifier)
     return match[1] if match else ""
 
 
 def hidden_name(identifier: str) -> str:
-    """What everybody is called in an anonymous download of Moodle: `Participant` of `Participant 17`."""
+    """Return the word for participants in an anonymous Moodle download: `Participant` of `Participant 17`."""
     return identifier.removesuffix(participant(identifier)).strip() if participant(identifier) else ""
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names can be those of one person: written differently, or one has further words."""
+    """Whether two names can belong to one person: in another notation, or with additional words."""
     if set(_forms(one)) & set(_forms(other)):
         return True
     shorter, longer = sorted((_words(one), _words(other)), key=len)
@@ -212,7 +214,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 def folder_name(identity: str) -> str:
-    """The folder of a student in `submitted/`, short enough for every file system."""
+    """Return the folder of a student in `submitted/`, short enough for every file system."""
     name = safe_name(identity)
     if len(name.encode()) <= FOLDER_BYTES:
         return name
@@ -221,12 +223,12 @@ def folder_name(identity: str) -> str:
 
 
 def graded_name(identity: str) -> str:
-    """What grades will call the student whose folder is `folder_name(identity)`."""
+    """Return the name in the grades for the folder `folder_name(identity)`."""
     return student_name(folder_name(identity))
 
 
 def _forms(text: str) -> Iterator[str]:
-    """How the same text may be written elsewhere: other capitals, last name first, letters alone."""
+    """Yield the equivalent forms of a text: case-folded, last name first, letters only."""
     plain = _plain(text)
     if not plain:
         return
@@ -244,7 +246,7 @@ def _plain(text: str) -> str:
 
 
 def _plain_letters(text: str) -> str:
-    """A group's name as every site writes it: Canvas leaves out spaces, Moodle underscores."""
+    """Normalize a group's name; Canvas leaves out spaces, Moodle underscores."""
     return "".join(filter(str.isalnum, _plain(text)))
 
 
@@ -253,7 +255,7 @@ def _words(text: str) -> set[str]:
 
 
 def _is_number(text: str) -> bool:
-    """Whether there is no letter in it: such a text can mean different people at different sites."""
+    """Whether the text has no letter, so it can identify different people at different sites."""
     return not any(map(str.isalpha, text))
 
 

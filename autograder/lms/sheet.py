@@ -1,6 +1,6 @@
-"""A table as a course site lets an instructor download it: read cell by cell, and filled without touching the rest.
+"""A table downloaded from a course site: read cell by cell, and filled in without changes to any other byte.
 
-What is not filled keeps its bytes: byte-order mark, quotes, line ends, separators, order of columns.
+Byte-order mark, quotes, line ends, separators and the order of columns are preserved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codec
 
 @dataclass(frozen=True)
 class SheetCell:
-    """A cell's value, and where it stands in the text, quotes and all."""
+    """A cell's value and its position in the text, including quotes."""
 
     value: str
     start: int
@@ -29,7 +29,7 @@ class SheetCell:
 
 
 class Sheet:
-    """The rows of a file; `fill` changes a cell, `data` is the file with all that was filled."""
+    """The rows of a file; `fill` changes a cell, `data` is the file with all changes."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self.name = name
@@ -43,18 +43,18 @@ class Sheet:
         self.rows = [[cell.value for cell in row] for row in self._cells[1:]]
 
     def column(self, *names: str) -> int | None:
-        """The number of the first of these columns that is there, whatever its capitals."""
+        """Return the index of the first of these columns that exists, ignoring case."""
         lower = [title.casefold() for title in self.header]
         return next((lower.index(name.casefold()) for name in names if name.casefold() in lower), None)
 
     def cell(self, row: int, column: int | None) -> str:
-        """A value without the spaces around it; empty where the row is short or there is no such column."""
+        """Return a value without surrounding spaces; empty if the row is short or the column is missing."""
         if column is None or column >= len(self.rows[row]):
             return ""
         return self.rows[row][column].strip()
 
     def fill(self, row: int, column: int, value: str) -> None:
-        """Put a value into a cell that is there."""
+        """Write a value to an existing cell."""
         self._filled[row + 1, column] = value
 
     @property
@@ -74,7 +74,7 @@ class Sheet:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """The sheet at `path`; raises CollectError when it is no table."""
+    """Read the table at `path`; raises CollectError if it is not a table."""
     try:
         with open_regular(path, SHEET_BYTES) as stream:
             return Sheet(stream.read(), path.name)
@@ -87,7 +87,7 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _decode(data: bytes, name: str) -> tuple[bytes, str, str]:
-    """The byte-order mark, the encoding and the text. What is not UTF-8 is taken letter by letter."""
+    """Return the byte-order mark, the encoding and the text; data that is not UTF-8 is decoded byte by byte."""
     if data.startswith(b"PK"):
         raise CollectError(f"{name} is a workbook or an archive, not a table; save it as CSV.")
     for mark, encoding in _MARKS:
@@ -105,7 +105,7 @@ def _decode(data: bytes, name: str) -> tuple[bytes, str, str]:
 
 
 def _separator(text: str) -> str:
-    """What stands most often in the first line, outside quotes."""
+    """Return the most frequent separator in the first line, outside quotes."""
     outside = "".join(text.lstrip("\r\n").partition("\n")[0].split('"')[::2])
     return max(SEPARATORS, key=outside.count)
 
@@ -115,7 +115,7 @@ def _blank(row: list[SheetCell]) -> bool:
 
 
 class _Reader:
-    """Reads a table letter by letter, because the standard library forgets where a cell stood."""
+    """A parser for CSV that records cell positions, which the standard library does not provide."""
 
     def __init__(self, text: str, separator: str, name: str) -> None:
         self._text, self._separator, self._name = text, separator, name
@@ -143,7 +143,7 @@ class _Reader:
         return SheetCell(value + self._text[rest : self._at], start, self._at, quoted)
 
     def _quoted(self) -> str:
-        """The value between quotes, in which a doubled quote is a quote."""
+        """Return the value between quotes; a doubled quote is a literal quote."""
         pieces, at = [], self._at + 1
         while True:
             end = self._text.find('"', at)

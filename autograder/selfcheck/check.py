@@ -1,6 +1,6 @@
-"""A student checks their own work: the visible tests, in their own process, with their own file.
+"""Run the visible tests on a student's own file, in the student's own process.
 
-Nothing is isolated here: it is their code on their machine. Points count what the visible tests are worth.
+Nothing is isolated: it is the student's code on the student's machine. Points are those of the visible tests.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 SEED = 0
 SECONDS = 20.0
-PRINTED = 2000  # letters of what a student's code printed that are kept for each test
+PRINTED = 2000  # maximum length of the output stored for each test
 
 Own = Callable[[FrameType], bool]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One test's result, and what helps when it is red."""
+    """One test's result, with hints for a failure."""
 
     result: TestResult
     details: str = ""
@@ -69,7 +69,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """How a student's file stands. `problem` says what stopped the file itself, `stopped_at` where."""
+    """The results of a student's file. `problem` is the error that stopped the file, `stopped_at` its line."""
 
     file: str
     assignment: str
@@ -98,7 +98,7 @@ class CheckReport:
 
     @property
     def next(self) -> Finding | None:
-        """The first failure: what to work on."""
+        """The first failure, which the student should fix next."""
         return next((finding for finding in self.findings if not finding.passed and not finding.waits), None)
 
     def by_part(self) -> dict[str, tuple[Finding, ...]]:
@@ -114,7 +114,7 @@ class CheckReport:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> CheckReport:
-        """The report that `as_record` described."""
+        """Create the report from the output of `as_record`."""
         findings = []
         for found in record["findings"]:
             place = CodeLocation(**found["place"]) if found["place"] else None
@@ -127,7 +127,7 @@ class CheckReport:
 
 
 def check_target(target: str | Path) -> CheckReport:
-    """Check a file, or an assignment by its folder or name. Raises Refused with a sentence when there is none."""
+    """Check a file, or an assignment by its folder or name. Raises RefusedError if there is none."""
     return check_work(find_work(target))
 
 
@@ -159,9 +159,9 @@ def check_work(work: Work) -> CheckReport:
 def check_student(
     module: ModuleType, uses: Iterable[Use], test_file: Path, own: Own, part: str | None = None
 ) -> tuple[TestResult, ...]:
-    """The results of the visible tests (of one part, or of all) for a module in this process.
+    """Return the results of the visible tests, of one part or of all, for a module in this process.
 
-    `own` tells which frames of a traceback are in the student's code.
+    `own` decides which frames of a traceback belong to the student's code.
     """
     subject = Subject(LocalStudent(module), None, uses)
     examination = _Examination(test_file, subject, module, own, Text("", "notebook.py"))
@@ -169,7 +169,7 @@ def check_student(
 
 
 class _OwnServer(Server):
-    """A student's module in their own process; they can interrupt it, and so can the alarm."""
+    """A server for a student's module in this process, which Ctrl-C and the alarm can interrupt."""
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         if isinstance(error, (KeyboardInterrupt, TestAlarm)):
@@ -178,13 +178,13 @@ class _OwnServer(Server):
 
 
 def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteSubject[LoopbackConnection]:
-    """The module in this process, asked through the same frames as when it is graded: the verdict is the same."""
+    """Return a module in this process behind the same protocol as in grading, for equal results."""
     connection = LoopbackConnection(_OwnServer(module))
     return RemoteSubject(connection, RemoteStudent(connection), None, uses)
 
 
 class _Examination:
-    """One student takes the visible tests; failures are looked up among the clues."""
+    """One run of the visible tests; failures are looked up in the locked hints."""
 
     def __init__(self, test_file: Path, subject: Subject, module: ModuleType, own: Own, text: Text) -> None:
         self._test_file, self._subject, self._module, self._own = test_file, subject, module, own
@@ -215,7 +215,7 @@ class _Examination:
             with contextlib.redirect_stdout(printed):
                 error = (
                     session.run(test, self._subject, SECONDS) or error
-                )  # with the steps of a plain traceback
+                )  # includes the frames of a plain traceback
             session.skip(test)
         failure = explain(error, full=True, own=self._own)
         message = failure.message.replace(" in the submission.", " in your file.")
@@ -226,7 +226,7 @@ class _Examination:
         return Finding(result, details, place, printed=clean(printed.getvalue(), PRINTED))
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
-        """Name mistakes, and say where to look when no traceback does."""
+        """Add the names of mistakes, and a location if the traceback gives none."""
         told = _recordings(session, tests, self._module, self._subject.uses)
         chosen = _hints(self._test_file.parent, told)
         for name, recording in told.items():
@@ -238,7 +238,7 @@ class _Examination:
             found[name] = replace(finding, result=result, place=place, mistake=hint.title if hint else "")
 
     def _place_in(self, hint: MistakeHint | None, recording: Recording, part: str) -> CodeLocation | None:
-        """Where the mistake sits, or what the test called last; where it compares two things, that of its part."""
+        """Return the location of the mistake, or of the last call; of the part if the test compares two values."""
         known = self._known(hint.place) if hint else None
         if known:
             return self._places[known]
@@ -249,13 +249,13 @@ class _Examination:
         return None
 
     def _known(self, name: str) -> str | None:
-        """The function of the student's file that was called by that name."""
+        """Return the function of the student's file that was called by that name."""
         return next((n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None)
 
 
 @contextlib.contextmanager
 def suite_of(test_file: Path) -> Any:
-    """The tests of one file, collected; the file is read anew each time."""
+    """Collect the tests of one file, which is read again each time."""
     session = SuiteSession([test_file], test_file.parent)
     session.start(SEED)
     try:
@@ -265,7 +265,7 @@ def suite_of(test_file: Path) -> Any:
 
 
 def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:
-    """The visible tests that a module fails, waiting ones left out."""
+    """Return the visible tests that a module fails, without skipped ones."""
     subject = as_graded(module, uses)
     failed = []
     session.start(SEED)
@@ -301,7 +301,7 @@ def _hints(folder: Path, told: Mapping[str, Recording]) -> dict[str, MistakeHint
 
 
 def place_of_frame(told: RemoteException) -> CodeLocation | None:
-    """The student's own line in which an exception began."""
+    """Return the student's line in which an exception was raised."""
     if not told.frames:
         return None
     frame = told.frames[-1]
@@ -311,7 +311,7 @@ def place_of_frame(told: RemoteException) -> CodeLocation | None:
 
 
 def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | None]:
-    """What stopped the file itself, as a sentence."""
+    """Return the error that stopped the file as a message, and its location."""
     if not errors:
         return "", None
     from autograder.proxy.connection import told_exception
@@ -328,7 +328,7 @@ def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | No
 
 
 def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
-    """A name that is missing because the file stopped is no failure of its own."""
+    """Replace the failure about a missing name if the file stopped before defining it."""
     message = finding.result.message or ""
     if finding.result.outcome == "failed" and message.startswith("There is no `"):
         return replace(finding, result=replace(finding.result, message=problem), place=place)
@@ -336,14 +336,14 @@ def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Fi
 
 
 def _note(work: Work) -> str:
-    """A word about the student's other file, when that is complete as well."""
+    """Return a note about the student's other file if that one is also complete."""
     if work.other is None or UNWRITTEN in read(work.other):
         return ""
     return f"{work.other.name} is complete, too. To check that one, name it."
 
 
 def _details(test: Test) -> str:
-    """What a test's docstring says after its title."""
+    """Return a test's docstring without its title."""
     text = inspect.cleandoc(getattr(test.item.obj, "__doc__", None) or "")  # type: ignore[attr-defined]
     return text.partition("\n\n")[2].strip()
 

@@ -1,4 +1,4 @@
-"""Pictures of a student's own code as files: `pictures/mask_who_may_hear_whom.png`."""
+"""Draw pictures of a student's own code as files: `pictures/mask_who_may_hear_whom.png`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = "pictures"
 
 @dataclass(frozen=True)
 class Drawing:
-    """One picture: where it lies and what to look for, or why it cannot be drawn yet."""
+    """One picture: its path and caption, or the reason that it cannot be drawn yet."""
 
     part: str
     title: str
@@ -29,7 +29,7 @@ class Drawing:
 
 
 def draw_all(work: Work, parts: Iterable[str] = ()) -> list[Drawing]:
-    """Draws the pictures of these parts (all for none) beside the student's file; raises Refused without pictures."""
+    """Draw the pictures of these parts (empty: all) beside the student's file; raises RefusedError without pictures."""
     from autograder.proxy.local import LocalStudent
 
     pictures = _pictures(work.folder / "pictures.py")
@@ -46,13 +46,13 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
     try:
         draw(student).savefig(file, dpi=150, bbox_inches="tight")
     except Exception as error:  # the student's unfinished code
-        file.unlink(missing_ok=True)  # an older picture would show older code
+        file.unlink(missing_ok=True)  # a stale picture would show earlier code
         return Drawing(part, title, problem=why_not(error))
     return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
 
 
 def why_not(error: Exception) -> str:
-    """Why a picture of unfinished code cannot be drawn, for its author."""
+    """Explain to the student why a picture of unfinished code cannot be drawn."""
     told = isinstance(error, (NotImplementedError, MissingNameError))
     return str(error) if told else f"{type(error).__name__}: {error}"
 
@@ -66,7 +66,7 @@ def _made(folder: Path) -> Path:
 
 
 def _from_here(file: Path) -> str:
-    """The path as a person in this folder would type it."""
+    """Return the path relative to the current folder."""
     path, here = file.resolve(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 

@@ -1,6 +1,6 @@
-"""Run a student's own code so that it cannot take this process along: in a child that has everything loaded already.
+"""Run a student's code in a forked child, so that it cannot end this process; loaded modules are inherited.
 
-Where a process cannot be forked (Windows), the task runs here, without a limit. It isolates nothing else.
+On systems without fork (Windows), the task runs in this process without a time limit. Nothing else is isolated.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ GRACE_SECONDS = 1.0
 
 
 class Unfinished(Exception):
-    """The child gave no answer; its `str` is a sentence for the student."""
+    """The child returned no result; `str(error)` is a message for the student."""
 
 
 class GivenUp(Unfinished):
-    """Nobody waits for the answer any more."""
+    """The caller cancelled the task."""
 
 
 def can_fork() -> bool:
@@ -32,9 +32,9 @@ def can_fork() -> bool:
 
 
 def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
-    """What `task` returns (plain data, as JSON knows it). `give_up` is asked while it runs.
+    """Return the result of `task`, which must be JSON-serializable; `give_up` is polled during the run.
 
-    Raises Refused when the task does, and Unfinished when it takes too long or ends its process.
+    Raises RefusedError if the task does, Unfinished on a timeout or if the child exits.
     """
     if not can_fork():
         return task()
@@ -57,7 +57,7 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
 
 
 def _end(child: int, patience: float) -> int:
-    """The child's exit code; it is killed when it does not end by itself within `patience` seconds."""
+    """Return the child's exit code; a child that does not exit within `patience` seconds is killed."""
     deadline = time.monotonic() + patience
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -70,10 +70,10 @@ def _end(child: int, patience: float) -> int:
 
 
 def _be_the_child(task: Callable[[], Any], reading: int, writing: int) -> None:
-    """Never returns."""
+    """Run the task in the child and write its result. Never returns."""
     try:
         os.close(reading)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nobody answers an input()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # input() gets an end of file
         try:
             reply = {"ok": task()}
         except RefusedError as refusal:

@@ -1,6 +1,6 @@
-"""Hints, one step at a time and never code: what the test looks at, a question, where to look, what to read again.
+"""Hints in steps, never code: the topic of the test, a question, the location, and a section to read again.
 
-What was shown is remembered in `.autograder/hints.json` beside the student's file, and nothing else is touched.
+The steps shown are stored in `.autograder/hints.json` beside the student's file; no other file is written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER, FILE_NAME = ".autograder", "hints.json"
 
 @dataclass(frozen=True)
 class HelpStep:
-    """One step: what kind of help it is, and the help."""
+    """One step of help: its kind and its text."""
 
     kind: str
     text: str
@@ -27,7 +27,7 @@ class HelpStep:
 
 @dataclass(frozen=True)
 class Hint:
-    """The newest step about a test, and how many there are."""
+    """The newest step about a test, and the number of steps."""
 
     title: str
     step: HelpStep
@@ -37,7 +37,7 @@ class Hint:
 
 
 def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint | None:
-    """The next step about what stops the file or the first failing test; None when all is well."""
+    """Return the next step about the file's error or the first failing test; None if all tests pass."""
     title, key, steps = _about(work, report)
     if not steps:
         return None
@@ -50,7 +50,7 @@ def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint
 
 
 def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
-    """What there is to help with, the key under which it is remembered, and all steps; none when all is well."""
+    """Return the title, the storage key and all steps of the current problem; no steps if all tests pass."""
     if report.problem:
         steps = [HelpStep("What Python says", report.problem)]
         steps += [HelpStep("Where to look", report.stopped_at)] if report.stopped_at else []
@@ -64,7 +64,7 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
 
 
 def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
-    """All that can be said about a failure without saying the answer."""
+    """Return all steps of help for a failure that do not reveal the answer."""
     steps = [HelpStep("What the test looks at", _looks_at(finding))]
     if finding.result.hint:
         steps.append(HelpStep("A question", finding.result.hint))
@@ -94,7 +94,7 @@ def _passage(place: CodeLocation, heading: str, leads: list[str]) -> str:
 
 
 def _key(name: str, words: str) -> str:
-    """Another sentence about the same test is another failure, and begins with its own first step."""
+    """Return the key of a failure; another message about the same test is another failure."""
     return f"{name} {hashlib.sha256(words.encode()).hexdigest()[:8]}"
 
 
@@ -103,7 +103,7 @@ def _remembered(memory: Path) -> dict[str, int]:
         record = json.loads(memory.read_text("utf-8"))
         return {str(key): int(value) for key, value in record.items()}
     except (OSError, ValueError, AttributeError, TypeError):
-        return {}  # a lost memory only begins again
+        return {}  # without a record, the hints start again
 
 
 def _remember(memory: Path, shown: dict[str, int]) -> None:

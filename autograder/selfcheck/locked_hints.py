@@ -1,13 +1,13 @@
-"""Clues: the question that helps with a known mistake, readable only for somebody who made it.
+"""Locked hints: the question for a known mistake, readable only with code that makes the mistake.
 
-Students receive no mistakes. The build lets each mistake take the visible tests, makes a fingerprint of what it
-answered in a test that it fails, and locks the mistake's hint with it. A student's own answers in that test give the
-same fingerprint, and so the key, when the code behind them makes the same mistake.
+Students receive no mistakes. The build runs the visible tests on each mistake, computes a fingerprint of its answers
+in a test that it fails, and encrypts the mistake's hint with it. If a student's code makes the same mistake, its
+answers in that test give the same fingerprint, and so the key.
 
-Both sides answer under the same conditions: random numbers start anew at every call, and weights that were drawn at
-random are replaced by fixed ones, so neither the order of draws nor the style of `__init__` matters.
+Both sides run under the same conditions: the random generator is seeded again for every call, and randomly
+initialized weights are replaced by fixed ones, so neither the order of draws nor the style of `__init__` matters.
 
-What it does not do: hide a hint from a person who writes the mistake on purpose.
+A hint is not protected against a person who writes the mistake on purpose.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ FILE_NAME = "hints.json"
 SCHEMA = 1
 SECONDS = 5.0
 GRIDS = tuple((step, phase) for step in (0.02, 0.1, 0.5) for phase in np.arange(0.0625, 1, 0.125))
-GUARD = 2e-4  # no number may be nearer to a border: platforms differ by some 1e-6
-BEND = 0.1  # up to here numbers are compared by their difference, above it by their ratio
-SAMPLE = 64  # numbers looked at in each tensor
-WEIGHT = 0.3  # how large the weights are that stand in for random ones
-PAD = 64  # hints are filled up, so that their length says little
+GUARD = 2e-4  # minimum distance of a number from a border; platforms differ by about 1e-6
+BEND = 0.1  # below, numbers are compared by difference; above, by ratio
+SAMPLE = 64  # numbers sampled from each tensor
+WEIGHT = 0.3  # the scale of the weights that replace random ones
+PAD = 64  # hints are padded to hide their length
 
 
 @dataclass(frozen=True)
 class MistakeHint:
-    """What is known about a mistake: its name, its question, and the function it sits in."""
+    """A known mistake: its name, its question, and the function that contains it."""
 
     id: str
     title: str
@@ -62,7 +62,7 @@ class MistakeHint:
 
 
 class SteadyServer(Server):
-    """Answers for a module in the same way whenever, wherever and in whatever order it is asked."""
+    """A server that answers for a module deterministically, independent of the order of calls."""
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)
@@ -79,7 +79,7 @@ class SteadyServer(Server):
         known = {id(thing) for thing in self.objects}
         reply = super().call(target, *args, **kwargs)
         if not isinstance(self.resolve(target), type):
-            return reply  # what a function answers may hold weights that it moved there
+            return reply  # the reply may contain weights
         for module in tree_leaves(reply["result"]):
             if isinstance(module, nn.Module) and id(module) not in known:
                 _replace_random_weights(module)
@@ -87,7 +87,7 @@ class SteadyServer(Server):
 
 
 class RecordingConnection(LoopbackConnection):
-    """A module in this process that takes tests under fixed conditions; `visited` says what was called."""
+    """A connection to a module in this process under fixed conditions; `visited` lists its calls."""
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(SteadyServer(module))
@@ -107,7 +107,7 @@ class RecordingConnection(LoopbackConnection):
 
 @dataclass(frozen=True)
 class Recording:
-    """What was answered in one test: `failed`, the answers, and which functions were called, in order."""
+    """The record of one test: `failed`, the answers, and the functions called, in order."""
 
     __test__ = False
 
@@ -119,7 +119,7 @@ class Recording:
 def take(
     session: SuiteSession, test: Test, connection: RecordingConnection, uses: Sequence[Use]
 ) -> Recording:
-    """Let a module take one visible test under fixed conditions."""
+    """Run one visible test on a module under fixed conditions."""
     subject = RemoteSubject(connection, RemoteStudent(connection), None, uses)
     with contextlib.redirect_stdout(io.StringIO()):
         error = session.run(test, subject, SECONDS)
@@ -127,7 +127,7 @@ def take(
 
 
 def _replace_random_weights(module: nn.Module) -> None:
-    """Weights that are all the same were set on purpose and stay; the others depend on their name alone."""
+    """Replace weights by values that depend only on their name; constant weights are kept."""
     with torch.no_grad():
         for name, weight in module.named_parameters():
             if weight.is_meta or not weight.is_floating_point() or weight.numel() < 2:
@@ -146,7 +146,7 @@ def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
 
 
 class _Reading:
-    """Answers taken apart: `form` is what must be equal, `numbers` what may differ a little."""
+    """Decomposed answers: `form` must be equal, `numbers` may differ slightly."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._form = hashlib.sha256()
@@ -203,7 +203,7 @@ class _Reading:
         self._form.update(text.encode("utf-8", "backslashreplace") + b"\0")
 
     def fits(self, grid: int) -> bool:
-        """Whether no number lies so near to a border of this grid that another computer might round it across."""
+        """Whether no number is so close to a border of this grid that another platform could round it differently."""
         step, phase = GRIDS[grid]
         place = (self.numbers / step + phase) % 1.0
         return bool((np.minimum(place, 1.0 - place) * step >= GUARD).all())
@@ -215,7 +215,7 @@ class _Reading:
 
 
 def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> dict[int, bytes]:
-    """The fingerprint on each of these grids."""
+    """Return the fingerprint on each of these grids."""
     reading = _Reading(answers)
     return {grid: reading.fingerprint(salt, grid) for grid in grids}
 
@@ -223,10 +223,10 @@ def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> 
 def steady_fingerprint(
     salt: str, answers: Sequence[Answer], other: Sequence[Answer]
 ) -> tuple[int, bytes] | None:
-    """The finest grid that every computer will round in the same way, and the fingerprint on it.
+    """Return the finest grid on which all platforms round alike, and the fingerprint on it.
 
-    None when there is no such grid, or when `other`, right answers differ on it from these by too little to be told
-    apart. (They may be quite the same: then a test failed for what no answer holds, such as an error's words.)
+    None if there is no such grid, or if the right answers `other` differ too little on it to be distinguished. (If they
+    are equal, the test failed for a reason outside the answers, such as the text of an error.)
     """
     reading, right = _Reading(answers), _Reading(other)
     grid = next((number for number in range(len(GRIDS)) if reading.fits(number)), None)
@@ -251,14 +251,14 @@ def _odd_number(number: float) -> str:
 
 
 def lock(fingerprint: bytes, hints: Sequence[MistakeHint]) -> tuple[str, str]:
-    """Where the clues of this fingerprint stand, and the clues, unreadable without it."""
+    """Return the storage key of this fingerprint, and the hints encrypted with it."""
     text = json.dumps([asdict(hint) for hint in hints], ensure_ascii=False).encode()
     text += b" " * (-len(text) % PAD)
     return _index(fingerprint), base64.b64encode(_crossed(text, fingerprint)).decode()
 
 
 def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> tuple[MistakeHint, ...]:
-    """The clues that this fingerprint opens; none when it fits nothing."""
+    """Decrypt the hints of this fingerprint; empty if it does not match."""
     found = locked.get(_index(fingerprint))
     if found is None:
         return ()
@@ -279,20 +279,20 @@ def _crossed(text: bytes, fingerprint: bytes) -> bytes:
 
 
 class LockedHints:
-    """The locked clues that came with an assignment; none when there is no file or it cannot be read."""
+    """The locked hints of an assignment; empty if the file is missing or unreadable."""
 
     def __init__(self, folder: Path) -> None:
         self.assignment, self._tests = _read(folder / FILE_NAME)
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
-        """The known mistakes that answer this test in just this way."""
+        """Return the known mistakes with exactly these answers in this test."""
         grids = self._tests.get(test, {})
         found = fingerprints(salt_of(self.assignment, test), answers, map(int, grids)) if answers else {}
         return tuple(hint for grid, key in found.items() for hint in open_lock(key, grids[str(grid)]))
 
 
 def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]:
-    """One clue a test; a mistake that explains several failures is preferred to several that explain one each."""
+    """Choose one hint for each test, preferring a mistake that explains several failures."""
     frequency: dict[str, int] = {}
     for hints in found.values():
         for name in {hint.id for hint in hints}:
@@ -311,4 +311,4 @@ def _read(file: Path) -> tuple[str, dict[str, dict[str, dict[str, str]]]]:
             return str(record["assignment"]), {}
         return str(record["assignment"]), dict(record["tests"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "", {}  # a check without hints is still a check
+        return "", {}  # a missing or broken file disables hints only

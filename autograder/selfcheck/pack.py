@@ -1,4 +1,4 @@
-"""The archive to hand in: one file with exactly the right name, read back exactly as the grader reads it."""
+"""Create the archive to hand in: one file with the expected name, read back as the grader reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from autograder.text.files import zipped
 
 @dataclass(frozen=True)
 class Packed:
-    """What was packed: the archive, the file in it, and the newest older archive beside it."""
+    """The result of packing: the archive, the file in it, and the newest older archive beside it."""
 
     archive: Path
     file: SourceFile
@@ -29,7 +29,7 @@ class Packed:
 
 
 def pack(work: Work, folder: Path) -> Packed:
-    """Write the archive into `folder`, beside older ones. Raises Refused when the grader would not take it."""
+    """Write the archive to `folder` beside older ones. Raises RefusedError if the grader would refuse it."""
     assignment = _assignment(work)
     name = f"{work.stem}{work.file.suffix}"
     text = read(work.file)
@@ -65,7 +65,7 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> So
 
 
 def _assignment(work: Work) -> Assignment:
-    """The assignment's record, as far as a student's folder tells: only its name counts here."""
+    """Return the assignment as far as a student's folder defines it; only its name matters here."""
     name = _name_in_hints(work.folder) or work.name
     if name.partition("_")[2] != work.stem:
         raise RefusedError(
@@ -81,7 +81,7 @@ def _assignment(work: Work) -> Assignment:
 
 
 def _name_in_hints(folder: Path) -> str:
-    """The assignment's name as the course knows it, whatever the student calls the folder."""
+    """Return the assignment's name in the course, which the folder's name can differ from."""
     try:
         return str(json.loads((folder / "hints.json").read_text("utf-8"))["assignment"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -89,7 +89,7 @@ def _name_in_hints(folder: Path) -> str:
 
 
 def _free_name(archive: Path) -> tuple[Path, Path | None]:
-    """This name, or the first of `-2`, `-3`, … that nobody uses; and the last that is used."""
+    """Return this path, or the first unused one with `-2`, `-3`, …; and the last used one."""
     free, newest = archive, None
     number = 1
     while free.exists():

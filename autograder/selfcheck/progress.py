@@ -1,4 +1,4 @@
-"""How a student stands in the whole course: every assignment's visible tests, each file checked in a process apart."""
+"""A student's results in the whole course: the visible tests of each assignment, each in its own process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Standing:
-    """One assignment: its report, or the sentence why there is none."""
+    """One assignment: its report, or the reason that there is none."""
 
     work: Work
     report: CheckReport | None
@@ -26,7 +26,7 @@ class Standing:
 def standings(
     target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Standing]:
-    """How every assignment in a folder stands, or around it when it is one assignment's own; tells how far it is."""
+    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress."""
     works = _course_around(Path(target))
     found = []
     for number, work in enumerate(works):
@@ -37,7 +37,7 @@ def standings(
 
 
 def _course_around(folder: Path) -> Sequence[Work]:
-    """The works in this folder; beside it, when it holds only one."""
+    """Return the assignments in this folder, or in its parent if it holds only one."""
     works = find_works(folder)
     if len(works) == 1 and works[0].folder.resolve() == folder.resolve():
         works = find_works(folder.resolve().parent)

@@ -1,6 +1,6 @@
-"""How a part stands, as text and as HTML: for a student's notebook, and for the cells that nbgrader shows.
+"""The results of a part as text and as HTML, for a student's notebook and for nbgrader's test cells.
 
-The HTML carries its own styles and takes its text colour from the page, so it reads well on white and on black.
+The HTML has inline styles and inherits the text colour, so it is readable on light and dark pages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 def as_text(
     heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = ""
 ) -> str:
-    """A part for a terminal: the heading, what to know first, a line a test with its sentence and hint."""
+    """Format a part for a terminal: the heading, notes, and a line per test with its message and hint."""
     lines = [heading, *notes]
     asked: set[str] = set()
     for result in results:
@@ -40,7 +40,7 @@ def as_text(
 def as_html(
     heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = ""
 ) -> str:
-    """The same as a small piece of a page."""
+    """Format a part as an HTML fragment."""
     results = tuple(results)
     done = bool(results) and all(result.outcome == "passed" for result in results)
     asked: set[str] = set()
@@ -56,13 +56,13 @@ def as_html(
 
 
 def prose(text: str) -> str:
-    """Text as HTML: escaped, with `names` as code."""
+    """Convert text to HTML: escaped, with `names` as code."""
     shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
     return _CODE.sub(r"<code>\1</code>", html.escape(shown))
 
 
 def _sentences(result: TestResult, asked: set[str]) -> list[str]:
-    """What there is to say of a test; a hint is told once."""
+    """Return the messages of a test; `asked` holds the hints already shown, which are not repeated."""
     told = [] if result.outcome in ("passed", "skipped") else (result.message or "").split("\n")
     if result.hint and result.hint not in asked:
         asked.add(result.hint)

@@ -1,6 +1,6 @@
-"""What students see in a terminal: reports, hints and progress as text that fits its width.
+"""Terminal screens for students: reports, hints and progress, wrapped to the terminal's width.
 
-Each function turns a record into something that rich prints; nothing here runs or reads anything.
+Each function converts a record to a rich renderable; nothing is run or read here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from autograder.selfcheck.progress import Standing
 BAR = 12
 INDENT = 4
 PRINTED_LINES = 8
-IN_FULL = 3  # failures that a watch shows in full
-_IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # said again in the line that leads there
+IN_FULL = 3  # failures that `watch` shows in full
+_IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # repeated in the line with the location
 FULL, EMPTY = "█", "░"
 
 
@@ -31,7 +31,7 @@ FULL, EMPTY = "█", "░"
 
 
 def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> RenderableType:
-    """One line a test, one red sentence a cause, what helps, pictures, the points so far, and what to do next."""
+    """Show a line per test, a message per cause, help, pictures, the points so far and the next step."""
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
     lines += _about_the_file(report)
     told = {report.problem}
@@ -45,7 +45,7 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
 
 
 def _closing(report: CheckReport, drawn: bool) -> RenderableType:
-    """Points so far, and what to do next."""
+    """Show the points so far and the next step."""
     score, total, name = report.score, report.max_score, report.assignment
     if report.all_passed:
         return Group(
@@ -69,7 +69,7 @@ def _closing(report: CheckReport, drawn: bool) -> RenderableType:
 
 
 def _next(report: CheckReport) -> Text:
-    """What to do now."""
+    """Show the next step."""
     finding = report.next
     if report.problem or finding is None:
         place = f" ({report.stopped_at})" if report.stopped_at else ""
@@ -140,7 +140,7 @@ def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
 
 
 def hint_screen(hint: Hint, command: str) -> RenderableType:
-    """One step, and how to get the next."""
+    """Show one step, and the command for the next."""
     first, *rest = hint.step.text.split("\n")
     body = Group(Text(first), *(Text(line) for line in rest))
     lines: list[RenderableType] = [
@@ -156,7 +156,7 @@ def hint_screen(hint: Hint, command: str) -> RenderableType:
 
 
 def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
-    """Where the pictures lie, what to look for in each, and which cannot be drawn yet."""
+    """Show the pictures' paths and captions, and the pictures that cannot be drawn yet."""
     lines: list[RenderableType] = []
     for drawing in drawings:
         if drawing.problem:
@@ -173,7 +173,7 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
 
 
 def progress_screen(standings: Sequence[Standing]) -> RenderableType:
-    """A bar for each assignment and each of its parts."""
+    """Show a bar for each assignment and each of its parts."""
     table = Table.grid(padding=(0, 2))
     table.add_column(ratio=1)
     table.add_column(no_wrap=True)
@@ -219,7 +219,7 @@ def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
 def watch_screen(
     report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None
 ) -> RenderableType:
-    """The whole screen: progress through the parts, what fails, and the keys. What passes is only counted."""
+    """Show the progress through the parts, the failures and the keys; passed tests are only counted."""
     lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
     if problem:
         lines += [Text(), Text(problem, "red")]
@@ -259,7 +259,7 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
-    """What lies in the archive, and how it stands."""
+    """Show the contents of the archive and the results of its file."""
     return Group(
         Text(f"{packed.archive}", "bold"),
         _indented(

@@ -1,6 +1,6 @@
-"""Check a file again whenever it is saved: PyTorch stays loaded, each check runs in a fresh child of this process.
+"""Check a file again after every save: PyTorch stays loaded, and each check runs in a forked child.
 
-Where there is no fork (Windows), the file is loaded again in this process; a loop in it then needs Ctrl-C.
+On systems without fork (Windows), the file is loaded in this process, and an endless loop in it needs Ctrl-C.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
 from autograder.selfcheck.workspace import Work, find_work
 
-POLL = 0.1  # seconds between two looks at the file and the keys
-SETTLE = 0.05  # an editor may write in several steps
+POLL = 0.1  # seconds between polls of the file and the keyboard
+SETTLE = 0.05  # seconds to wait, as an editor can write in several steps
 SECONDS = 30.0
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Watch:
-    """One assignment under watch. `step` looks once at the file and at the keys."""
+    """One watched assignment; `step` polls the file and the keyboard once."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Watch:
         self._checked = ""
 
     def step(self) -> bool:
-        """Check when something was saved, answer one key; False when it is time to go."""
+        """Check the file if it was saved, and handle one key; return False to stop."""
         if self._changed():
             self._check()
         return self._answer(self._key(POLL))
@@ -67,7 +67,9 @@ class Watch:
         self._say("Checking …")
         try:
             if not isinstance(self._target, Path) or self._target.is_dir():
-                self.work = find_work(self._target)  # a notebook may have become the file that is further
+                self.work = find_work(
+                    self._target
+                )  # the other file, such as a notebook, can be the more complete one now
             record = run_in_child(lambda: check_work(self.work).as_record(), self._seconds, self._changed)
             self._report, self._problem = CheckReport.from_record(record), ""
         except GivenUp:
@@ -112,7 +114,7 @@ class Watch:
 
 
 def watch(target: str | Path, console: Console) -> None:
-    """Watch until `q` or Ctrl-C. Raises Refused when there is nothing to watch."""
+    """Watch until `q` or Ctrl-C. Raises RefusedError if there is nothing to watch."""
     with _keys() as key:
         watching = Watch(target, console, key)
         console.print(Text(f"Watching {watching.work.file}", "dim"))
@@ -121,7 +123,7 @@ def watch(target: str | Path, console: Console) -> None:
 
 
 def _stamp(work: Work) -> Stamp:
-    """What changes when a file is saved; empty while an editor puts a new one in the old one's place."""
+    """Return a value that changes when a file is saved; empty while an editor replaces the file."""
     files = [
         work.test_file,
         *(work.test_file.with_name(f"{work.file.stem}{kind}") for kind in (".py", ".ipynb")),
@@ -139,7 +141,7 @@ def _stamp(work: Work) -> Stamp:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str]]:
-    """A function that waits so many seconds for a key: the key, or nothing. Without a terminal, it only waits."""
+    """Yield a function that waits that many seconds for a key; without a terminal, it only waits."""
     if not sys.stdin.isatty():
         yield _no_keys
     elif os.name == "nt":
@@ -165,7 +167,7 @@ def _unix_key(seconds: float) -> str:
     if not select.select([0], [], [], seconds)[0]:
         return ""
     data = os.read(0, 1)
-    return data.decode("ascii", "replace").lower() if data else "q"  # the terminal is gone
+    return data.decode("ascii", "replace").lower() if data else "q"  # the terminal was closed
 
 
 def _windows_key(seconds: float) -> str:

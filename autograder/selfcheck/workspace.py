@@ -1,6 +1,6 @@
-"""A student's own folder: which file is theirs, which tests belong to it, and where in it a function or passage stands.
+"""A student's folder: the student's file, its tests, and the lines of functions and sections in it.
 
-Knows no course.yml, because students have none.
+Does not read course.yml, which students do not have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError
 
 SOURCES = (".py", ".ipynb")
-SAME_TIME = 5.0  # seconds: files that were unpacked together
+SAME_TIME = 5.0  # seconds between the times of files unpacked together
 FOLDERS_UP = 2  # from an assignment's folder to the course's
 UNWRITTEN = " is not written yet"
 _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)""", re.MULTILINE)
@@ -27,7 +27,7 @@ _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)"""
 
 @dataclass(frozen=True)
 class Work:
-    """One assignment as a student has it: their file and the tests beside it. `other` is their second file."""
+    """One assignment in a student's folder: the file and the tests beside it. `other` is the second file."""
 
     file: Path
     test_file: Path
@@ -39,12 +39,12 @@ class Work:
 
     @property
     def stem(self) -> str:
-        """The name of the module that the tests ask for."""
+        """The name of the module that the tests import."""
         return self.test_file.stem.removeprefix("test_")
 
     @property
     def name(self) -> str:
-        """How commands call the assignment: its folder's name."""
+        """The assignment's name in commands: the name of its folder."""
         return self.folder.resolve().name
 
     @property
@@ -55,7 +55,7 @@ class Work:
 
 @dataclass(frozen=True)
 class CodeLocation:
-    """A line in a student's file; in a notebook, of a cell."""
+    """A line in a student's file; in a notebook, a line of a cell."""
 
     file: str
     line: int
@@ -72,7 +72,7 @@ class CodeLocation:
 
 
 def find_work(target: str | Path = ".") -> Work:
-    """The work that a path or an assignment's name means; raises Refused with a sentence."""
+    """Find the assignment by a path or a name; raises RefusedError if there is none."""
     found = find_works(target)
     if len(found) == 1:
         return found[0]
@@ -81,7 +81,7 @@ def find_work(target: str | Path = ".") -> Work:
 
 
 def find_works(target: str | Path = ".") -> list[Work]:
-    """The works in a course's folder, or the only one that is meant. Raises Refused when there is none."""
+    """Find the assignments in a course's folder, or a single one. Raises RefusedError if there is none."""
     path = Path(target)
     if path.is_file():
         return [_work_of_file(path)]
@@ -148,7 +148,7 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def _named(name: str) -> Work:
-    """The assignment of that name, or that part of one, here or not far above."""
+    """Return the assignment with that name, or with that part of a name, in this folder or those above it."""
     here = Path.cwd()
     for folder in (here, *here.parents[:FOLDERS_UP]):
         works = _works_in(folder)
@@ -173,7 +173,7 @@ def _short_names(work: Work) -> tuple[str, ...]:
 
 
 def read(file: Path) -> str:
-    """The text of a student's file; raises Refused when it cannot be read."""
+    """Return the text of a student's file; raises RefusedError if it cannot be read."""
     try:
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -186,14 +186,14 @@ def read(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module as far as it ran, and what stopped it, as sentences' raw material."""
+    """A module as far as it ran, and the errors that stopped it."""
 
     module: types.ModuleType
     errors: tuple[dict[str, Any], ...] = field(default=())
 
 
 def label_of(file: Path) -> str:
-    """The name under which a file's code runs; letters that no traceback would recognise are replaced."""
+    """Return the name under which a file's code runs; characters that tracebacks cannot show are replaced."""
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
@@ -218,7 +218,7 @@ def run_text(text: str, filename: str) -> Loaded:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A piece of a student's file; `first` is the line of the file (or of the cell, in a notebook) it begins at."""
+    """A piece of a student's file; `first` is its first line in the file, or in the notebook's cell."""
 
     code: bool
     text: str
@@ -227,14 +227,14 @@ class _Cell:
 
 
 class Text:
-    """A student's file taken apart; reading never fails, what cannot be parsed is left out."""
+    """A parsed student's file; parsing never fails, as invalid parts are left out."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
         self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text))
 
     def functions(self) -> dict[str, CodeLocation]:
-        """Functions, classes and methods by their qualified names, the last definition of each."""
+        """Functions, classes and methods by qualified name, using the last definition of each."""
         found: dict[str, CodeLocation] = {}
         for cell in self.cells:
             for name, node in _definitions(cell):
@@ -242,7 +242,7 @@ class Text:
         return found
 
     def parts_of_functions(self) -> dict[str, str]:
-        """The part that each function belongs to: the one whose test cell comes next."""
+        """The part of each function: the one whose test cell comes next."""
         parts: dict[str, str] = {}
         waiting: list[str] = []
         for cell in self.cells:
@@ -253,7 +253,7 @@ class Text:
         return parts
 
     def named(self, place: CodeLocation) -> CodeLocation:
-        """The place with the name of the function or method around it, whatever Python's traceback calls it."""
+        """Return the location with the name of its function or method, whatever Python's traceback calls it."""
         for cell in self.cells:
             line = place.line - cell.first + 1
             for name, node in _definitions(cell) if cell.number == place.cell else ():
@@ -276,7 +276,7 @@ class Text:
         return found
 
     def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:
-        """The heading above a function's definition, and the bold words that paragraphs below it begin with."""
+        """Return the heading above a function's definition, and the bold first words of the paragraphs below it."""
         heading: tuple[CodeLocation, str, list[str]] | None = None
         for cell in self.cells:
             if not cell.code:
@@ -346,5 +346,5 @@ def _todo(line: str) -> str:
 
 
 def _plain(words: str) -> str:
-    """Markdown's words for a terminal: `Why divide by √D?` for `Why divide by $\\sqrt{D}$?`."""
+    """Convert Markdown to plain text: `Why divide by √D?` for `Why divide by $\sqrt{D}$?`."""
     return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", words).replace("$", "").rstrip(".:")

@@ -1,4 +1,4 @@
-"""Finds what students handed in and reads it as text; what cannot be used becomes a sentence, never an exception."""
+"""Find and read submissions as text; an unusable submission carries a message instead of raising an exception."""
 
 from autograder.submissions.find import SubmissionsError, find_submissions
 from autograder.text.names import folder_name, safe_name

@@ -1,7 +1,7 @@
-"""zip and tar archives as folders. Nothing is extracted to the disk, and nothing in them is believed.
+"""zip and tar archives as folders. Nothing is extracted to disk, and the archive's metadata is not trusted.
 
-Only what a zip stores plainly or deflated is read, and only tar and tar.gz: other methods let a small file choose
-how much memory its reader needs. Sizes are counted while reading, not taken from the archive.
+Only stored and deflated zip entries, tar and tar.gz are read: with other methods, a small file can demand an arbitrary
+amount of memory. Sizes are counted while reading, not taken from the archive.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from autograder.submissions.files import (
 )
 from autograder.text.names import shown
 
-STUDENT_BYTES = 20 * MEGABYTE  # one student's archive, as it is and unpacked
-CLASS_BYTES = 200 * MEGABYTE  # an archive that holds a class
+STUDENT_BYTES = 20 * MEGABYTE  # one student's archive, packed and unpacked
+CLASS_BYTES = 200 * MEGABYTE  # an archive of a class
 DEPTH = 16
 PATH_LENGTH = 1000
-ENTRY_BYTES = 256  # of a zip's directory, for each entry that we allow
+ENTRY_BYTES = 256  # of a zip's directory for each allowed entry
 HEADER_BYTES = 64 * 1024  # of a long name in a tar
 PIECE = 64 * 1024
 BLOCK = 512
@@ -54,7 +54,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @dataclass
 class PackedFolder:
-    """A folder inside an archive. `problem` is what is wrong with a name right below it."""
+    """A folder inside an archive; `problem` is an error about one of its entries' names."""
 
     name: str
     path: Path | None = None
@@ -86,14 +86,14 @@ class PackedFolder:
                 yield from child._problems()
 
     def add(self, name: str, size: int, make: Callable[[str], Entry] | None) -> None:
-        """Puts in what the archive calls `name`; `make` gives the entry of that last name, None is a folder."""
+        """Add the entry `name`; `make` creates the entry of its last component, None stands for a folder."""
         parts, problem = _parts(name)
         folder = self
         for part in parts if make is None or problem else parts[:-1]:
             folder.count, folder.size = folder.count + 1, folder.size + size
             child = folder._child(part)
             if child is None:
-                return  # below a link or a file there is nothing
+                return  # links and files have no children
             folder = child
         folder.count, folder.size = folder.count + 1, folder.size + size
         if problem:
@@ -127,7 +127,7 @@ class PackedFolder:
 
 
 def _parts(name: str) -> tuple[list[str], str | None]:
-    """The names on the way to an entry, and what is wrong with the first that is."""
+    """Split an entry's name into its components, and return the error of the first invalid one."""
     parts: list[str] = []
     pieces = name[: PATH_LENGTH + 1].rstrip("/").split("/")
     for number, piece in enumerate(pieces):
@@ -142,9 +142,9 @@ def _parts(name: str) -> tuple[list[str], str | None]:
 
 @contextmanager
 def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder]:
-    """What the archive holds, readable while this is open; named like the archive without its ending.
+    """Open an archive as a folder that is named like the archive without its suffix.
 
-    Raises Refused when it is too large, broken, or packed in another way than zip, tar and tar.gz.
+    Raises RefusedError if it is too large, broken, or not a zip, tar or tar.gz.
     """
     if suffix(path.name) not in ARCHIVES:
         raise RefusedError(
@@ -162,7 +162,7 @@ def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder
 
 @contextmanager
 def _broken(name: str) -> Iterator[None]:
-    """Whatever an archive's reader raises becomes a sentence: for hostile bytes that can be nearly anything."""
+    """Convert any exception of an archive's reader to RefusedError, as hostile bytes can raise nearly any."""
     try:
         yield
     except RefusedError:
@@ -174,7 +174,7 @@ def _broken(name: str) -> Iterator[None]:
 
 
 class _Narrow:
-    """A file that gives only so much at once: a zip's directory is read in one piece, however long it claims to be."""
+    """A file that limits the size of one read: a zip's directory is read at once, whatever its declared size."""
 
     def __init__(self, stream: BinaryIO, limit: int, problem: str) -> None:
         self._stream, self._limit, self._problem = stream, limit, problem
@@ -218,7 +218,7 @@ def _load_from_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -
 
 
 class _Tar:
-    """The blocks of a tar, read from front to end, no more than a limit."""
+    """The blocks of a tar, read sequentially up to a limit."""
 
     def __init__(self, stream: BinaryIO, name: str, whole_class: bool) -> None:
         zipped = stream.read(2) == GZIP
@@ -229,7 +229,7 @@ class _Tar:
         self.name = name
 
     def read(self, size: int) -> bytes:
-        """That many bytes; raises EOFError when there are fewer."""
+        """Read that many bytes; raises EOFError if there are fewer."""
         self._spend(size)
         data = self._read(size)
         if len(data) != size:
@@ -241,7 +241,7 @@ class _Tar:
             size -= len(self.read(min(size, PIECE)))
 
     def header(self) -> tarfile.TarInfo | None:
-        """The next header, None after the last; raises tarfile.HeaderError when it is none."""
+        """Return the next header, None after the last; raises tarfile.HeaderError if it is invalid."""
         self._spend(BLOCK)
         block = self._read(BLOCK)
         if not block.strip(b"\0"):
@@ -252,7 +252,7 @@ class _Tar:
         return info
 
     def body(self, info: tarfile.TarInfo, limit: int) -> bytes:
-        """The beginning of an entry's contents; goes on to the next header."""
+        """Return the beginning of an entry's contents, and skip to the next header."""
         data = self.read(min(info.size, limit))
         self.skip(-(-info.size // BLOCK) * BLOCK - len(data))
         return data
@@ -268,7 +268,7 @@ def _fill_from_tar(root: PackedFolder, tar: _Tar) -> None:
     count = 0
     while (info := tar.header()) is not None:
         count += 1
-        if count > 2 * tar.entries:  # a long name is an entry of its own
+        if count > 2 * tar.entries:  # a long name takes an extra entry
             raise RefusedError(f"{shown(tar.name)} holds more than {tar.entries} files. {ONLY_THE_FILE}")
         if info.type in _EXTENDED:
             long_name = _pax_path(tar.body(info, HEADER_BYTES)) or long_name
@@ -295,7 +295,7 @@ def _add_from_tar(root: PackedFolder, tar: _Tar, info: tarfile.TarInfo, name: st
 
 
 def _pax_path(records: bytes) -> str | None:
-    """The path among the records of a pax header; raises ValueError when they are none."""
+    """Return the path among the records of a pax header; raises ValueError if the records are invalid."""
     at, path = 0, None
     while at < len(records):
         record = _PAX_RECORD.match(records, at)

@@ -1,6 +1,6 @@
-"""What is known about each collected submission, `submitted/collected.json`: whose it is, and when it came.
+"""`submitted/collected.json`: the student, the source and the submission time of each collected submission.
 
-Reports and rules about late work read it with `read_collected`; a folder that was not collected has none.
+Reports and late policies read it with `read_collected`; a folder that was not collected has none.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from autograder.text.files import write_whole
 
 FILE_NAME = "collected.json"
 SCHEMA = 1
-FILE_BYTES = 256 << 20  # of a class of a hundred thousand
+FILE_BYTES = 256 << 20  # enough for 100,000 students
 
 
 class CollectError(RefusedError):
-    """A file that collecting needs cannot be understood; its `str` is a sentence for the instructor."""
+    """A file that collecting needs cannot be read or parsed; `str(error)` is the message for the instructor."""
 
 
 @dataclass(frozen=True)
 class Collected:
-    """One submission as it was collected. None means that the source did not say.
+    """One collected submission; a field is None if the source does not provide it.
 
-    `student` is the name that grades carry, `name` the one for people. `submitted_at` is ISO-8601, with the offset
-    from UTC where that is known. `source` is the archive or folder that it came from, `key` and `called` are the
-    student's number and name there, where they are others, and `files` are the names and digests of what was written.
+    `student` is the name in the grades, `name` the display name. `submitted_at` is ISO-8601, with the offset from UTC if
+    it is known. `source` is the archive or folder of origin, `key` and `called` are the student's number and name there
+    if they differ, and `files` maps the written file names to their digests.
     """
 
     student: str
@@ -47,14 +47,14 @@ class Collected:
 
     @property
     def moment(self) -> datetime | None:
-        """`submitted_at` as a moment, without an offset where it was not said."""
+        """`submitted_at` as a datetime, naive if it has no offset."""
         return None if self.submitted_at is None else _moment(self.submitted_at)
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
-    """By student and assignment, what is known of a folder of submissions; nothing when it was not collected.
+    """Return the records of a folder of submissions by student and assignment; empty if it was not collected.
 
-    Raises CollectError when the file is there and is not one of ours.
+    Raises CollectError if the file exists but is invalid.
     """
     path = folder / FILE_NAME
     if not path.is_file():
@@ -70,7 +70,7 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
 
 
 def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
-    """Write the file, sorted; whoever reads it meanwhile meets the old one or the new one."""
+    """Write the file, sorted, by atomic replacement."""
     ordered = sorted(submissions, key=lambda one: (one.student, one.assignment))
     record = {"schema": SCHEMA, "submissions": [asdict(one) for one in ordered]}
     path = folder / FILE_NAME
@@ -79,7 +79,7 @@ def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
 
 
 def _from_record(record: dict[str, Any]) -> Collected:
-    """Raises TypeError or ValueError when it is none; fields that a newer version added are passed over."""
+    """Parse a record, ignoring fields of newer versions; raises TypeError or ValueError if it is invalid."""
     known = {name: record[name] for name in _NAMES if name in record}
     one = Collected(**known)
     if not all(

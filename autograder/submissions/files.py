@@ -1,7 +1,7 @@
-"""Files and folders of students as they lie on the disk, and the text of a file. Nothing is followed or run.
+"""Students' files and folders on disk, and the text of a file. No link is followed and no code is run.
 
-A folder gives its entries: files, folders and oddities (links, pipes, devices). Those of an archive look the
-same, see `archives`.
+A folder yields its entries: files, folders and special files (links, pipes, devices). Entries of an archive have the
+same interface, see `archives`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from autograder.source.gate import FILE_BYTES, too_large
 from autograder.text.names import shown
 
 STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
-CLASS_ENTRIES = 50_000  # and in what holds a whole class
+CLASS_ENTRIES = 50_000  # in the folder or archive of a class
 
 SOURCES = (".py", ".ipynb")
 ARCHIVES = (".tar.gz", ".tar", ".tgz", ".zip")
 OTHER_ARCHIVES = (".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
 
-COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # what stands behind a name that was there already
+COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # the number that is appended to a duplicate name
 
 ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 
 @dataclass(frozen=True)
 class File:
-    """A file whose bytes can be had; `load` reads no more than one byte beyond FILE_BYTES, or raises Refused."""
+    """A readable file; `load` reads at most one byte more than FILE_BYTES, or raises RefusedError."""
 
     name: str
     load: Callable[[], bytes]
@@ -43,7 +43,7 @@ class File:
 
 @dataclass(frozen=True)
 class Odd:
-    """Something that stands where a file could be and that nobody should open; `what` it is."""
+    """A special file that must not be opened; `what` describes it."""
 
     name: str
     what: str
@@ -51,7 +51,7 @@ class Odd:
 
 
 class Folder(Protocol):
-    """A folder on the disk or inside an archive."""
+    """A folder on disk or inside an archive."""
 
     @property
     def name(self) -> str: ...
@@ -60,10 +60,10 @@ class Folder(Protocol):
     def path(self) -> Path | None: ...
 
     def entries(self) -> list[Entry]:
-        """What lies in it, by name; raises Refused when that cannot be said."""
+        """Return the entries sorted by name; raises RefusedError if they cannot be listed."""
 
     def inspect(self) -> None:
-        """Raises Refused when this is no reasonable folder of one student."""
+        """Raise RefusedError if this cannot be the folder of one student, for example by its size."""
 
 
 Entry = File | Odd | Folder
@@ -71,7 +71,7 @@ Entry = File | Odd | Folder
 
 @dataclass(frozen=True)
 class DiskFolder:
-    """A folder on the disk; links in it are not followed."""
+    """A folder on disk; its links are not followed."""
 
     path: Path
 
@@ -101,12 +101,15 @@ class DiskFolder:
 
 
 def disk_file(path: Path) -> File:
-    """The file at this path, unopened."""
+    """Return the file at this path, unopened."""
     return File(path.name, partial(gate.read_bytes, path), path)
 
 
 def read_source(file: File) -> SourceFile:
-    """The text of a .py or .ipynb; raises Refused when it is too large, not UTF-8, no text or no notebook."""
+    """Return the text of a .py or .ipynb.
+
+    Raises RefusedError if the file is too large, not UTF-8, not text, or not a notebook.
+    """
     data = file.load()
     name = shown(file.name)
     if len(data) > FILE_BYTES:
@@ -123,24 +126,24 @@ def read_source(file: File) -> SourceFile:
 
 
 def suffix(name: str) -> str:
-    """`.py`, `.ipynb` or an archive's ending, in small letters; empty when the name has none of these."""
+    """Return `.py`, `.ipynb` or an archive's suffix in lower case; empty for any other name."""
     lower = name.lower()
     return next((end for end in (*SOURCES, *ARCHIVES, *OTHER_ARCHIVES) if lower.endswith(end)), "")
 
 
 def stem(name: str) -> str:
-    """The name of a file without such an ending."""
+    """Return a file's name without that suffix."""
     ending = suffix(name)
     return name[: -len(ending)] if ending else name
 
 
 def plain_stem(name: str) -> str:
-    """The name of a file without its ending, and without the number that sites and browsers put behind it."""
+    """Return a file's name without its suffix and without the number of a duplicate, such as `(1)`."""
     return COUNTED.sub("", stem(name))
 
 
 def _has_cells(text: str) -> bool:
-    """Whether this is JSON with a list of cells, as every notebook is."""
+    """Whether this is JSON with a list of cells, as in every notebook."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):

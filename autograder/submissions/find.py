@@ -1,9 +1,9 @@
-"""Who handed in what: from a file, a folder or an archive to submissions, one at a time.
+"""Find the submissions in a file, a folder or an archive, and yield them one at a time.
 
-Understood are `<student>/<assignment>/<file>`, `<student>/<file>`, a folder of `<student>.py` or `.ipynb`, and one
-file; an archive may stand for a student's folder, for an assignment's, or for the whole. The file is called like the
-assignment's module (`masked_heads.py` or `.ipynb`); one other file will do when it is the only one. Two attempts that
-differ are refused, whether they are told apart by a number behind the name or by a folder.
+The layouts `<student>/<assignment>/<file>`, `<student>/<file>`, a folder of `<student>.py` or `.ipynb`, and a single
+file are accepted. An archive can replace a student's folder, an assignment's folder or the whole. The file is named
+like the assignment's module (`masked_heads.py` or `.ipynb`); a file with another name is accepted if it is the only
+one. Two different attempts are refused, whether a number in the name or a folder distinguishes them.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from autograder.submissions.take import (
 )
 from autograder.text.names import safe_name, shown, student_name
 
-MOST_LETTERS = 200  # of a name that is compared with those of the assignments
-MOST_NAMES = 4  # of assignments that stand in a sentence
+MOST_LETTERS = 200  # of a name to compare with those of the assignments
+MOST_NAMES = 4  # maximum number of assignments in a message
 
 
 class SubmissionsError(RefusedError):
-    """The path or the options do not say what to grade; its `str` is a sentence for the instructor."""
+    """The path or the options do not identify what to grade; `str(error)` is the message."""
 
 
 def find_submissions(path: Path, course: Course, assignment: str | None = None) -> Iterator[Submission]:
-    """The submissions at `path`, by student and assignment, each read when it is its turn.
+    """Yield the submissions at `path`, ordered by student and assignment and read lazily.
 
-    With `assignment`, only that one. A submission that cannot be used has a `problem`; when not even its assignment
-    is known, `assignment` says what stands in its place. Nothing that a student handed in raises anything.
-    Raises SubmissionsError when there is no such path, nothing in it, or no way to know the assignment.
+    With `assignment`, only that assignment is searched. An unusable submission has a `problem`; if its assignment is
+    unknown, `assignment` is the name found in its place. No content of a submission raises an exception. Raises
+    SubmissionsError if the path is missing or empty, or if the assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
@@ -80,12 +80,12 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 
 @dataclass(frozen=True)
 class _Search:
-    """One walk through what was handed in; `wanted` is the only assignment looked for, None for all."""
+    """One search through a path; `wanted` limits it to one assignment, None searches for all."""
 
     course: Course
     wanted: Assignment | None
 
-    # -- the path that the instructor named -------------------------------------------------------
+    # -- the path given by the instructor ---------------------------------------------------------
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
@@ -104,7 +104,7 @@ class _Search:
             raise SubmissionsError(f"{path} is no folder, no .py or .ipynb file and no zip or tar archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
-        """Whose file this is and for which assignment, told by the names of the file and its folders."""
+        """Return the student and the assignment of a file, from its name and its folders."""
         folder = path.parent
         own, around = self._match(stem(path.name)), self.course.find(folder.name)
         if own is None:
@@ -137,7 +137,7 @@ class _Search:
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
-        """A class, or one student's folder, told apart by the names in it."""
+        """Search a class or one student's folder, depending on the names in it."""
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
@@ -156,24 +156,24 @@ class _Search:
             yield from search._class([*entries, *_dotted(folder)])
 
     def _visible(self, folder: Folder) -> list[Entry]:
-        """The entries that could be somebody's work; raises Refused when the folder cannot be read."""
+        """Return the entries that can be submissions; raises RefusedError if the folder cannot be read."""
         given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
         return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
-        """Whether all folders here are called like assignments, or, without folders, a file is."""
+        """Whether all folders here are named like assignments or, without folders, a file is."""
         holders = [entry for entry in entries if not is_source(entry)]
         if holders:
             return all(self._match(label(entry)) for entry in holders)
         return self.wanted is None and any(self._match(label(entry)) for entry in entries)
 
     def _is_of_lost_files(self, entries: Sequence[Entry]) -> bool:
-        """Whether there are files here that no name tells the assignment of, and no student's folder beside them."""
+        """Whether there are files without a known assignment here, and no student's folder."""
         holders = [entry for entry in entries if not is_source(entry)]
         return len(holders) < len(entries) and not any(map(holds_work, holders))
 
     def _without_wrapper(self, root: Folder) -> Folder:
-        """The folder of the class when the archive has nothing but that; else the archive's root."""
+        """Return the only folder in an archive of a class, or else the archive's root."""
         entries = self._visible(root)
         if len(entries) != 1 or not isinstance(entries[0], PackedFolder):
             return root
@@ -195,7 +195,7 @@ class _Search:
             yield from (self._stray(student, entry) for entry in strays.get(student, ()))
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
-        """What lies in a class's folder under a student's name."""
+        """Yield the submissions under a student's name in a class's folder."""
         if _is_dotted(entries[0]):
             problem = (
                 f"The name of the folder {shown(entries[0].name)} begins with a dot, like those of programs. "
@@ -212,7 +212,7 @@ class _Search:
             yield from self._holder(student, entries[0])
 
     def _stray(self, student: str, entry: Entry) -> Submission:
-        """A file beside the students' folders, when it is not said for which assignment all of them are."""
+        """Return a file beside the students' folders as a submission, if no assignment was given."""
         problem = (
             f"{shown(entry.name)} lies beside the students' folders: it is not clear whose it is, and for which "
             "assignment. Put it into a student's folder, or take it away."
@@ -220,7 +220,7 @@ class _Search:
         return Submission(student, safe_name(entry.name), problem=problem, path=entry.path)
 
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
-        """A student's folder or archive."""
+        """Yield the submissions in a student's folder or archive."""
         with ExitStack() as stack:
             try:
                 folder = self._inner(stack.enter_context(opened(entry)))
@@ -230,7 +230,7 @@ class _Search:
             yield from self._student(student, folder)
 
     def _inner(self, folder: Folder) -> Folder:
-        """The only folder in a student's archive, if it is not an assignment's; else the archive's root."""
+        """Return the only folder in a student's archive unless it is an assignment's; else the archive's root."""
         if not isinstance(folder, PackedFolder):
             return folder
         folder.inspect()
@@ -239,24 +239,24 @@ class _Search:
         return only if isinstance(only, PackedFolder) and not self._close(only.name) else folder
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
-        """One student's assignments."""
+        """Yield the submissions of one student."""
         try:
             folder.inspect()
             entries = [entry for entry in folder.entries() if is_work(entry) and not is_given(entry)]
         except RefusedError as refusal:
             yield self._refused(student, folder, str(refusal))
             return
-        shelves: dict[str, list[Entry]] = {}
+        by_assignment: dict[str, list[Entry]] = {}
         strays: list[Entry] = []
         for entry in entries:
             assignment = self._match(label(entry))
-            (shelves.setdefault(assignment.name, []) if assignment else strays).append(entry)
+            (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
         if self.wanted:
-            yield from self._only(student, self.wanted, folder, shelves, strays)
-        elif not shelves and len(strays) == 1 and is_archive(strays[0]):
+            yield from self._only(student, self.wanted, folder, by_assignment, strays)
+        elif not by_assignment and len(strays) == 1 and is_archive(strays[0]):
             yield from self._holder(student, strays[0])
         else:
-            submissions = self._all(student, shelves, strays)
+            submissions = self._all(student, by_assignment, strays)
             yield next(submissions, None) or self._refused(student, folder, _nothing(folder))
             yield from submissions
 
@@ -265,34 +265,35 @@ class _Search:
         student: str,
         wanted: Assignment,
         folder: Folder,
-        shelves: dict[str, list[Entry]],
+        by_assignment: dict[str, list[Entry]],
         strays: list[Entry],
     ) -> Iterator[Submission]:
-        """The wanted assignment of a student; nothing when there are only others."""
+        """Yield a student's submission for the wanted assignment; nothing if there are only other assignments."""
         misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
-        if wanted.name in shelves:
-            yield self._one(student, wanted, shelves[wanted.name], strays)
-        elif not shelves:
+        if wanted.name in by_assignment:
+            yield self._one(student, wanted, by_assignment[wanted.name], strays)
+        elif not by_assignment:
             yield self._one(student, wanted, [folder])
         elif misspelt:
             yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
 
     def _all(
-        self, student: str, shelves: dict[str, list[Entry]], strays: list[Entry]
+        self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]
     ) -> Iterator[Submission]:
-        """Every assignment of a student, and what looks like one but is not of this course.
+        """Yield every submission of a student, including names that resemble an assignment of the course.
 
-        What was surely meant is refused in its place, so that it is not missing there.
+        An entry that is close to a missing assignment's name is refused under that name, so that it is not reported
+        missing.
         """
         unknown: dict[str, Entry] = {}
         for entry in strays:
             close = self._close(label(entry))
-            if close or (not shelves and holds_work(entry)):
-                free = close and close not in shelves and close not in unknown
+            if close or (not by_assignment and holds_work(entry)):
+                free = close and close not in by_assignment and close not in unknown
                 unknown[close if close and free else safe_name(label(entry))] = entry
-        for name in sorted({*shelves, *unknown}):
-            if name in shelves:
-                yield self._one(student, self.course.assignment(name), shelves[name], strays)
+        for name in sorted({*by_assignment, *unknown}):
+            if name in by_assignment:
+                yield self._one(student, self.course.assignment(name), by_assignment[name], strays)
             else:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
@@ -310,7 +311,7 @@ class _Search:
         return Submission(student, assignment.name, files, path=path)
 
     def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
-        """A problem for the assignment that is wanted or that the entry's name tells, else for that name."""
+        """Return a refusal for the wanted assignment, or the one in the entry's name, or else that name."""
         assignment = self.wanted or self._match(label(entry))
         name = assignment.name if assignment else safe_name(label(entry))
         return Submission(student, name, problem=problem, path=entry.path)
@@ -329,21 +330,21 @@ class _Search:
         return f"there are {len(known)}, from {known[0]} to {known[-1]}"
 
     def _match(self, name: str) -> Assignment | None:
-        """The assignment of this name, or the only one whose module is called so; a number may stand behind it."""
+        """Return the assignment with this name, or the only one whose module has it; a number suffix is ignored."""
         modules = [a for a in self.course.assignments if a.stem == name]
         found = self.course.find(name) or (modules[0] if len(modules) == 1 else None)
         plain = COUNTED.sub("", name)
         return found if found or plain == name else self._match(plain)
 
     def _close(self, name: str) -> str | None:
-        """The assignment that a name looks like."""
+        """Return the name of the assignment that this name resembles, or None."""
         known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
         found = closest(name[:MOST_LETTERS], known)
         return known[found] if found else None
 
 
 def _dotted(folder: Folder) -> list[Entry]:
-    """The folders here that can be students' although their names begin with a dot."""
+    """Return the folders with a leading dot that can be students' folders."""
     return [entry for entry in folder.entries() if _is_dotted(entry)]
 
 

@@ -1,4 +1,4 @@
-"""The submissions of a class that are more alike than usual; `source.similarity` compares their code."""
+"""Find the submissions of a class that are unusually alike; `source.similarity` compares their code."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Similar:
 
 
 def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
-    """At most that many pairs of the submissions at `path` whose likeness is at least `least`, from 0 to 1.
+    """Return at most `most` pairs of the submissions at `path` with a likeness of at least `least`, from 0 to 1.
 
-    Raises SubmissionsError when there are no submissions, CourseError when the assignment has no readable solution,
+    Raises SubmissionsError if there are no submissions, CourseError if the assignment has no readable solution, and
     InfrastructureError without rapidfuzz.
     """
     document = load_document(course, assignment)
@@ -54,7 +54,7 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
 
 
 def read_code(submission: Submission, stub: Stub) -> Code:
-    """A submission's own code; of two files, that of the one with more in it."""
+    """Return a submission's own code; of two files, the one with more tokens."""
     codes = [own_code(_python(file), stub) for file in submission.files if not submission.problem]
     return max(codes, key=lambda code: len(code.tokens), default=own_code("", stub))
 

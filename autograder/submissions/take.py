@@ -1,4 +1,4 @@
-"""Which of the files that lie together is the student's work for an assignment."""
+"""Select a student's files for one assignment from the files in a folder."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from autograder.submissions.files import (
 )
 from autograder.text.names import shown
 
-DEPTH = 4  # so many folders may lie around a file
-LISTED = 4  # so many names stand in a sentence
-COMPARED = 10  # so many files of one kind are read to see whether they are the same
+DEPTH = 4  # maximum depth of nested folders
+LISTED = 4  # maximum number of names in a message
+COMPARED = 10  # maximum number of files of one kind to compare
 
-_NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # what an assignment's folder is called like
+_NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's folder
 
 _NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
-_FURNITURE = (  # what systems and programs put beside the work of people
+_FURNITURE = (  # created by operating systems and programs
     *("__macosx", "__pycache__", "thumbs.db", "desktop.ini", ".ds_store", ".localized", ".appledouble"),
     *(
         ".spotlight-v100",
@@ -52,10 +52,10 @@ _FURNITURE = (  # what systems and programs put beside the work of people
 def take(
     entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entry] = ()
 ) -> tuple[SourceFile, ...]:
-    """The texts of a student's `.py` and `.ipynb` among these; in a folder or archive when that is all there is.
+    """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder or archive.
 
-    Files called like the assignment's module count, with a number behind the name or in a folder below (or in one of
-    `beside`), too; without them, the only other one of its kind. Two that differ do not. Raises Refused.
+    Files with the name of the assignment's module are used, also with a number suffix, in a subfolder, or in one of
+    `beside`; without them, the only other file of its kind. Raises RefusedError if two of them differ.
     """
     if len(entries) > 1 and not all(map(is_source, entries)):
         raise RefusedError(f"{names(entries)} are all there; hand in only one of them.")
@@ -67,7 +67,10 @@ def take(
 def _take_from(
     holder: Entry, assignment: Assignment, depth: int, another: str = ""
 ) -> tuple[SourceFile, ...]:
-    """`another` is the folder around it that is called like another assignment: only a file's own name tells then."""
+    """Search a folder; `another` is an enclosing folder with another assignment's name, or empty.
+
+    Inside such a folder only files with the name of this assignment's module are used.
+    """
     if depth < DEPTH and _is_numbered(label(holder)) and label(holder) != assignment.name:
         another = label(holder)
     with opened(holder) as folder:
@@ -95,14 +98,14 @@ def _take_from(
 
 
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    """Those called like the module, the plain name first, or all when there are none."""
+    """Return the sources with the module's name, exact matches first, or all sources if there are none."""
     sources = [entry for entry in entries if is_source(entry)]
     called = [entry for entry in sources if _is_called_like(entry, assignment)]
     return sorted(called, key=lambda entry: not _is_expected(entry, assignment)) or sources
 
 
 def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    """The files called like the module in these folders, named with their way; archives are not looked into."""
+    """Return the files in these folders with the module's name, as relative paths; archives are not searched."""
     found = []
     for way, entry in itertools.islice(_walk(entries, "", DEPTH), STUDENT_ENTRIES):
         if isinstance(entry, File) and _is_called_like(entry, assignment):
@@ -111,7 +114,7 @@ def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
 
 
 def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:
-    """All that lies in these folders; what cannot be read is passed over."""
+    """Yield all sources in these folders; unreadable folders are skipped."""
     for folder in entries:
         if isinstance(folder, File | Odd) or not is_work(folder):
             continue
@@ -126,7 +129,7 @@ def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str,
 
 
 def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
-    """The text of one file of each kind, of several that are the same the first; raises Refused when they differ."""
+    """Return the text of one file of each kind, the first of equal ones; raises RefusedError if they differ."""
     kinds = [[entry for entry in sources if suffix(entry.name) == kind] for kind in SOURCES]
     for same in kinds:
         if len(same) > COMPARED:
@@ -157,7 +160,7 @@ def _not_clear(same: Sequence[Entry]) -> str:
 
 
 def opened(entry: Entry) -> AbstractContextManager[Folder]:
-    """A folder, or an archive as one; raises Refused for anything else."""
+    """Open a folder, or an archive as a folder; raises RefusedError for any other entry."""
     if isinstance(entry, Odd):
         raise RefusedError(f"{shown(entry.name)} is {entry.what}; hand in the file itself.")
     if not isinstance(entry, File):
@@ -168,7 +171,7 @@ def opened(entry: Entry) -> AbstractContextManager[Folder]:
 
 
 def is_source(entry: Entry) -> bool:
-    """A .py or .ipynb, or something odd of that name."""
+    """Whether this is a .py or .ipynb, or a special file with such a name."""
     return suffix(entry.name) in SOURCES and isinstance(entry, File | Odd)
 
 
@@ -177,7 +180,7 @@ def is_archive(entry: Entry) -> bool:
 
 
 def is_work(entry: Entry) -> bool:
-    """Whether this could be, or hold, what a student wrote; furniture of systems and notes could not."""
+    """Whether this can be or contain a student's work, unlike system files and readmes."""
     name = entry.name.lower()
     if name.startswith((".", "readme")) or name in _NEVER_WORK:
         return False
@@ -185,7 +188,7 @@ def is_work(entry: Entry) -> bool:
 
 
 def is_furniture(name: str) -> bool:
-    """Whether systems and programs make folders and files of this name, and people do not."""
+    """Whether operating systems and programs create files and folders with this name."""
     lower = name.lower()
     if lower in _FURNITURE or lower.startswith(("._", ".trash", ".~")):
         return True
@@ -193,12 +196,12 @@ def is_furniture(name: str) -> bool:
 
 
 def is_given(entry: Entry) -> bool:
-    """Test files, which students receive and hand in again."""
+    """Whether this is a test file, which students receive and hand in again."""
     return is_source(entry) and entry.name.startswith("test_")
 
 
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
-    """Whether nothing but one student's file lies here: it is called like the module, or alone in an archive."""
+    """Whether one student's file is all there is: it has the module's name, or is alone in an archive."""
     stems = {module if plain_stem(entry.name) == module else stem(entry.name) for entry in entries}
     return (
         bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
@@ -206,7 +209,7 @@ def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
 
 
 def holds_work(entry: Entry, depth: int = DEPTH) -> bool:
-    """Whether there is a source or an archive in it; a folder that cannot be read counts as well."""
+    """Whether the entry contains a source or an archive; an unreadable folder counts as well."""
     if isinstance(entry, File | Odd):
         return is_source(entry) or is_archive(entry)
     try:
@@ -217,12 +220,12 @@ def holds_work(entry: Entry, depth: int = DEPTH) -> bool:
 
 
 def label(entry: Entry) -> str:
-    """A name without its ending; the name of a folder has none."""
+    """Return a file's name without its suffix, or a folder's name."""
     return stem(entry.name) if isinstance(entry, File | Odd) else entry.name
 
 
 def names(entries: Sequence[Entry]) -> str:
-    """`a.py, b.py and 3 more`, for a sentence."""
+    """Format names for a message: `a.py, b.py and 3 more`."""
     listed = [shown(entry.name) for entry in entries[:LISTED]]
     if len(entries) > LISTED:
         listed.append(f"{len(entries) - LISTED} more")
@@ -234,7 +237,7 @@ def _is_expected(entry: Entry, assignment: Assignment) -> bool:
 
 
 def _is_called_like(entry: Entry, assignment: Assignment) -> bool:
-    """As expected, or with a number behind the name."""
+    """Whether the name is the expected one, with or without a number suffix."""
     return _is_expected(entry, assignment) or plain_stem(entry.name) == assignment.stem
 
 

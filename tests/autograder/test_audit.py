@@ -167,6 +167,6 @@ def test_the_table_fits_a_narrow_terminal(monkeypatch):
     lines = [line.split() for line in screen.getvalue().splitlines()]
     assert lines[0] == ["assignment", "stub", "solution", "caught", "named", "others", "mutants"]
     assert lines[2] == [name, "–", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
-    assert "+ those that equivalent_mutants.yml says change nothing." in " ".join(
+    assert "+ mutants listed as equivalent in equivalent_mutants.yml." in " ".join(
         " ".join(line) for line in lines
     )

@@ -194,7 +194,7 @@ def test_extra_files_and_folders_are_said(course: Course, adding: Assignment) ->
 def test_a_fresh_build_is_said_to_be_fresh(course: Course) -> None:
     build(course)
     done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
-    assert (done.exit_code, done.stdout) == (0, "What students receive is up to date: 1 assignment.\n")
+    assert (done.exit_code, done.stdout) == (0, "The students' files are up to date: 1 assignment.\n")
     course.stub_file(course.assignments[0]).write_text("x = 1\n", "utf-8")
     done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
     assert (done.exit_code, done.stdout) == (1, "")

@@ -566,7 +566,7 @@ def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cohort, "grade_class", stop)
-    stopped = "Stopped. What was finished is kept; the same command goes on from there."
+    stopped = "Stopped. Finished work is kept; run the same command again to continue."
     done = grade_command(tiny, tmp_path / "class", out)
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, stopped)
     with Journal(out) as journal:

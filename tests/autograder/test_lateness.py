@@ -501,8 +501,8 @@ def test_the_terminal_shows_what_counts(written, course):
         ["ada", "6.4", "late", "6.4"],
         ["ben", "8", "8"],
     ]
-    assert "1 grade counts less than was reached, for being late." in screen.getvalue()
-    assert "When 1 submission came is not known; the score counts in full." in screen.getvalue()
+    assert "1 grade counts less than the score reached, for lateness." in screen.getvalue()
+    assert "The submission time of 1 submission is unknown; the score counts in full." in screen.getvalue()
 
 
 def test_whom_the_site_calls_late_is_named(written, course):
@@ -510,7 +510,7 @@ def test_whom_the_site_calls_late_is_named(written, course):
     screen = io.StringIO()
     counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
     show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)
-    assert f"The course site calls late: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
+    assert f"Marked as late by the course site: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
     look = (written / "index.html").read_text("utf-8").partition('id="look"')[2].partition("</section>")[0]
     assert look.count("<tr>") == 2 and ">cy</a>" in look
     assert "The course site calls it late, and does not say when it came." in look

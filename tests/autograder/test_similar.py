@@ -329,7 +329,7 @@ def test_nothing_stands_out(adders):
     )
     done = run(adders)
     assert done.exit_code == 0
-    assert "No pair stands out." in done.stdout
+    assert "No pair is unusually alike." in done.stdout
 
 
 def test_wrong_words_are_sentences(adders):

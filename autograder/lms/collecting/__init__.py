@@ -1,6 +1,6 @@
-"""From what a course site lets an instructor download to `submitted/`, the folder that `autograder grade` reads.
+"""Convert downloads from course sites to `submitted/`, the folder that `autograder grade` reads.
 
-Each source is a module that turns an archive or a folder into `RawSubmission` records; the rest is the same for all.
+Each source is a module that turns an archive or a folder into `RawSubmission` records; all other steps are shared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FATES: dict[ImportStatus, str] = {
 
 @dataclass
 class CollectReport:
-    """What became of all archives: counts, what an instructor may want to know, and what was not understood."""
+    """The result of collecting: counts, notes for the instructor, and entries that were not understood."""
 
     folder: Path
     counts: Counter[ImportStatus] = field(default_factory=Counter)
@@ -64,7 +64,7 @@ class CollectReport:
 
 @dataclass(frozen=True)
 class CollectOptions:
-    """How to collect: into which folder, for which assignment, as which source; None is found out."""
+    """The output folder, the assignment, the source and further options; None means automatic detection."""
 
     output: Path
     assignment: Assignment | None = None
@@ -75,11 +75,10 @@ class CollectOptions:
 
 
 def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> CollectReport:
-    """Bring the submissions in these archives and folders into `wish.output`, one archive after another.
+    """Import the submissions in these archives and folders into `options.output`, one archive after another.
 
-    What cannot be understood is told in the report and stops nothing else. Raises CollectError, before anything is
-    written, for a path or a source that there is not, for a table of times that cannot be read, and when the output
-    cannot be used.
+    Entries that are not understood are listed in the report and do not stop the import. Raises CollectError before
+    anything is written if a path or source does not exist, the table of times cannot be read, or the output is unusable.
     """
     missing = [path for path in paths if not path.exists()]
     if missing:
@@ -106,7 +105,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
 
 
 def _check_kind(path: Path) -> None:
-    """Raises CollectError for a file that is no submission and no archive: a table or a document was named."""
+    """Raise CollectError for a file that is neither a submission nor an archive, such as a table."""
     if path.is_file() and not suffix(path.name):
         raise CollectError(
             f"{path} is no download of submissions. `collect` takes the archive that a course site packs, or a "
@@ -116,7 +115,7 @@ def _check_kind(path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Collection:
-    """One archive or folder on its way into the shelf."""
+    """The import of one archive or folder into the submission folder."""
 
     path: Path
     course: Course
@@ -141,37 +140,40 @@ class _Collection:
         self._take_all(folders.read(self.path, self.course, named))
 
     def _take_all(self, found: Findings) -> None:
-        """Take what a source gave, each student under the id that the roster has."""
+        """Import all submissions of a source, each under the student's id in the roster."""
         assignment = self.options.assignment or named_in(self.path.name, self.course)
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)
-        for handed in found.handed:
-            for own, person in self._people(handed):
+        for raw in found.handed:
+            for own, person in self._people(raw):
                 self._take(own, person, assignment, meant)
 
-    def _people(self, handed: RawSubmission) -> Sequence[tuple[RawSubmission, Person]]:
-        """Whose work it is: one student's, or that of each member of a group; nobody's where that is not clear."""
-        roster, names = self.options.roster, (handed.name,) if handed.maybe_group else ()
-        person = roster.find(handed.keys, names)
-        members = roster.members(handed.name or handed.keys[0])
+    def _people(self, raw: RawSubmission) -> Sequence[tuple[RawSubmission, Person]]:
+        """Return the students of a submission: one, each member of a group, or none if it is ambiguous."""
+        roster, names = self.options.roster, (raw.name,) if raw.maybe_group else ()
+        person = roster.find(raw.keys, names)
+        members = roster.members(raw.name or raw.keys[0])
         if members and person in (None, *members):
             told = listed([shown(member.name or member.id) for member in members])
-            self._tell([], [f"{shown(handed.where)} is a group; its work is collected for {told}."])
-            return [(replace(handed, keys=(member.id,), name=member.name), member) for member in members]
+            self._tell([], [f"{shown(raw.where)} is a group; its work is collected for {told}."])
+            return [(replace(raw, keys=(member.id,), name=member.name), member) for member in members]
         if members:
-            reason = f"a student and a group of the roster fit, and {shown(handed.where)} can be either."
+            reason = f"a student and a group of the roster fit, and {shown(raw.where)} can be either."
         elif roster.people:
-            reason = "" if person else roster.why_not(handed.keys, names)
+            reason = "" if person else roster.why_not(raw.keys, names)
         else:
-            person = Person(handed.keys[0], handed.name)
+            person = Person(raw.keys[0], raw.name)
             reason = self._taken_by_another(person)
         if person is None or reason:
-            self._tell([f"{shown(handed.where)} was left out: {reason}"])
+            self._tell([f"{shown(raw.where)} was left out: {reason}"])
             return []
-        return [(handed, person)]
+        return [(raw, person)]
 
     def _taken_by_another(self, person: Person) -> str:
-        """A sentence when the same number was collected under another name: participants and groups share numbers."""
+        """Return a message if the number was collected under another name, else an empty string.
+
+        Moodle's participants and groups can have the same numbers.
+        """
         before = self.submitted.name_of(graded_name(person.id))
         if not before or not person.name or same_name(before, person.name) or not person.id.isdecimal():
             return ""
@@ -181,10 +183,10 @@ class _Collection:
         )
 
     def _take(
-        self, handed: RawSubmission, person: Person, assignment: Assignment | None, meant: Assignment | None
+        self, raw: RawSubmission, person: Person, assignment: Assignment | None, meant: Assignment | None
     ) -> None:
-        told = self.course.assignment(handed.assignment) if handed.assignment else assignment
-        choice = choose(handed, self.course, told, meant)
+        told = self.course.assignment(raw.assignment) if raw.assignment else assignment
+        choice = choose(raw, self.course, told, meant)
         self._tell(choice.odd, choice.notes)
         folder = folder_name(person.id)
         for name, files in choice.files.items():
@@ -193,21 +195,21 @@ class _Collection:
             facts = Collected(
                 student=graded_name(person.id),
                 assignment=name,
-                name=person.name or handed.name,
-                submitted_at=self._time(handed, person, name),
-                late=handed.late,
-                attempt=handed.attempt,
+                name=person.name or raw.name,
+                submitted_at=self._time(raw, person, name),
+                late=raw.late,
+                attempt=raw.attempt,
                 source=self.path.name,
-                key="" if handed.keys[0] == person.id else handed.keys[0],
-                called="" if handed.name == person.name else handed.name,
+                key="" if raw.keys[0] == person.id else raw.keys[0],
+                called="" if raw.name == person.name else raw.name,
             )
             self._count(facts, self.submitted.put(folder, facts, files), person)
 
-    def _time(self, handed: RawSubmission, person: Person, assignment: str) -> str | None:
-        """When it came: what the instructor's table says, else the source."""
-        texts = (*handed.keys, handed.name, person.id, *person.aliases, person.name)
-        told = self.times.find(texts, assignment, (handed.name, person.name)) if self.times else None
-        return told or handed.submitted_at
+    def _time(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
+        """Return the submission time from the instructor's table, or else from the source."""
+        texts = (*raw.keys, raw.name, person.id, *person.aliases, person.name)
+        told = self.times.find(texts, assignment, (raw.name, person.name)) if self.times else None
+        return told or raw.submitted_at
 
     def _count(self, facts: Collected, status: ImportStatus, person: Person) -> None:
         self.report.counts[status] += 1
@@ -234,7 +236,7 @@ def _read(source: str, entries: Sequence[Entry], path: Path) -> Findings:
 
 
 def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
-    """What this is a download of, told by the names in it or in its only folder; `wanted` is not doubted."""
+    """Return the site that a download comes from, judged by its names, and the entries; `wanted` is not guessed."""
     entries = visible(folder)
     levels = [entries]
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):

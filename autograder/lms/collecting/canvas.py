@@ -1,8 +1,8 @@
-"""Canvas, "Download Submissions": files called `lovelaceada_LATE_1234_5678_masked_heads.py`.
+"""Canvas, "Download Submissions": files named `lovelaceada_LATE_1234_5678_masked_heads.py`.
 
-The numbers are Canvas's own for the student and for the file. A text or a link that was typed has no second number:
-`lovelaceada_1234_text.html`, `lovelaceada_1234_link.html`. Anonymous grading leaves out the name, and puts a made-up id
-in place of the student's. Work of a group has the group's name, and the number of one of its members.
+The numbers are Canvas's ids of the student and of the file. A typed text or link has no second number:
+`lovelaceada_1234_text.html`, `lovelaceada_1234_link.html`. Anonymous grading omits the name and replaces the student's
+id. A group's submission has the group's name and the number of one member.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NAME = re.compile(
 
 
 def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these look like a download of Canvas."""
+    """Whether these entries look like a download from Canvas."""
     files = [entry for entry in entries if isinstance(entry, File | Odd)]
     return 2 * sum(NAME.fullmatch(file.name) is not None for file in files) >= len(entries) > 0
 
 
 def read(entries: Sequence[Entry]) -> Findings:
-    """Who handed in what; whatever has another name is odd."""
+    """Return the submissions; files with other names are reported as odd."""
     found = Findings()
     students: dict[str, list[tuple[int, re.Match[str], File]]] = {}
     for entry in entries:
@@ -53,5 +53,5 @@ def read(entries: Sequence[Entry]) -> Findings:
 
 
 def _name(match: re.Match[str]) -> str:
-    """What the student called the file; `typed_text.html` or `typed_link.html` where there was none."""
+    """Return the student's file name; `typed_text.html` or `typed_link.html` for typed submissions."""
     return match["file"] or f"typed_{match['typed']}"

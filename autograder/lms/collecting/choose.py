@@ -1,4 +1,4 @@
-"""Which of the files that a student handed in go to which assignment, and under what name."""
+"""Assign a student's files to assignments, and choose the names under which they are stored."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
 from autograder.submissions.take import is_given, is_work, names
 from autograder.text.names import safe_name, shown
 
-MOST_KEPT = 20  # files of one student that cannot be used
+MOST_KEPT = 20  # maximum number of unusable files of one student
 NOTE = "NOT_COLLECTED.txt"
 _NOT_TOLD = " Say which assignment it is with --assignment, and it is kept, so that `grade` can refuse it."
 
 
 @dataclass
 class Choice:
-    """For each assignment the files, by name; and sentences: what is odd, what is only to be known.
+    """The files of each assignment by name, with warnings and notes.
 
-    In `unusable` are the assignments whose files `grade` will refuse: kept all the same, so that nobody who handed
-    something in is missing in the grades.
+    `unusable` holds the assignments whose files `grade` will refuse. They are stored all the same, so that every student
+    with a submission appears in the grades.
     """
 
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Choice:
 
 
 def named_in(text: str, course: Course) -> Assignment | None:
-    """The assignment that the name of an archive or a folder speaks of, if it is one alone."""
+    """Return the assignment in the name of an archive or folder, if it contains exactly one."""
     words = f"_{_words(text)}_"
     spellings = {a.name: (a.name, a.stem, _words(a.title)) for a in course.assignments}
     found = {
@@ -45,34 +45,36 @@ def named_in(text: str, course: Course) -> Assignment | None:
     return course.assignment(longest[0]) if best and len(longest) == 1 else None
 
 
-def the_only_one(handed: Iterable[RawSubmission], course: Course) -> Assignment | None:
-    """The assignment that all files are called like, as far as they are called like any."""
+def the_only_one(submissions: Iterable[RawSubmission], course: Course) -> Assignment | None:
+    """Return the assignment of all files with a known name, if there is exactly one."""
     stems = _stems(course)
-    names = (stem(_plainly_named(file, stems).name) for one in handed for file in one.files if is_work(file))
+    names = (
+        stem(_plainly_named(file, stems).name) for one in submissions for file in one.files if is_work(file)
+    )
     found = {stems[name] for name in names if name in stems}
     return course.assignment(found.pop()) if len(found) == 1 else None
 
 
 def choose(
-    handed: RawSubmission, course: Course, assignment: Assignment | None, meant: Assignment | None = None
+    raw: RawSubmission, course: Course, assignment: Assignment | None, meant: Assignment | None = None
 ) -> Choice:
-    """Sort a student's files; `assignment` is the one that they are for, None when their names have to tell.
+    """Sort a student's files by assignment; with `assignment` None, the files' names determine it.
 
-    `meant` is what is `unusable` counted for: what the rest of the class handed in.
+    `meant` is the assignment for unusable files: the one that the rest of the class handed in.
     """
     meant = assignment or meant
     choice = Choice()
-    where = shown(handed.where)
-    work = [file for file in handed.files if is_work(file) and not is_given(file)]
-    if handed.problem and assignment is not None:
-        choice.odd.append(f"{where}, {assignment.name}: {handed.problem}")
+    where = shown(raw.where)
+    work = [file for file in raw.files if is_work(file) and not is_given(file)]
+    if raw.problem and assignment is not None:
+        choice.odd.append(f"{where}, {assignment.name}: {raw.problem}")
         _keep_unusable((), assignment.name, choice)
     elif not work:
-        there = _only(handed.files)
+        there = _only(raw.files)
         kept = " It is kept, and `grade` refuses it." if meant else _NOT_TOLD
         choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.{kept}")
         if meant is not None:
-            _keep_unusable(handed.files, meant.name, choice)
+            _keep_unusable(raw.files, meant.name, choice)
     for target, files in _by_assignment(work, course, assignment, where, choice).items():
         taken = _read(files, where, choice)
         if taken:
@@ -83,7 +85,7 @@ def choose(
 
 
 def _only(files: Sequence[File]) -> str:
-    """What is there in place of work, for a sentence."""
+    """Describe the entries found instead of a submission, for a message."""
     typed = sorted({TYPED[file.name] for file in files if file.name in TYPED})
     if files and all(file.name in TYPED for file in files):
         return f"{' and '.join(typed)} was handed in, no file"
@@ -91,7 +93,7 @@ def _only(files: Sequence[File]) -> str:
 
 
 def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> None:
-    """Take what was handed in as it is, a few files that are not too large; when nothing can be, a note says why."""
+    """Store unusable files as they are, limited in number and size; if none can be stored, a note with the reason."""
     choice.unusable.add(assignment)
     kept: dict[str, bytes] = {}
     for file in files[:MOST_KEPT]:
@@ -109,31 +111,31 @@ def _by_assignment(
     work: Sequence[File], course: Course, assignment: Assignment | None, where: str, choice: Choice
 ) -> dict[str, list[File]]:
     stems = _stems(course)
-    shelves: dict[str, list[File]] = {}
+    grouped: dict[str, list[File]] = {}
     for file in work:
         file = _plainly_named(file, stems)
         if assignment is not None:
-            shelves.setdefault(assignment.name, []).append(file)
+            grouped.setdefault(assignment.name, []).append(file)
         elif stem(file.name) in stems:
-            shelves.setdefault(stems[stem(file.name)], []).append(file)
+            grouped.setdefault(stems[stem(file.name)], []).append(file)
         else:
             choice.odd.append(
                 f"{where}: {shown(file.name)} is called like no assignment; say which it is with --assignment."
             )
-    if assignment is not None and shelves:
-        files = shelves[assignment.name]
+    if assignment is not None and grouped:
+        files = grouped[assignment.name]
         expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
-        shelves[assignment.name] = expected or files
-    return shelves
+        grouped[assignment.name] = expected or files
+    return grouped
 
 
 def _stems(course: Course) -> dict[str, str]:
-    """The assignments by what their files are called."""
+    """Return the assignments by their possible file names."""
     return {name: a.name for a in course.assignments for name in (a.stem, a.name)}
 
 
 def _plainly_named(file: File, stems: dict[str, str]) -> File:
-    """The file without a number behind its name, when it is then called like an assignment."""
+    """Remove the number suffix of a file's name if the rest is an assignment's name."""
     whole = stem(file.name)
     plain = plain_stem(file.name)
     if whole in stems or plain not in stems:
@@ -142,7 +144,7 @@ def _plainly_named(file: File, stems: dict[str, str]) -> File:
 
 
 def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:
-    """The bytes by name; of two versions of the same name the later one counts."""
+    """Read the files by name; of two versions with the same name the later one counts."""
     taken: dict[str, bytes] = {}
     for file in files:
         try:
@@ -164,7 +166,7 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
 
 
 def _plain_file(name: str) -> str:
-    """A file's name as every file system takes it."""
+    """Return a file name that every file system accepts."""
     ending = suffix(name)
     return safe_name(stem(name)) + ending
 

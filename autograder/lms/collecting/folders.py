@@ -1,4 +1,4 @@
-"""Plain folders and archives, `<student>/<assignment>/<file>` and all that `autograder grade` understands as well."""
+"""Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder grade`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.text.names import shown
 
 
 def read(path: Path, course: Course, assignment: str | None) -> Findings:
-    """Who handed in what; raises Refused when the path does not say it."""
+    """Return the submissions at a path; raises RefusedError if its layout is not understood."""
     found = Findings()
     for submission in find_submissions(path, course, assignment):
         if submission.problem and course.find(submission.assignment) is None:

@@ -1,6 +1,6 @@
-"""Gradescope, "Export Submissions": folders `submission_123/`, and whose they are in `submission_metadata.yml`.
+"""Gradescope, "Export Submissions": folders `submission_123/`, and their students in `submission_metadata.yml`.
 
-A group's work is handed in for each of its members. What the file says of scores and results is not read.
+A group's submission is imported for each member. Scores and results in the file are ignored.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these look like an export of Gradescope."""
+    """Whether these entries look like an export from Gradescope."""
     return any(entry.name == FILE_NAME for entry in entries)
 
 
 def read(entries: Sequence[Entry], source: Path) -> Findings:
-    """Who handed in what. Raises CollectError when the file that says so is unreadable."""
+    """Return the submissions; raises CollectError if the metadata file is unreadable."""
     metadata = _metadata(entries, source)
     folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
     found = Findings()
@@ -93,7 +93,7 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
 
 
 def _large(path: Path | None, source: Path) -> bytes:
-    """The whole file, which with every result of a large class in it is larger than what students may hand in."""
+    """Read a whole file that, with the results of a large class, can exceed the limit for students' files."""
     with open_regular(path or source, CLASS_BYTES if path is None else METADATA_BYTES) as stream:
         if path is not None:
             return stream.read()
@@ -113,7 +113,7 @@ def _large(path: Path | None, source: Path) -> bytes:
 
 
 def _moment(value: object) -> str | None:
-    """The time as ISO-8601; YAML reads it as a moment, as one without an offset (then in UTC), or as a text."""
+    """Return the time as ISO-8601. YAML parses it as a datetime, naive (then in UTC) or not, or as a string."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value.strip().replace(" UTC", "+00:00").replace("Z", "+00:00"))

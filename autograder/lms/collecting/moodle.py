@@ -1,8 +1,8 @@
 """Moodle, "Download all submissions": `Ada Lovelace_657831_assignsubmission_file/masked_heads.py`.
 
-The number is the one of `Participant 657831` in the grading worksheet. Without folders, the file's name follows the
-same beginning after a further underscore; texts that students typed are called `onlinetext`. Work of a group looks the
-same, with the name and the number of the group, or `Default group` and no number. Anonymous work is called
+The number is that of `Participant 657831` in the grading worksheet. Without folders, the file's name follows the same
+prefix after another underscore; texts that students typed are named `onlinetext`. A group's submission has the same
+form with the group's name and number, or `Default group` without a number. An anonymous submission is named
 `Participant_657831`, in the site's language.
 """
 
@@ -25,12 +25,12 @@ NAME = re.compile(
 
 
 def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these look like a download of Moodle."""
+    """Whether these entries look like a download from Moodle."""
     return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
 
 
 def read(entries: Sequence[Entry]) -> Findings:
-    """Who handed in what, typed texts among it; whatever has another name is odd."""
+    """Return the submissions, including typed texts; entries with other names are reported as odd."""
     found = Findings()
     students: dict[tuple[str, str], list[File]] = {}
     for entry in entries:
@@ -38,7 +38,7 @@ def read(entries: Sequence[Entry]) -> Findings:
         if match is None or isinstance(entry, Odd):
             found.odd.append(f"{shown(entry.name)} has no name as Moodle gives them.")
             continue
-        if entry.name.count(MARK) > 1:  # students choose their names, and those of files
+        if entry.name.count(MARK) > 1:  # students choose their own names and those of their files
             found.odd.append(
                 f"{shown(entry.name)} holds Moodle's mark `{MARK}` twice; whose it is, is not clear."
             )

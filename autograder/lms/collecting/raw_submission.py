@@ -1,4 +1,4 @@
-"""What every source is turned into: each student's files, and sentences about what was not understood."""
+"""The common result of all sources: each student's files, and messages about unrecognized entries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
 
 DEPTH = 16
-TYPED = {  # what is called so was typed at the site; Canvas's names are made here
+TYPED = {  # texts typed on the site, by file name; the engine creates the names for Canvas
     "typed_text.html": "a typed text",
     "typed_link.html": "a typed link",
     "onlinetext.html": "a typed text",
@@ -23,10 +23,10 @@ TYPED = {  # what is called so was typed at the site; Canvas's names are made he
 
 @dataclass(frozen=True)
 class RawSubmission:
-    """One student's files, older ones first. `keys` are what the source calls the student, the id first.
+    """One student's files, older ones first; `keys` identify the student at the source, the id first.
 
-    `assignment` is empty when the source does not say it, `where` names the place in sentences. `problem` says why none
-    of it can be used, where the source found that out. `maybe_group`: the number among the keys can be that of a group.
+    `assignment` is empty if the source does not provide it; `where` names the origin in messages. `problem` is the reason
+    if the source cannot use the submission. `maybe_group` is True if the number among the keys can be that of a group.
     """
 
     keys: tuple[str, ...]
@@ -43,7 +43,7 @@ class RawSubmission:
 
 @dataclass
 class Findings:
-    """All that a source gave: what students handed in, and a sentence about each thing that is not clear."""
+    """All submissions of a source, and a message about each unclear entry."""
 
     handed: list[RawSubmission] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Findings:
 
 
 def opened(path: Path) -> AbstractContextManager[Folder]:
-    """A folder, or an archive as one; raises Refused when it is neither."""
+    """Open a folder, or an archive as a folder; raises RefusedError for any other path."""
     if path.is_dir():
         return nullcontext(DiskFolder(path.resolve()))
     if suffix(path.name) not in ARCHIVES:
@@ -62,12 +62,12 @@ def opened(path: Path) -> AbstractContextManager[Folder]:
 
 
 def visible(folder: Folder) -> list[Entry]:
-    """What lies in a folder, without what systems put there; raises Refused when that cannot be said."""
+    """Return the entries of a folder without system files; raises RefusedError if it cannot be read."""
     return [entry for entry in folder.entries() if not is_furniture(entry.name)]
 
 
 def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
-    """All files in a folder and in those inside it; what cannot be read is told in `odd`."""
+    """Yield all files in a folder and its subfolders; unreadable entries are added to `odd`."""
     yield from _below([folder], 0, [0], odd)
 
 

@@ -1,7 +1,7 @@
-"""`submitted/`: where collected work is kept, a folder for each student, in it one for each assignment.
+"""`submitted/`: the collected submissions, in a folder per student with a folder per assignment.
 
-The latest submission counts. Nothing is lost: what gives way goes to `.earlier/`, which grading does not look into,
-and what somebody changed by hand stays unless it is told to go.
+The latest submission counts. Nothing is deleted: a replaced submission moves to `.earlier/`, which grading ignores,
+and a submission that was changed by hand is replaced only on request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand
 
 @dataclass
 class SubmissionFolder:
-    """The folder while it is being filled; `save` writes down what is known of each submission."""
+    """The output folder of an import; `save` writes the facts about each submission."""
 
     folder: Path
     replace: bool = False
@@ -34,7 +34,7 @@ class SubmissionFolder:
         self.known = read_collected(self.folder)
 
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
-        """Take in one submission: `files` by name, `facts` without their digests. Says what became of it."""
+        """Store a submission, `files` by name and `facts` without digests, and return its status."""
         place = self.folder / student_folder / facts.assignment
         digests = _hashed(files)
         key = facts.student, facts.assignment
@@ -51,11 +51,11 @@ class SubmissionFolder:
         return status
 
     def name_of(self, student: str) -> str:
-        """What a student who was collected before is called; empty when that is not known."""
+        """Return the display name of a student collected before; empty if unknown."""
         return next((one.name for (known, _), one in self.known.items() if known == student and one.name), "")
 
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
-        """Whether something else of this student's is there already."""
+        """Whether other files are already stored for this student and assignment."""
         return _digests(self.folder / student_folder / assignment) not in ({}, _hashed(files))
 
     def save(self) -> None:
@@ -87,7 +87,7 @@ class SubmissionFolder:
 
 
 def _with_what_was_known(facts: Collected, before: Collected) -> Collected:
-    """The same work is collected again: what is not told this time, a time or a name, stays as it was told before."""
+    """Complete the facts of an unchanged submission with times and names from earlier imports."""
     untold = {name: value for name, value in vars(before).items() if getattr(facts, name) in (None, "")}
     return replace(facts, **untold)
 
@@ -97,7 +97,7 @@ def _hashed(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def _digests(place: Path) -> dict[str, str]:
-    """What lies there already, by name."""
+    """Return the digests of the stored files by name."""
     if not place.is_dir():
         return {}
     files = [path for path in sorted(place.iterdir()) if path.is_file() and not path.name.startswith(".")]
@@ -105,7 +105,7 @@ def _digests(place: Path) -> dict[str, str]:
 
 
 def _is_older(one: Collected, other: Collected) -> bool:
-    """Whether one was surely handed in before the other."""
+    """Whether one submission is known to be older than the other."""
     mine, theirs = one.moment, other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
         return mine < theirs

@@ -1,7 +1,7 @@
-"""When work came, from a table that the instructor has: what the downloads of Canvas and Moodle do not say.
+"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain.
 
-A row has whatever tells a student, the time, and perhaps the assignment. Moodle's grading worksheet and Gradescope's
-table of grades are such tables as they are.
+A row identifies a student and has the time and, optionally, the assignment. Moodle's grading worksheet and
+Gradescope's table of grades can be used unchanged.
 """
 
 from __future__ import annotations
@@ -47,10 +47,13 @@ _FRACTION = re.compile(r"(:\d\d)\.\d+")
 
 
 class SubmissionTimes:
-    """The times of a class; `find` tells that of one student's work for an assignment."""
+    """The submission times of a class; `find` looks up one student and assignment."""
 
     def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
-        """`told` is the assignment of rows that name none; raises CollectError where a row cannot be understood."""
+        """Parse a sheet; `told` is the assignment of rows without one.
+
+        Raises CollectError if a row cannot be parsed.
+        """
         self.name = sheet.name
         self._moments: list[str] = []
         self._rows: dict[str, Directory] = {}
@@ -75,7 +78,7 @@ class SubmissionTimes:
                 self._moments.append(moment.isoformat())
 
     def find(self, texts: Iterable[str], assignment: str, names: Sequence[str] = ()) -> str | None:
-        """The time in ISO-8601; None when no row, or more than one, is about this student's work."""
+        """Return the time as ISO-8601; None if no row or several rows match."""
         rows = self._rows.get(assignment)
         place = rows.find(texts, names) if rows else None
         return None if place is None else self._moments[place]
@@ -84,10 +87,10 @@ class SubmissionTimes:
 def read_times(
     path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None
 ) -> SubmissionTimes:
-    """The times in a CSV file; raises CollectError when they cannot be told.
+    """Read the times in a CSV file; raises CollectError if they cannot be determined.
 
-    Without a column `assignment` they are all of one: `assignment`, or what the name of the file or of all archives
-    tells.
+    Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or of
+    all archives.
     """
     named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
     common = next(iter(named.values())) if len(named) == 1 else None
@@ -95,9 +98,9 @@ def read_times(
 
 
 def read_moment(text: str) -> datetime:
-    """A time as ISO-8601 or as Moodle writes it in English and German; raises ValueError for any other.
+    """Parse a time in ISO-8601 or in Moodle's English and German formats; raises ValueError for any other.
 
-    It has an offset where the text has one. `03/04/2026` is refused: it is not the same day everywhere.
+    The result has an offset if the text has one. `03/04/2026` is rejected because its meaning depends on the locale.
     """
     plain = " ".join(text.split())
     try:
@@ -108,7 +111,7 @@ def read_moment(text: str) -> datetime:
 
 
 def _in_words(text: str) -> datetime:
-    """`Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27. November 2026, 23:58`."""
+    """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27. November 2026, 23:58`."""
     clock = _CLOCK.search(text.casefold())
     if clock is None:
         raise ValueError(f"no time of day in {text}")
@@ -126,7 +129,7 @@ def _in_words(text: str) -> datetime:
 
 
 def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
-    """The time in a cell, on the course's clock where it has no offset; None where there is none."""
+    """Return the time in a cell, in the course's zone if it has no offset; None for an empty cell."""
     text = sheet.cell(row, column)
     if text in ("", "-", "–"):
         return None

@@ -1,4 +1,4 @@
-"""Grades for other people's tools: each exporter turns the grades of a class into what one tool reads.
+"""Exports of grades: each exporter writes the grades of a class in the format of one tool.
 
 An exporter is a module with one function, `export(request)`; `EXPORTERS` lists them.
 """
@@ -40,17 +40,17 @@ SUBMITTED = Path("submitted")
 
 
 class ExportError(RefusedError):
-    """An export that cannot be made as it was asked for; its `str` is a sentence for the instructor."""
+    """The requested export is impossible; `str(error)` is the message for the instructor."""
 
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What to export: the grades of a class that count, and what a tool needs besides.
+    """The input of an exporter: the effective grades of a class, and the options of a tool.
 
-    `submissions` is where they were collected. `sheet` is the table that the instructor downloaded, `column` its
-    column when the title does not tell, `output` where the result goes. `hidden` is when Gradescope shows the results
-    of hidden tests. `folder` is where the grades and their pages are, `names` what was noted there of the students,
-    `comments` what people wrote about a submission.
+    `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
+    its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
+    hidden tests. `folder` holds the grades and their pages, `names` the display names stored there, and `comments` the
+    instructors' comments on a submission.
     """
 
     course: Course
@@ -68,12 +68,12 @@ class ExportRequest:
     comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def score(self, grade: Grade) -> float:
-        """What a grade counts: `scores` says it where it is not simply what was reached."""
+        """Return the final score of a grade: the one in `scores`, or else the raw score."""
         return self.scores.get((grade.student, grade.assignment), grade.score)
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
-        """The one that is asked for, or those that there are grades of; raises CourseError for an unknown one."""
+        """Return the requested assignment, or all with grades; raises CourseError for an unknown one."""
         if self.assignment is not None:
             return (self.course.assignment(self.assignment),)
         graded = {grade.assignment for grade in self.grades}
@@ -81,13 +81,13 @@ class ExportRequest:
 
     @property
     def differences(self) -> list[str]:
-        """A sentence for each of the assignments of which course.yml says other points than the grades."""
+        """Return a message for each assignment whose points in course.yml differ from the grades."""
         names = {assignment.name for assignment in self.assignments} if self.grades else set()
         return differing(self.course, (grade for grade in self.grades if grade.assignment in names))
 
     @property
     def left_out(self) -> list[str]:
-        """A sentence for each assignment that there are grades of, and that the course does not have."""
+        """Return a message for each assignment with grades that is not in the course."""
         lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
         return [
             f"{harmless(name)} is no assignment of this course; its grades are left out."
@@ -100,7 +100,7 @@ class ExportRequest:
 
     @cached_property
     def collected(self) -> Mapping[tuple[str, str], Collected]:
-        """What is known of where the submissions came from; nothing when they were not collected."""
+        """Return the records of collected submissions; empty if they were not collected."""
         return read_collected(self.submissions or SUBMITTED)
 
     @cached_property
@@ -112,13 +112,13 @@ class ExportRequest:
         return told.name if told and told.name else self.names.get(student, "")
 
     def name(self, student: str) -> str:
-        """A student's name for people, as far as the roster or the source told it."""
+        """Return a student's display name from the roster or the source."""
         known = self._known_name(student)
         person = self.roster.graded(student, known)
         return person.name if person and person.name else known
 
     def absent(self, students: Iterable[str]) -> dict[str, str]:
-        """The names of the people of the roster who are none of these students, by what grades would call them."""
+        """Return the names of the people in the roster who are not among these students, by id in the grades."""
         known = {student: self._known_name(student) for student in students}
         present = {self.roster.graded(student, name) for student, name in known.items()}
         names = {name.casefold() for name in known.values() if name}
@@ -129,13 +129,13 @@ class ExportRequest:
         }
 
     def known_names(self, grade: Grade) -> tuple[str, ...]:
-        """What a student was called where the work was collected; nothing where that is not known."""
+        """Return a student's names at the source; empty if unknown."""
         told = self.collected.get((grade.student, grade.assignment)) or self._told.get(grade.student)
         names = (told.name, told.called) if told else ()
         return tuple(filter(None, (*names, self.names.get(grade.student, ""))))
 
     def keys(self, student: str) -> tuple[str, ...]:
-        """Everything by which another tool may know a student, the id first."""
+        """Return all texts by which another tool can identify a student, the id first."""
         person = self.roster.graded(student, self._known_name(student))
         listed = (person.id, *person.aliases) if person else ()
         told = self._told.get(student)
@@ -144,7 +144,7 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """What became of an export: a sentence about what is there now, and one about each thing that is not."""
+    """The result of an export: a summary, and a message about each grade that was not exported."""
 
     summary: str
     problems: list[str] = field(default_factory=list)
@@ -152,9 +152,9 @@ class Exported:
 
 @dataclass(frozen=True)
 class Counted:
-    """The grades of a class that count, and what each of them counts; `problems` are lines that cannot be read.
+    """The effective grades of a class and their final scores; `problems` are unreadable lines of the journal.
 
-    `comments` are those that people wrote about a submission, `remark` is a sentence for the summary.
+    `comments` are the instructors' comments on submissions, `remark` is a sentence for the summary.
     """
 
     grades: tuple[Grade, ...] = ()
@@ -167,10 +167,10 @@ class Counted:
 
 
 def read_grades(path: Path, course: Course, tool: str) -> Counted:
-    """What a journal, or the folder that it is in, holds for a tool; raises Refused when there is none,
-    and when there is no grade in it.
+    """Read the effective grades for a tool from a journal or its folder.
 
-    The course says which attempt counts, and how much when it came late; nbgrader has a policy of its own.
+    The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy. Raises
+    RefusedError if there is no journal or no grade in it.
     """
     found = grades_at(path)
     grades = list(found)
@@ -185,7 +185,7 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError when something is not installed."""
+    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
         raise ExportError(
             f"There is no folder {request.output.parent}; make it, or name another place with --output."

@@ -1,7 +1,7 @@
-"""Canvas: the gradebook that "Export Entire Gradebook" gave, with the scores filled in, to be imported again.
+"""Canvas: the gradebook of "Export Entire Gradebook", with the scores filled in, for import.
 
-An assignment's column is called `Title (1234)`. Rows without an id, the one of the maxima among them, are nobody's;
-`EX` and `N/A` stay.
+An assignment's column is named `Title (1234)`. Rows without an id, such as the row of maximum points, belong to no
+student; `EX` and `N/A` are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
 
 def export(request: ExportRequest) -> Exported:
-    """Fill each assignment's column; raises ExportError when this is no gradebook of Canvas."""
+    """Fill each assignment's column; raises ExportError if the sheet is not a gradebook of Canvas."""
     sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
     ids = [column for column in (sheet.column(name) for name in ID_COLUMNS) if column is not None]
     who = sheet.column(*NAME_COLUMNS)
@@ -48,7 +48,7 @@ def _wanted(request: ExportRequest) -> tuple[Assignment, ...]:
 
 
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
-    """The number of the assignment's column; a sentence in `problems` when there is not exactly one."""
+    """Return the index of the assignment's column; adds a message to `problems` unless exactly one matches."""
     if request.column is not None:
         column = next((n for n, title in enumerate(sheet.header) if _is_called(title, request.column)), None)
         if column is None:
@@ -68,7 +68,7 @@ def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, proble
 
 
 def _columns(sheet: Sheet) -> str:
-    """The assignments that the gradebook has, for a sentence."""
+    """List the assignments in the gradebook, for a message."""
     titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
     return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
 
@@ -78,6 +78,6 @@ def _is_called(title: str, wanted: str) -> bool:
 
 
 def _plain(title: str) -> str:
-    """Letters and digits alone, without zeros before a number."""
+    """Return only letters and digits, without leading zeros of numbers."""
     words = re.findall(r"[^\W\d_]+|\d+", title.casefold())
     return "".join(word.lstrip("0") if word.isdigit() else word for word in words)

@@ -1,8 +1,8 @@
 """Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's checkout.
 
-The runner says in its environment whose work it is. Its points are whole numbers, so ours are multiplied until they
-are; and it has its own marks for late work, so the scores are those that were reached. Outside a runner, each
-submission gets a file of its own.
+The runner's environment variables identify the student. Its points are integers, so all points are multiplied by a
+common factor. It marks lateness itself, so the raw scores are exported. Outside a runner, each submission gets its own
+file.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from autograder.text.wording import counted_are
 SCHEMA = "classroom50/result/v1"
 FILE_NAME = "result.json"
 FOLDER = "classroom50"
-FINEST = 1000  # a point is divided into no more parts than this
+FINEST = 1000  # the maximum factor
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write `result.json`; with several grades, a folder of them. Raises ExportError without any grade."""
+    """Write `result.json`, or a folder of them for several grades. Raises ExportError if there is no grade."""
     wanted = {assignment.name for assignment in request.assignments}
     grades = [grade for grade in request.grades if grade.assignment in wanted]
     if not grades:
@@ -47,7 +47,7 @@ def export(request: ExportRequest) -> Exported:
 
 
 def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:
-    """The record of one grade; `runner` are the variables that the runner sets."""
+    """Return the record of one grade; `runner` are the environment variables of the runner."""
     now = datetime.now(timezone.utc)
     times = scale(test.max_score for test in grade.tests)
     tests = _tests(grade, times)
@@ -72,7 +72,7 @@ def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> d
 
 
 def scale(points: Iterable[float]) -> int:
-    """The smallest number by which all these points become whole."""
+    """Return the smallest factor that makes all these points integers."""
     return math.lcm(1, *(Fraction(p).limit_denominator(FINEST).denominator for p in points))
 
 

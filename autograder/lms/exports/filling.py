@@ -1,4 +1,4 @@
-"""Scores put into the table that an instructor downloaded: into the right column, and nothing else is touched."""
+"""Fill scores into the right column of a downloaded table, and leave all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 @dataclass
 class Filling:
-    """A sheet while it is filled. `keys` are the columns that tell whose a row is, the surest first, and `names` those
-    with the names of people: a number counts only where the names agree."""
+    """A sheet to fill in. `keys` are the columns that identify a student, most reliable first; `names` are those
+    with students' names: a number counts only if the names match.
+    """
 
     request: ExportRequest
     sheet: Sheet
@@ -43,15 +44,15 @@ class Filling:
             self._students.add(row, keys, names)
 
     def also(self, row: int, key: str, name: str) -> None:
-        """A further number that tells whose a row is, and a name that its student can have."""
+        """Add another number that identifies the row's student, and another possible name."""
         self._students.add(row, [key], [name])
 
     def row(self, grade: Grade) -> int | None:
-        """The row of the student, if exactly one fits, and if the names agree as far as they are known."""
+        """Return the student's row if exactly one matches, and if the known names agree."""
         return self._students.find(self.request.keys(grade.student), self.request.known_names(grade))
 
     def why_not(self, grade: Grade) -> str:
-        """Why there is no row for a grade."""
+        """Return the reason that a grade has no row."""
         name = next(iter(self.request.known_names(grade)), "")
         whose = shown(grade.student) + (f" ({shown(name)})" if name not in ("", grade.student) else "")
         other = self._students.find(self.request.keys(grade.student))
@@ -65,7 +66,7 @@ class Filling:
         )
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
-        """Put these grades, all of one assignment, into a column whose maximum the sheet writes as `most`."""
+        """Write these grades of one assignment to a column; `most` is the column's notation of the maximum."""
         full = _read_number(most)
         others = sorted({grade.max_score for grade in grades} - {full})
         if full is not None and others:
@@ -107,9 +108,9 @@ class Filling:
         self.changed += bool(old)
 
     def finish(self, who: int) -> Exported:
-        """Write the filled sheet beside the one that was downloaded; `who` is the column with names.
+        """Write the filled sheet beside the downloaded one; `who` is the column of names.
 
-        Where nothing was filled, nothing is written, and that is a problem.
+        If no cell was filled, nothing is written and a problem is reported.
         """
         if not self.filled:
             problems = self.problems or [f"There is no grade for {self.sheet.name}."]
@@ -126,19 +127,19 @@ class Filling:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is a number, with a point or a comma."""
+    """Whether a cell is a number, with a decimal point or comma."""
     return _read_number(text) is not None
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:
-    """The sheet that was downloaded; raises ExportError when there is none. `where` says how to get it."""
+    """Read the downloaded sheet; raises ExportError without one. `where` explains how to download it."""
     if request.sheet is None:
         raise ExportError(f"Say with --sheet which file to fill: {where}")
     return read_sheet(request.sheet)
 
 
 def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
-    """Write what was filled into a file that is not there yet; what was downloaded stays as it is."""
+    """Write the filled sheet to a new file, leaving the downloaded one unchanged."""
     assert request.sheet is not None
     path, data = request.output or _filled(request.sheet), sheet.data
     if request.output is None:
@@ -154,9 +155,9 @@ def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
 
 
 def write(path: Path, data: bytes, mark: bytes) -> None:
-    """Write a file and the folders on the way; one that is there gives way when an earlier export wrote its `mark`.
+    """Write a file and its parent folders, replacing an existing file only if it contains the export's `mark`.
 
-    Raises Refused where it cannot be written.
+    Raises RefusedError if the file cannot be written.
     """
     check_file(path, "`export`", marked(mark))
     write_whole(path, data)

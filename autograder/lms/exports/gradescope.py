@@ -1,7 +1,7 @@
-"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine, walls and all.
+"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and its sandbox.
 
-It holds what only the instructor may have, solution and suite, and Gradescope keeps it that way: students receive
-`results.json` alone. Nothing of it is downloaded later but Python's packages, by `setup.sh`.
+It contains the solution and the suite, which Gradescope does not show to students: they receive only `results.json`.
+`setup.sh` downloads Python's packages and nothing else.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ exec "$python" -m autograder.lms.exports.gradescope_run "$root"
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the zip for one assignment; raises ExportError when it is not clear for which."""
+    """Write the zip for one assignment; raises ExportError if the assignment is ambiguous."""
     if request.assignment is None:
         raise ExportError(
             "Gradescope has an autograder for each assignment; say which one with --assignment."
@@ -72,7 +72,7 @@ def export(request: ExportRequest) -> Exported:
 
 
 def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, bytes]:
-    """What the zip holds, by name; raises ExportError when a part of the course is missing."""
+    """Return the contents of the zip by name; raises ExportError if a part of the course is missing."""
     settings = {"assignment": assignment.name, "hidden": hidden}
     found = {
         "setup.sh": SETUP.encode(),
@@ -106,7 +106,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _requirements(assignment: Assignment) -> str:
-    """What the engine needs to grade, as its own metadata says, and of its extras what the assignment imports."""
+    """Return the engine's requirements for grading, and those of its extras that the assignment imports."""
     try:
         needed = metadata.requires("autograder") or []
     except metadata.PackageNotFoundError:
@@ -122,5 +122,5 @@ def _requirements(assignment: Assignment) -> str:
 
 
 def _name(requirement: str) -> str:
-    """What is imported of a requirement, for packages that are called like their module."""
+    """Return the import name of a requirement, for packages named like their module."""
     return re.split(r"[^\w-]", requirement)[0].replace("-", "_")

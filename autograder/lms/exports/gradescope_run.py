@@ -1,7 +1,7 @@
-"""What `run_autograder` starts on Gradescope: one submission in, `results/results.json` out.
+"""The entry point of `run_autograder` on Gradescope: reads one submission, writes `results/results.json`.
 
-When the machine fails there are no results: Gradescope then says that the autograder failed, and nobody has a score
-that was not earned. What is printed here is for the instructor alone.
+If the machine fails, no results are written: Gradescope then reports a failed autograder instead of a wrong score.
+Output on stdout is visible to the instructor only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUBMITTED = "submission"
 
 
 def run(root: Path) -> Grade:
-    """Grade what lies in `submission/` and write the results. Raises InfrastructureError or CourseError."""
+    """Grade the files in `submission/` and write the results. Raises InfrastructureError or CourseError."""
     import torch
 
     from autograder.grading.grader import Grader
@@ -52,7 +52,7 @@ def run(root: Path) -> Grade:
 def results(
     course: Course, assignment: Assignment, grade: Grade, hidden: Collection[str], visibility: str
 ) -> dict[str, Any]:
-    """`results.json`: every test with its points; those named in `hidden` are shown when `visibility` says."""
+    """Return `results.json`: every test with its points; those named in `hidden` get the `visibility`."""
     refused = grade.status == "refused"
     seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
     said = f"This submission could not be graded. {grade.problem}" if refused else _greeting(grade, seen)
@@ -83,7 +83,7 @@ def results(
 
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
-    """What stands above the tests; it says nothing of those that are not shown yet."""
+    """Return the text above the tests, which does not mention tests that are not visible yet."""
     if all(test.outcome == "passed" for test in seen):
         said = "Every test below passes."
     else:
@@ -117,9 +117,9 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Whatever the student uploaded, also a repository with a folder for each assignment.
+    """Read the student's upload, which can be a repository with a folder for each assignment.
 
-    What cannot be used becomes a refusal, which is a result as well.
+    An unusable upload becomes a refused submission, which also has results.
     """
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
@@ -130,7 +130,7 @@ def _submission(folder: Path, assignment: Assignment) -> Submission:
 
 
 def main(arguments: list[str]) -> int:
-    """Returns an exit code: 0 when there are results."""
+    """Run the grader and return the exit code: 0 if results were written."""
     try:
         grade = run(Path(arguments[0]).resolve())
     except (CourseError, InfrastructureError) as error:

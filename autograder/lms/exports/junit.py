@@ -1,6 +1,6 @@
-"""JUnit XML, which CI systems, Artemis and dashboards read: a `testsuite` for each submission, a `testcase` a test.
+"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per test.
 
-Points have no place in the format; they are among each suite's properties. A refused submission is one error.
+The format has no points; they are properties of each suite. A refused submission is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write all grades, or those of one assignment, into one file."""
+    """Write all grades, or those of one assignment, to one file."""
     names = {assignment.name for assignment in request.assignments}
     grades = [grade for grade in request.grades if request.assignment is None or grade.assignment in names]
     root = Element("testsuites", _counts(grades), name=_text(request.course.title))
@@ -89,5 +89,5 @@ def _tell(case: Element, kind: str, outcome: str, message: str, said: str = "") 
 
 
 def _text(text: str) -> str:
-    """Without the characters that no XML may hold; a student's code prints whatever it likes."""
+    """Remove characters that XML does not allow, as a student's code can print any."""
     return _IMPOSSIBLE.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,7 +1,7 @@
-"""Moodle: the grading worksheet of one assignment, with the grades filled in, to be uploaded again.
+"""Moodle: the grading worksheet of one assignment, with the grades filled in, for upload.
 
-Moodle knows its columns by their titles in the teacher's language, and refuses rows that changed in between: that is
-why the sheet that was downloaded is filled, and why its dates stay.
+Moodle identifies columns by their titles in the teacher's language and rejects rows that changed after the download.
+Therefore the downloaded sheet is filled in and its dates are kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO = ("no", "nein")
 
 
 def export(request: ExportRequest) -> Exported:
-    """Fill the column of grades; raises ExportError when this is no worksheet, or the assignment is not clear."""
+    """Fill the column of grades; raises ExportError if this is not a worksheet or the assignment is ambiguous."""
     rows = worksheet(request)
     assignment = the_assignment(request)
     most = next((rows.sheet.cell(r, rows.sheet.column(*MOST_COLUMNS)) for r in rows.filling.rows), "")
@@ -40,7 +40,7 @@ def export(request: ExportRequest) -> Exported:
 
 @dataclass(frozen=True)
 class Worksheet:
-    """A worksheet that is open: the columns that tell whose a row is, and the one of grades."""
+    """An open worksheet with the columns that identify the student and the column of grades."""
 
     sheet: Sheet
     filling: Filling
@@ -50,7 +50,7 @@ class Worksheet:
 
 
 def the_assignment(request: ExportRequest) -> Assignment:
-    """The one that a worksheet is of; raises ExportError when it is not clear."""
+    """Return the assignment of a worksheet; raises ExportError if it is ambiguous."""
     assignments = request.assignments
     if len(assignments) != 1:
         raise ExportError("A grading worksheet is of one assignment; say which one with --assignment.")
@@ -58,7 +58,7 @@ def the_assignment(request: ExportRequest) -> Assignment:
 
 
 def worksheet(request: ExportRequest) -> Worksheet:
-    """The worksheet that was downloaded; raises ExportError when it is none."""
+    """Read the downloaded worksheet; raises ExportError if it is not one."""
     sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
     identifier = sheet.column(*ID_COLUMNS)
     column = sheet.column(request.column) if request.column else sheet.column(*GRADE_COLUMNS)
@@ -70,7 +70,7 @@ def worksheet(request: ExportRequest) -> Worksheet:
     who = sheet.column(*NAME_COLUMNS)
     others = [sheet.column(name) for name in OTHER_KEYS]
     keys = [n for n in (identifier, *others, who) if n is not None]
-    names = range(len(sheet.header)) if who is None else [who]  # in any column where no title tells
+    names = range(len(sheet.header)) if who is None else [who]  # in any column if no title matches
     filling = Filling(request, sheet, range(len(sheet.rows)), keys, names)
     for row in filling.rows:
         told = sheet.cell(row, identifier)
@@ -79,7 +79,7 @@ def worksheet(request: ExportRequest) -> Worksheet:
 
 
 def _comment(request: ExportRequest, grades: list[Grade], rows: Worksheet) -> None:
-    """Put what people wrote into the column of comments; a comment that is there stays."""
+    """Write the instructors' comments to the column of comments; existing comments are kept."""
     column = rows.sheet.column(*COMMENT_COLUMNS)
     for grade in grades:
         text = request.comments.get((grade.student, grade.assignment))
@@ -97,7 +97,7 @@ def _comment(request: ExportRequest, grades: list[Grade], rows: Worksheet) -> No
 
 
 def _changeable(grades: list[Grade], filling: Filling, sheet: Sheet) -> list[Grade]:
-    """Without the grades that Moodle would not take; each of them is a problem."""
+    """Return the grades that Moodle will accept, and add a problem for each of the others."""
     locked = sheet.column(*LOCKED_COLUMNS)
     if locked is None:
         return grades

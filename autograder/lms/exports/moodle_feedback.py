@@ -1,7 +1,7 @@
-"""Moodle: the zip for "Upload multiple feedback files in a zip", a page of feedback for each participant.
+"""Moodle: the zip for "Upload multiple feedback files in a zip", with a feedback page for each participant.
 
-Moodle reads whose a file is from its name, `Ada Lovelace_657831_assignsubmission_file_` and then what the student shall
-see. The number is the one of `Participant 657831` in the assignment's grading worksheet.
+Moodle identifies the participant by the file's name: `Ada Lovelace_657831_assignsubmission_file_` and the name that the
+student sees. The number is that of `Participant 657831` in the assignment's grading worksheet.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KIND = "_assignsubmission_file_"
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the zip; raises ExportError when there is no worksheet of Moodle, or the assignment is not clear."""
+    """Write the zip; raises ExportError without a worksheet of Moodle, or if the assignment is ambiguous."""
     assignment = the_assignment(request)
     rows = worksheet(request)
     folder = request.folder or Path()
@@ -46,6 +46,6 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _name(student: str, number: str, assignment: str) -> str:
-    """A file's name in the zip; an underscore in a student's name would end it."""
+    """Return a file name in the zip; punctuation in the student's name becomes a space, as an underscore ends it."""
     plain = " ".join(re.sub(r"[\W_]+", " ", student).split())
     return f"{plain or 'Participant'}_{number}{KIND}{assignment}.html"

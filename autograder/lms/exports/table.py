@@ -1,4 +1,4 @@
-"""One table of the class: a row for each student, a column for each assignment, and the sum."""
+"""One table of the class: a row per student, a column per assignment, and the total."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE_NAME = "scores.csv"
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the table; a cell is empty where nothing was handed in. With a roster, everybody in it has a row."""
+    """Write the table; a cell without a submission is empty. With a roster, every student in it has a row."""
     assignments = request.assignments
     names = {a.name for a in assignments}
     scores = {(g.student, g.assignment): request.score(g) for g in request.grades if g.assignment in names}
@@ -52,7 +52,7 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _comments(request: ExportRequest, names: set[str]) -> dict[str, str]:
-    """What people wrote about each student's work, by student."""
+    """Return the instructors' comments by student."""
     found: dict[str, list[str]] = {}
     for (student, assignment), comment in sorted(request.comments.items()):
         if assignment in names:

@@ -1,4 +1,4 @@
-"""Points and comments that people gave in formgrader count in every export, as nbgrader itself counts them.
+"""Points and comments entered in formgrader, which count in every export as they do in nbgrader.
 
 The gradebook is only read. nbgrader's own reader would add a course to it.
 """
@@ -27,7 +27,7 @@ FILE_NAME = "gradebook.db"
 
 @dataclass
 class HandGrading:
-    """What was given by hand for one submission: by part what the autograder gave and what counts; comments."""
+    """The manual grading of one submission: automatic and final points by part, and comments."""
 
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
     comments: list[str] = field(default_factory=list)
@@ -38,9 +38,9 @@ class HandGrading:
 
 
 def with_hand_grading(counted: Counted, course: Course) -> Counted:
-    """The grades with the points and comments of nbgrader's gradebook, if the course has one.
+    """Add the points and comments of nbgrader's gradebook to the grades, if the course has one.
 
-    Points given for another grading than the one that counts are a problem and are left out.
+    Manual points for another grading than the effective one are reported as a problem and left out.
     """
     if not (os.environ.get("NBGRADER_DB_URL") or course.database or (course.root / FILE_NAME).is_file()):
         return counted
@@ -54,7 +54,7 @@ def with_hand_grading(counted: Counted, course: Course) -> Counted:
     try:
         found = _read(database_url(course.root))
     except SQLAlchemyError as error:
-        reason = type(error).__name__  # its text can hold the password
+        reason = type(error).__name__  # its message can contain the password
         problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
         return replace(counted, problems=(*counted.problems, problem))
     return _merged(counted, course, found)
@@ -91,7 +91,7 @@ def _merged(counted: Counted, course: Course, found: dict[tuple[str, str], HandG
 
 
 def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
-    """Whether the autograder gave the same points in the gradebook and in this grade."""
+    """Whether the automatic points in the gradebook equal those in this grade."""
     from autograder.lms.nbgrader.graded_notebook import part_score
 
     assignment = course.find(grade.assignment)
@@ -100,7 +100,7 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
 
 
 def _read(url: str) -> dict[tuple[str, str], HandGrading]:
-    """All that was given by hand, by nbgrader's name of the student and by assignment."""
+    """Return all manual grading, by nbgrader's student id and by assignment."""
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session
 

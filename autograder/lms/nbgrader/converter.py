@@ -1,4 +1,4 @@
-"""What nbgrader's converters share here: the course in nbgrader's folder, and errors as sentences in its log."""
+"""Shared code of nbgrader's converters: opening the course, and logging errors as messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from autograder.course.config import Assignment, Course, CourseError, load_cours
 
 
 def open_course(converter: Any) -> tuple[Course, Assignment]:
-    """The course in nbgrader's folder and the assignment that it works on; raises NbGraderException with a sentence."""
+    """Return the course in nbgrader's folder and the converter's assignment.
+
+    Raises NbGraderException with a message.
+    """
     folder = converter.coursedir
     try:
         course = load_course(folder.root)
@@ -30,6 +33,6 @@ def open_course(converter: Any) -> tuple[Course, Assignment]:
 
 
 def refusal(converter: Any, sentence: str) -> NbGraderException:
-    """The exception that ends a command of nbgrader without a traceback; its sentence is in the log."""
+    """Log a message, and return the exception that ends an nbgrader command without a traceback."""
     converter.log.error(sentence)
     return NbGraderException(sentence)

@@ -1,8 +1,8 @@
-"""`nbgrader autograde` for this course: the students' code runs in our sandbox, graded as `autograder grade` does.
+"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`.
 
-`GradedExporter` has all submissions graded that nbgrader is about to process, several at once, and keeps the results
-in the journal; what the journal holds already is not graded again. nbgrader's own preprocessors read the scores from
-the notebooks that are made here, and write its gradebook.
+`GradedExporter` grades all submissions that nbgrader will process, in parallel, and stores the results in the journal;
+submissions with a current grade are not graded again. nbgrader's own preprocessors read the scores from the notebooks
+written here and update its gradebook.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from autograder.submissions import SubmissionsError, find_submissions
 
 
 class GradedExporter(NotebookExporter):
-    """Stands where nbgrader reads a submitted notebook: gives it as text, with the course's own test cells."""
+    """An exporter that gives nbgrader a student's notebook as text, with the course's own test cells."""
 
     journal = Unicode("grades", help="The folder with grades.jsonl, in the course's folder.").tag(config=True)
     jobs = Integer(os.cpu_count() or 1, help="How many graders work at once.").tag(config=True)
@@ -56,7 +56,7 @@ class GradedExporter(NotebookExporter):
         self.begin()
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
-        """First the submitted notebook, restored; then, from nbgrader's own folder, the restored one again."""
+        """Return the restored notebook: built from the submission first, then from nbgrader's folder."""
         student = resources["nbgrader"]["student"]
         if Path(filename).parent != self._submitted(student):
             return super().from_filename(filename, resources, **kwargs)
@@ -65,9 +65,9 @@ class GradedExporter(NotebookExporter):
         return self.from_notebook_node(notebook, resources, **kwargs)
 
     def begin(self) -> None:
-        """Read the submissions that nbgrader is about to process, and have them graded in the background.
+        """Read the submissions that nbgrader will process, and start to grade them in the background.
 
-        Raises NbGraderException when the course cannot be graded at all.
+        Raises NbGraderException if the course cannot be graded at all.
         """
         self.submissions = {
             student: read_submission(self._submitted(student), self.course, self.assignment, student)
@@ -84,7 +84,7 @@ class GradedExporter(NotebookExporter):
             raise refusal(self.converter, str(error)) from None
 
     def grade(self, student: str) -> Grade | None:
-        """The student's grade, as soon as it is there; None when the machine could not give one."""
+        """Wait for the student's grade; None if it could not be graded because of the machine."""
         return self.under_way.grade(student)
 
     def _check_gradebook(self) -> None:
@@ -97,7 +97,7 @@ class GradedExporter(NotebookExporter):
             )
 
     def _due(self) -> Iterator[str]:
-        """The students whose submissions nbgrader will not skip as done already."""
+        """Yield the students whose submissions nbgrader will not skip as already graded."""
         excluded = self.folder.student_id_exclude.split(",")
         for folder in sorted(self.converter.assignments):
             student = Path(folder).parent.name
@@ -117,9 +117,9 @@ class GradedExporter(NotebookExporter):
 
 
 def take_every_folder(converter: Any) -> None:
-    """What nbgrader is about to process: each student's folder once, whatever the files in it are called.
+    """Make nbgrader process each student's folder once, whatever the names of its files.
 
-    nbgrader itself looks for notebooks, and who handed in the `.py` has none.
+    nbgrader itself searches for notebooks, and a submission of a `.py` has none.
     """
     folder = converter.coursedir
     converter.assignments, converter.notebooks = {}, []
@@ -130,28 +130,28 @@ def take_every_folder(converter: Any) -> None:
             places = filter(os.path.isdir, glob(pattern))
             converter.assignments = {place: [f"{place}/{assignment.stem}.ipynb"] for place in places}
     if not converter.assignments:
-        BaseConverter.init_notebooks(converter)  # says what it looked for
+        BaseConverter.init_notebooks(converter)  # logs the patterns that it searched for
 
 
 Autograde.init_notebooks = take_every_folder
 
 
 class FromJournal(Autograde):
-    """nbgrader's Autograde for grades that are known already, and for nobody else."""
+    """nbgrader's Autograde for students with existing grades only."""
 
     def __init__(self, work: dict[str, tuple[Submission, Grade]], **kwargs: Any) -> None:
         super().__init__(force=True, exporter_class=KnownGrades, **kwargs)
         self.work = work
 
     def init_notebooks(self) -> None:
-        """One notebook for each student of the work."""
+        """Select one notebook for each student."""
         course, assignment = open_course(self)
         folders = (self._format_source(assignment.name, student) for student in self.work)
         self.assignments = {folder: [os.path.join(folder, f"{assignment.stem}.ipynb")] for folder in folders}
 
 
 class KnownGrades(GradedExporter):
-    """Shows grades that are known already."""
+    """A source of existing grades."""
 
     def begin(self) -> None:
         self.submissions = {student: submission for student, (submission, _) in self.converter.work.items()}
@@ -162,10 +162,13 @@ class KnownGrades(GradedExporter):
 
 
 class ShowGrade(NbGraderPreprocessor):
-    """In place of nbgrader's Execute: writes what the grader found into the test cells."""
+    """A replacement for nbgrader's Execute that writes the grader's results to the test cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """The notebook with feedback and scores; raises InfrastructureError when the machine could not grade it."""
+        """Return the notebook with feedback and scores.
+
+        Raises InfrastructureError if the submission could not be graded because of the machine.
+        """
         exporter, student = self.parent, resources["nbgrader"]["student"]
         grade = exporter.grade(student)
         if grade is None:
@@ -175,7 +178,7 @@ class ShowGrade(NbGraderPreprocessor):
 
 
 def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
-    """The submission in a student's folder; one that cannot be used has a problem, as in `find_submissions`."""
+    """Read the submission in a student's folder; an unusable one has a problem, as in `find_submissions`."""
     try:
         found = next(iter(find_submissions(folder, course, assignment.name)))
     except SubmissionsError as error:
@@ -186,7 +189,7 @@ def read_submission(folder: Path, course: Course, assignment: Assignment, studen
 def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
     """Whether the gradebook has the assignment with the parts and points of course.yml.
 
-    `owner` is a command or converter of nbgrader; raises NbGraderException when there is no way to the gradebook.
+    `owner` is a command or converter of nbgrader. Raises NbGraderException if the gradebook cannot be opened.
     """
     url = owner.coursedir.db_url
     try:
@@ -202,7 +205,7 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
 
 
 def _address(url: str) -> str:
-    """A database's address without its password."""
+    """Return a database's URL without its password."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except SQLAlchemyError:

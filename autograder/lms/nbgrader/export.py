@@ -1,6 +1,6 @@
-"""A class that `autograder grade` has graded, in nbgrader's gradebook and folders, by nbgrader's own converters.
+"""Export graded submissions to nbgrader's gradebook and folders with nbgrader's own converters.
 
-Afterwards everything of nbgrader goes on from there: formgrader, manual grading, `generate_feedback`, `export`.
+Afterwards all tools of nbgrader can be used: formgrader, manual grading, `generate_feedback`, `export`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from nbgrader.apps.baseapp import NbGrader
 
 CONFIG = "nbgrader_config.py"
-Work = dict[str, tuple[Submission, Grade]]  # by nbgrader's name of the student
+Work = dict[str, tuple[Submission, Grade]]  # by nbgrader's student id
 
 
 def export(request: ExportRequest) -> Exported:
-    """Bring each grade whose submission is found, unchanged, into the gradebook; the others are problems."""
+    """Add each grade to the gradebook if its submission is found unchanged; the others are problems."""
     course = request.course
     app = _application(course)
     submissions = request.submissions or Path(
@@ -51,7 +51,7 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _application(course: Course) -> NbGrader:
-    """nbgrader with the settings of the course."""
+    """Return nbgrader with the settings of the course."""
     try:
         from nbgrader.apps.baseapp import NbGrader
     except ModuleNotFoundError:
@@ -68,7 +68,7 @@ def _application(course: Course) -> NbGrader:
 
 
 def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
-    """What was handed in, by student and assignment; raises ExportError when there is nothing at that place."""
+    """Return the submissions by student and assignment; raises ExportError if the path has none."""
     try:
         found = list(find_submissions(path, course))
     except SubmissionsError as error:
@@ -77,7 +77,7 @@ def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
 
 
 def _add(work: Work, grade: Grade, submission: Submission | None, problems: list[str]) -> None:
-    """Take one grade into the work when the text that was graded is at hand."""
+    """Select a grade for export if its graded text is available."""
     whose = f"{grade.student}, {grade.assignment}"
     if submission is None:
         problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
@@ -88,7 +88,7 @@ def _add(work: Work, grade: Grade, submission: Submission | None, problems: list
 
 
 def _hand_in(app: NbGrader, assignment: Assignment, work: Work) -> None:
-    """Put the submissions where nbgrader keeps them, in place of older ones."""
+    """Write the submissions to nbgrader's folder, replacing older ones."""
     for student, (submission, _) in work.items():
         folder = Path(app.coursedir.format_path(app.coursedir.submitted_directory, student, assignment.name))
         if submission.path is not None and submission.path.resolve() in (folder, *folder.glob("*")):
@@ -103,7 +103,7 @@ def _hand_in(app: NbGrader, assignment: Assignment, work: Work) -> None:
 
 
 def _bring(app: NbGrader, assignment: Assignment, work: Work, problems: list[str]) -> int:
-    """Let nbgrader's converters write notebooks and gradebook; returns how many grades got there."""
+    """Run nbgrader's converters to write notebooks and gradebook; return the number of exported grades."""
     from nbgrader.converters import GenerateAssignment
     from nbgrader.converters.base import NbGraderException
     from nbgrader.utils import temp_attrs

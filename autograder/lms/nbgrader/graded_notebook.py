@@ -1,8 +1,8 @@
-"""A submission as a notebook for people to look at: the student's cells, and the course's own test cells.
+"""A submission as a notebook for human readers: the student's cells and the course's own test cells.
 
-What is graded, and for how many points, comes from the course's record alone. What a student's notebook says about
-itself (metadata, points, tags, outputs, kernel, ids) is left behind; each thing that had to be put right is a note.
-Nothing here runs or parses a student's code, and whatever they handed in gives a valid notebook.
+Tests and points come from the course's record alone. Metadata, points, tags, outputs, kernel and ids of the student's
+notebook are discarded; each correction is noted. No student code is run or parsed, and any submission yields a valid
+notebook.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from autograder.course.config import Assignment, Part
 from autograder.records import Grade, SourceFile
 from autograder.selfcheck import render as verdict
 
-MOST_CELLS = 1000  # more of a student's cells are not shown
-MOST_LETTERS = 200_000  # nor more text of one cell
-KEY = "autograder"  # where a cell's notes are in its metadata
+MOST_CELLS = 1000  # maximum number of a student's cells to show
+MOST_LETTERS = 200_000  # maximum length of a cell's text
+KEY = "autograder"  # the key of a cell's notes in its metadata
 
 _KINDS = ("code", "markdown", "raw")
-# where a tag, a link that is no attached picture, or a formula that acts would begin
+# the start of a tag, a link other than an attached picture, or an active formula
 _ACTIVE = re.compile(
     r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=:|\((?!attachment:))|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
 )
@@ -36,7 +36,7 @@ _NOT_SHOWN = "The rest is not shown here; all of it was graded."
 
 @dataclass
 class _Cell:
-    """One cell as the student handed it in; `grade_id` and `points` are what it claims."""
+    """One cell of the submission; `grade_id` and `points` are unverified claims of the student's file."""
 
     kind: str
     source: str
@@ -47,7 +47,7 @@ class _Cell:
 
     @property
     def test_of(self) -> str | None:
-        """The part whose untouched test this is, told by its code."""
+        """The part whose unchanged test this is, judged by its code; None if it is none."""
         match = re.fullmatch(r"check\([\"'](\w+)[\"']\)", self.source.strip())
         return match[1] if match else None
 
@@ -55,9 +55,9 @@ class _Cell:
 def submitted_notebook(
     assignment: Assignment, release: NotebookNode, files: Iterable[SourceFile], problem: str | None = None
 ) -> NotebookNode:
-    """What was handed in, with the test cells of `release` (the notebook that students received) in their places.
+    """Return the submission with the test cells of `release`, the notebook that students received.
 
-    `problem` is told at the top when the files could not be read at all.
+    `problem` is shown at the top if the files could not be read.
     """
     files = list(files)
     notes = [problem] if problem else []
@@ -76,7 +76,7 @@ def submitted_notebook(
 
 
 def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade) -> None:
-    """Write into each test cell what nbgrader reads: our feedback, then the part's score as a plain float."""
+    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them."""
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         part = next((part for part in assignment.parts if part.name == name), None)
@@ -86,7 +86,7 @@ def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade) -> 
 
 
 def part_score(grade: Grade, part: Part) -> float:
-    """The points that a grade gives for one part: never below nothing, never above the part's points."""
+    """Return the points of a grade for one part, between 0 and the part's points."""
     score = round(sum(test.score for test in grade.tests if test.part == part.name), 6)
     return float(min(max(score, 0.0), part.points))
 
@@ -109,7 +109,7 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
 
 
 def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
-    """The cells of a notebook's text, and what is odd about it as a whole."""
+    """Return the cells of a notebook's text, and messages about the notebook as a whole."""
     try:
         notebook = json.loads(text)
         cells = notebook["cells"]
@@ -142,7 +142,7 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _pictures(attachments: Any) -> dict[str, Any]:
-    """The attached pictures that any notebook may show."""
+    """Return the attachments that are pictures."""
     kept: dict[str, Any] = {}
     for name, bundle in _dict(attachments).items():
         data = _dict(bundle)
@@ -164,12 +164,12 @@ def _about_kernel(notebook: dict[str, Any]) -> list[str]:
 
 
 def _short(value: Any) -> str:
-    """A short name from a student's file, for a sentence."""
+    """Shorten a name from a student's file, for a message."""
     return "".join(c for c in str(value)[:40] if c.isprintable() and c != "`")
 
 
 def _of_script(text: str) -> list[_Cell]:
-    """The cells of a `.py`: split where lines begin with `# %%`, prose as prose."""
+    """Return the cells of a `.py`, split at lines that begin with `# %%`, with prose as Markdown."""
     cells = []
     for block in re.split(r"(?m)^(?=# ?%%)", text):
         header, _, body = block.partition("\n") if re.match(r"# ?%%", block) else ("", "", block)
@@ -189,12 +189,12 @@ def _of_script(text: str) -> list[_Cell]:
 
 
 class _Restorer:
-    """Puts the test cells of the course into a student's notebook, and takes everything else as text."""
+    """Inserts the course's test cells into a student's notebook, and all other cells as text."""
 
     def __init__(
         self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool
     ) -> None:
-        self.has_tests = has_tests  # a .py has none of its own, so none can be missing
+        self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
         self.official = {
             cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata
@@ -224,7 +224,7 @@ class _Restorer:
         return restored
 
     def _homes(self, handed_in: list[_Cell]) -> dict[int, str]:
-        """Which cell stands where an official one belongs: the first that claims it, else the first that looks it."""
+        """Map the student's cells to official ones: the first with the id, or else the first with the same code."""
         homes: dict[int, str] = {}
         for name in self.official:
             claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
@@ -255,7 +255,7 @@ class _Restorer:
             self._compare(cell, home)
             self._add_official(home)
         elif cell.test_of in self.parts and cell.kind == "code":
-            return  # a copy of a test cell says nothing more
+            return  # a copy of a test cell adds nothing
         else:
             shown = _plain(cell, self.prose)
             if home is not None:
@@ -265,7 +265,7 @@ class _Restorer:
             self.cells.append(shown)
 
     def _compare(self, cell: _Cell, name: str) -> None:
-        """Note what the student's test cell has of its own; code in it was graded and stays visible."""
+        """Note changes in a student's test cell; code in it was graded and stays visible."""
         notes, official = self.notes[name], self.official[name]
         if cell.kind != "code":
             notes.append(f"This test cell had become a {cell.kind} cell. It is code again.")
@@ -290,7 +290,7 @@ class _Restorer:
         self.placed.append(name)
 
     def _bring_back(self, name: str) -> None:
-        """Put a missing test cell after the last official cell that comes before it in the course's notebook."""
+        """Insert a missing test cell after the last official cell that precedes it in the course's notebook."""
         if self.has_tests:
             self.notes[name].append("This test cell was missing. It counts all the same.")
         before = list(self.official)[: list(self.official).index(name)]
@@ -316,7 +316,7 @@ class _Restorer:
 
 
 def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
-    """A cell with nothing but its text; a student's prose brings no HTML and no links into the page of a reader."""
+    """Return a cell reduced to its text; HTML and links in a student's prose are disabled."""
     source = _readable(cell.source[:MOST_LETTERS])
     if len(cell.source) > MOST_LETTERS:
         source += f"\n# {_NOT_SHOWN}"
@@ -333,7 +333,7 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
 
 
 def _indented(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Return text that Markdown shows verbatim."""
     return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).split("\n"))
 
 

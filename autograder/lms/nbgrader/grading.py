@@ -1,4 +1,4 @@
-"""A class that is graded in the background while nbgrader writes the first notebooks already."""
+"""Grade a class in the background while nbgrader writes the first notebooks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
 from autograder.records import Grade, Submission
 
-WORTH_ANOTHER = 8  # a grader takes about as long to start as that many submissions to be graded
+WORTH_ANOTHER = 8  # starting a grader takes about as long as grading this many submissions
 
 
 class BackgroundRun:
-    """The grades of a class for one assignment: those of the journal at once, each other one as soon as it is there.
+    """The grades of a class for one assignment: existing grades at once, others as soon as they are finished.
 
     `plan` is for that assignment alone; `submissions` are by student, in the order in which their grades will be
-    asked for. Raises CourseError or InfrastructureError when nobody can be graded.
+    requested. Raises CourseError or InfrastructureError if nothing can be graded.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class BackgroundRun:
             first.result()
 
     def grade(self, student: str) -> Grade | None:
-        """Waits for the student's grade; None when the machine could not give one, and the log says why."""
+        """Wait for a student's grade; None if the machine failed, with the reason in the log."""
         return self._grades[student].result()
 
     def _is_known(self, submission: Submission, suite: str) -> bool:
@@ -64,7 +64,7 @@ class BackgroundRun:
                 outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
             for failure in outcome.failures:
                 self._log.error("Not graded: %s", failure)
-        except BaseException as error:  # whoever waits for a grade gets it, be it a KeyboardInterrupt
+        except BaseException as error:  # raised again for the waiting caller, including KeyboardInterrupt
             problem = error
         for grade in self._grades.values():
             if grade.done():
@@ -75,7 +75,7 @@ class BackgroundRun:
                 grade.set_exception(problem)
 
     def _while_wanted(self) -> Iterator[Submission]:
-        """The submissions that have to be graded, until the command that waits for them is interrupted."""
+        """Yield the submissions to grade until the waiting command is interrupted."""
         for submission in self._due:
             if not threading.main_thread().is_alive():
                 return
@@ -89,9 +89,9 @@ class BackgroundRun:
 
 @contextmanager
 def nothing_to_import() -> Iterator[None]:
-    """Processes that start meanwhile do not import the command that started them.
+    """Prevent processes started in this context from importing the main module of the command.
 
-    All of nbgrader, or of a Jupyter server, takes each grader longer to import than ten submissions to grade.
+    Importing nbgrader or a Jupyter server takes a grader longer than grading ten submissions.
     """
     command = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

@@ -1,4 +1,4 @@
-"""nbgrader's late penalties by the policy of course.yml, the same that `autograder grade` follows."""
+"""nbgrader's late penalties by the policy of course.yml, as in `autograder grade`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from autograder.submissions.collected import read_collected
 
 
 class LatePenalties(AssignLatePenalties):
-    """In place of nbgrader's AssignLatePenalties, which still decides where course.yml has no policy or no due date."""
+    """nbgrader's AssignLatePenalties by the policy of course.yml; without a policy or due date, the original applies."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """The notebook as it is; what being late costs goes into the gradebook."""
+        """Store the deduction for lateness in the gradebook, and return the notebook unchanged."""
         exporter, about = self.parent, resources["nbgrader"]
         if exporter.course.late is None or exporter.assignment.due is None:
             return super().preprocess(nb, resources)
@@ -39,7 +39,7 @@ class LatePenalties(AssignLatePenalties):
         return nb, resources
 
     def _time(self, stamp: datetime | None, grade: Grade) -> datetime | None:
-        """When it came: nbgrader's own note, in UTC, or that of `autograder collect`."""
+        """Return the submission time: nbgrader's own, in UTC, or the one of `autograder collect`."""
         if stamp is not None:
             return stamp.replace(tzinfo=timezone.utc)
         folder = self.parent.folder

@@ -1,4 +1,4 @@
-"""What `nbgrader_config.py` asks the course for: where its gradebook is, and the notebooks nbgrader looks for."""
+"""Functions for `nbgrader_config.py`: the gradebook's URL, and the notebooks that nbgrader searches for."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VARIABLE = "NBGRADER_DB_URL"
 
 
 def database_url(root: Path) -> str:
-    """The gradebook's address: from the environment, else from course.yml, else a file in the course.
+    """Return the gradebook's URL: from the environment, from course.yml, or a file in the course.
 
-    A course.yml that cannot be read gives the file; every command that grades says what is wrong with it.
+    If course.yml cannot be read, the file is used; every grading command reports the error.
     """
     url = os.environ.get(VARIABLE) or _from_course(root) or f"sqlite:///{root / 'gradebook.db'}"
     for short in ("postgresql://", "postgres://"):
@@ -28,15 +28,15 @@ def database_url(root: Path) -> str:
 
 
 def find_own_tools() -> None:
-    """Put the folder of this Python's commands on the path: nbgrader calls `alembic` to make a gradebook."""
+    """Add the folder of this Python's scripts to PATH: nbgrader calls `alembic` to create a gradebook."""
     folder = str(Path(sys.executable).parent)
     if folder not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
 
 
 def write_sources(root: Path) -> None:
-    """Write the notebook of each solution that has none yet: nbgrader looks for assignments by their notebooks."""
-    with suppress(CourseError):  # the command that needs the course says what is wrong with it
+    """Write the missing notebooks of solutions: nbgrader finds assignments by their notebooks."""
+    with suppress(CourseError):  # the command that needs the course reports the error
         course = load_course(root)
         for assignment in course.assignments:
             if not source_notebook(course, assignment).is_file():
@@ -45,12 +45,12 @@ def write_sources(root: Path) -> None:
 
 
 def source_notebook(course: Course, assignment: Assignment) -> Path:
-    """Where nbgrader finds the notebook with the solution; made from the `.py` beside it."""
+    """Return the path of the solution's notebook for nbgrader, built from the `.py` beside it."""
     return course.solution_folder(assignment) / f"{assignment.stem}.ipynb"
 
 
 def write_source(course: Course, assignment: Assignment) -> None:
-    """Write that notebook; raises DocumentError when the solution cannot be built."""
+    """Write that notebook; raises DocumentError if the solution cannot be built."""
     from autograder.course.document import load_document
     from autograder.course.notebook import to_notebook
 
