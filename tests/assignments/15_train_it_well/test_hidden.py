@@ -25,7 +25,6 @@ norms_by_hand = pytest.mark.forbids(
     "torch.nn.RMSNorm", "torch.nn.functional.rms_norm", "torch.rms_norm", "torch._fused_rms_norm"
 )
 
-OUT = -math.inf
 SHAPES = ((), (3,), (5, 2), (2, 1, 7))
 ONE_DEVIATION = math.erf(math.sqrt(0.5))  # of normal numbers, so many are within one standard deviation: 68.3 %
 
@@ -55,6 +54,17 @@ def same_tensors(actual, expected, what):
         else:
             checks.close(got, wanted, f"the {what} of parameter {i}", atol=1e-8)
             checks.dtype(got, wanted.dtype, f"the {what} of parameter {i}")
+
+
+def same_nucleus(student, logits, p, stays, what):
+    """The tokens in `stays`, and no others, keep their logits."""
+    kept = student.top_p(logits.clone(), p)
+    checks.shape(kept, tuple(logits.shape), what, axes=("V",))
+    left = [token for token, logit in enumerate(kept.tolist()) if logit != -math.inf]
+    checks.equal(left, sorted(stays), f"the list of tokens that stay in {what}")
+    expected = torch.full_like(logits, -math.inf)
+    expected[left] = logits[left]
+    checks.close(kept, expected, what, axes=("token",))
 
 
 # Part 1: initialisation
@@ -149,10 +159,11 @@ def test_schedules_of_many_sizes(student, reference):
         peak = random.uniform(0.5, 2.0)
         steps = [*range(total + 3), 10 * total]
         random.shuffle(steps)
-        for step in steps:
+        rates = [student.learning_rate(step, warmup, total, peak, floor) for step in steps]
+        for step, rate in zip(steps, rates):
             expected = reference.learning_rate(step, warmup, total, peak, floor)
             what = f"the rate of step {step} with warmup = {warmup} and total = {total}"
-            checks.close(student.learning_rate(step, warmup, total, peak, floor), expected, what, atol=1e-9)
+            checks.close(rate, expected, what, atol=1e-9)
 
 
 @pytest.mark.part("schedule")
@@ -161,10 +172,10 @@ def test_schedule_without_warm_up(student):
     """With warmup=0, as with warmup=1, step 0 has the peak and the cosine begins at once."""
     total = 9
     for warmup in (0, 1):
-        for step in range(total):
+        rates = [student.learning_rate(step, warmup, total, 2.0, 0.5) for step in range(total)]
+        for step, rate in enumerate(rates):
             expected = 0.5 + 1.5 * (1 + math.cos(math.pi * step / (total - 1))) / 2
-            what = f"the rate of step {step} with warmup = {warmup}"
-            checks.close(student.learning_rate(step, warmup, total, 2.0, 0.5), expected, what, atol=1e-9)
+            checks.close(rate, expected, f"the rate of step {step} with warmup = {warmup}", atol=1e-9)
 
 
 @pytest.mark.part("schedule")
@@ -327,17 +338,20 @@ def test_decay_acts_on_the_weight_itself(student):
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_first_step_worked_by_hand", "test_zero_grad_forgets_all_gradients")
 def test_optimiser_in_a_training_loop(student, reference):
-    """Handed the generator model.parameters(), and with zero_grad before each step, the optimiser goes on and on."""
+    """Handed the generator model.parameters(), and with zero_grad after each step, the optimiser goes on and on."""
     values, gradients = some(), [some(), some(), some()]
     expected = journey(reference, {"lr": 0.1}, values, gradients)
     knobs = student.Knobs(*values)
     optimiser = knobs.adamw(lr=0.1)
-    for now, wanted in zip(gradients, expected):
-        optimiser.zero_grad()
-        same_tensors(knobs.gradients(), [None] * len(values), "gradient")
+    seen = []
+    for now in gradients:
         knobs.set_gradients(*now)
         optimiser.step()
-        same_tensors(knobs.values(), wanted, "value")
+        optimiser.zero_grad()
+        same_tensors(knobs.gradients(), [None] * len(values), "gradient")
+        seen.append(knobs.values())
+    for step, (mine, theirs) in enumerate(zip(seen, expected)):
+        same_tensors(mine, theirs, f"value after step {step + 1}")
 
 
 @steps_by_hand
@@ -406,9 +420,7 @@ def test_nucleus_of_any_logits(student):
         logits = 2 * torch.randn(V, dtype=torch.float64) - 5
         order = logits.argsort(descending=True)
         for size, p in between_two_sums(logits)[:6]:
-            expected = torch.full_like(logits, OUT)
-            expected[order[:size]] = logits[order[:size]]
-            checks.close(student.top_p(logits.clone(), p), expected, f"top_p(logits, {p:.3f})", axes=("token",))
+            same_nucleus(student, logits, p, order[:size].tolist(), f"top_p(logits, {p:.3f})")
 
 
 @pytest.mark.part("writing")
@@ -416,13 +428,11 @@ def test_nucleus_of_any_logits(student):
 def test_ends_of_p(student):
     """With p=0 the likeliest token alone stays, and with p=1 every token, however unlikely it is."""
     logits = numbers(0.0, 3.0, 1.0, 2.0, -60.0)
-    expected = numbers(OUT, 3.0, OUT, OUT, OUT)
-    checks.close(student.top_p(logits.clone(), 0.0), expected, "top_p(logits, 0)", axes=("token",))
-    checks.close(student.top_p(logits.clone(), 1.0), logits, "top_p(logits, 1)", axes=("token",))
+    same_nucleus(student, logits, 0.0, [1], "top_p(logits, 0)")
+    same_nucleus(student, logits, 1.0, range(5), "top_p(logits, 1)")
     for p in (0.0, 0.5, 1.0):
-        checks.close(student.top_p(numbers(-2.0), p), numbers(-2.0), f"top_p of a single logit with p={p}")
-    many = torch.randn(501)
-    checks.close(student.top_p(many.clone(), 1.0), many, "top_p of 501 logits in float32 with p=1", axes=("token",))
+        same_nucleus(student, numbers(-2.0), p, [0], f"top_p of a single logit with p = {p}")
+    same_nucleus(student, torch.randn(501), 1.0, range(501), "top_p of 501 logits in float32 with p = 1")
 
 
 @pytest.mark.part("writing")
@@ -430,22 +440,18 @@ def test_ends_of_p(student):
 def test_lower_ids_come_first(student):
     """Where logits are equal at the edge of the nucleus, the lower ids stay."""
     many = torch.full((64,), 1.5, dtype=torch.float64)
-    expected = torch.where(torch.arange(64) < 16, many, torch.full_like(many, OUT))
-    checks.close(student.top_p(many.clone(), 0.25), expected, "top_p of 64 equal logits", axes=("token",))
+    same_nucleus(student, many, 0.25, range(16), "top_p of 64 equal logits")
     mixed = numbers(0.0, 1.0, 0.0, 0.0)  # probabilities 0.175, 0.475, 0.175, 0.175
-    expected = numbers(0.0, 1.0, OUT, OUT)
-    checks.close(student.top_p(mixed, 0.6), expected, "top_p of logits with a tie", axes=("token",))
+    same_nucleus(student, mixed, 0.6, [0, 1], "top_p of logits with a tie")
 
 
 @pytest.mark.part("writing")
 @pytest.mark.points(0.25)
 def test_very_sure_logits(student):
     """Logits of 10,000, and of -inf for tokens that are out already, are no accident."""
-    sure = numbers(-10_000.0, 10_000.0, 9_999.0, OUT)  # probabilities 0, 0.731, 0.269, 0
-    for p, kept in ((0.5, [1]), (0.9, [1, 2])):
-        expected = numbers(OUT, OUT, OUT, OUT)
-        expected[kept] = sure[kept]
-        checks.close(student.top_p(sure.clone(), p), expected, f"top_p of large logits with p={p}", axes=("token",))
+    sure = numbers(-10_000.0, 10_000.0, 9_999.0, -math.inf)  # probabilities 0, 0.731, 0.269, 0
+    for p, stays in ((0.5, [1]), (0.9, [1, 2])):
+        same_nucleus(student, sure, p, stays, f"top_p of large logits with p = {p}")
 
 
 @pytest.mark.part("writing")
@@ -484,6 +490,7 @@ def test_rms_norm_equals_pytorch(student):
         expected = F.rms_norm(x, (7,), weight, 1e-6)
         checks.close(norm(x), expected, f"RMSNorm of x with shape {shape}")
     checks.input_untouched(norm, x, what="RMSNorm")
+    checks.dtype(norm(x), torch.float64, "RMSNorm of float64")
     checks.dtype(student.RMSNorm(7)(x.float()), torch.float32, "RMSNorm of float32")
 
 
