@@ -13,7 +13,7 @@ from torch import Tensor
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#8c8c8c"
 DARK = "#9a4300"  # ORANGE, dark enough to be read
 FILES = ("argparse", "calendar", "configparser", "difflib", "inspect", "shutil", "textwrap", "zipfile")
-GALLERY = (0, 30, 100, 400)
+GALLERY = (0, 30, 100, 500)
 
 
 def library(student) -> Tensor:
@@ -202,7 +202,8 @@ def draw_curve(axes: Axes, losses: list[float], data: Tensor, V: int) -> None:
     }
     for words, height in lines.items():
         axes.axhline(height, color=ORANGE, ls="--", lw=1.2)
-        axes.text(1.05, height - 0.05, words, color=DARK, va="top")
+        above = words.startswith("uniform")
+        axes.text(1.05, height + (0.05 if above else -0.05), words, color=DARK, va="bottom" if above else "top")
     axes.text(1.05, bigram_loss(data, V) - 0.45, "below: context", color=DARK, va="top")
     axes.set(xscale="log", xlim=(1, len(losses) * 1.1), ylim=(0.9, max(5.0, losses[0] + 0.2)))
     axes.set(xlabel="step (the axis is logarithmic)", ylabel="loss")
@@ -226,9 +227,9 @@ def small_run(student) -> dict:
     data = library(student)
     with torch.random.fork_rng():
         torch.manual_seed(15)
-        model = student.LanguageModel(len(student.ALPHABET), 48, 4, 2, 32, modern=True)
+        model = student.LanguageModel(len(student.ALPHABET), 64, 4, 2, 32, modern=True)
         student.init_weights(model)
-    trainer = student.Trainer(model, data, GALLERY[-1], batch_size=16, peak=8e-3)
+    trainer = student.Trainer(model, data, GALLERY[-1], batch_size=32, peak=6e-3)
     losses: list[float] = []
     samples = {0: student.write(model, "def ", 150)}
     for step in GALLERY[1:]:

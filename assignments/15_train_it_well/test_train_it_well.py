@@ -40,6 +40,17 @@ def same_tensors(actual, expected, what):
             checks.close(got, wanted, f"the {what} of parameter {i}")
 
 
+def same_nucleus(student, logits, p, stays, what):
+    """The tokens in `stays`, and no others, keep their logits."""
+    kept = student.top_p(logits.clone(), p)
+    checks.shape(kept, tuple(logits.shape), what, axes=("V",))
+    left = [token for token, logit in enumerate(kept.tolist()) if logit != -math.inf]
+    checks.equal(left, sorted(stays), f"the list of tokens that stay in {what}")
+    expected = torch.full_like(logits, -math.inf)
+    expected[left] = logits[left]
+    checks.close(kept, expected, what, axes=("token",))
+
+
 # Part 1: initialisation
 
 
@@ -75,16 +86,18 @@ def test_biases_and_layer_norms_begin_plain(student):
 def test_eight_steps_worked_by_hand(student):
     """With warmup=4, total=8 and peak=0.008, the rates go up to 0.008 in four equal steps, and down on a cosine."""
     expected = [0.002, 0.004, 0.006, 0.008, 0.004 + 0.004 * math.sqrt(0.5), 0.004]
-    for step, rate in enumerate(expected):
-        checks.close(student.learning_rate(step, 4, 8, 0.008), rate, f"the rate of step {step}", atol=1e-9)
+    rates = [student.learning_rate(step, 4, 8, 0.008) for step in range(len(expected))]
+    for step, (rate, wanted) in enumerate(zip(rates, expected)):
+        checks.close(rate, wanted, f"the rate of step {step}", atol=1e-9)
 
 
 @pytest.mark.part("schedule")
 @pytest.mark.points(0.5)
 def test_schedule_ends_at_the_floor(student):
     """The last step has the floor, and so has every step after it."""
-    for step in (9, 10, 11, 15, 19, 1000):
-        rate = student.learning_rate(step, 3, 10, 0.5, 0.125)
+    steps = (9, 10, 11, 15, 19, 1000)
+    rates = [student.learning_rate(step, 3, 10, 0.5, 0.125) for step in steps]
+    for step, rate in zip(steps, rates):
         checks.close(rate, 0.125, f"the rate of step {step} with total = 10", atol=1e-9)
 
 
@@ -170,12 +183,10 @@ def test_knowing_nothing_is_perplexity_v(student):
 @pytest.mark.points(0.75)
 def test_nucleus_worked_by_hand(student):
     """Of the probabilities 0.5, 0.25, 0.15 and 0.1, two reach p=0.7 and one reaches p=0.4; of equals, the first stay."""
-    logits, out = numbers(0.5, 0.25, 0.15, 0.1).log() + 3, -math.inf
-    for p, kept in ((0.7, 2), (0.4, 1), (0.85, 3)):
-        expected = torch.cat([logits[:kept], numbers(out, out, out, out)[kept:]])
-        checks.close(student.top_p(logits.clone(), p), expected, f"top_p(logits, {p})")
-    expected = numbers(2.0, 2.0, out, out)
-    checks.close(student.top_p(numbers(2.0, 2.0, 2.0, 2.0), 0.5), expected, "top_p of four equal logits")
+    logits = numbers(0.5, 0.25, 0.15, 0.1).log() + 3
+    for p, stays in ((0.7, [0, 1]), (0.4, [0]), (0.85, [0, 1, 2])):
+        same_nucleus(student, logits, p, stays, f"top_p(logits, {p})")
+    same_nucleus(student, numbers(2.0, 2.0, 2.0, 2.0), 0.5, [0, 1], "top_p of four equal logits")
 
 
 # Part 6: the modern block
