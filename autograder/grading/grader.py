@@ -16,7 +16,7 @@ from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
-from autograder.grading.prepared import PreparedAssignment, collect_suites, prepare
+from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
 from autograder.grading.suite_run import SuiteRun, TestEnding
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.protocol.errors import StudentError
@@ -39,6 +39,7 @@ class Grader:
     ) -> None:
         self.course = course
         self.assignments = {assignment.name: assignment for assignment in course.select(names)}
+        import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
         try:
             self._prepared = prepare(course, self.session, self.assignments.values())

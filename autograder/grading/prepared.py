@@ -29,6 +29,19 @@ class PreparedAssignment:
     suite_sha256: str
 
 
+def import_for_gradients() -> None:
+    """Import now the several hundred modules that PyTorch imports at the first backward pass and the first optimiser.
+
+    A deadline that ends a test in the middle of such an import would leave it half done for all later tests.
+    """
+    import torch
+
+    weight = torch.ones(2, requires_grad=True)
+    torch.autograd.grad((weight * weight).sum(), weight, create_graph=True)
+    (weight * weight).sum().backward()
+    torch.optim.AdamW([weight]).step()
+
+
 def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSession:
     """One session with the suites of these assignments; raises CourseError for what cannot be collected."""
     files = []

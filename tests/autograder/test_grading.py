@@ -579,3 +579,22 @@ def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatc
     assert done.stderr.startswith(
         f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."
     )
+
+
+def test_no_test_is_the_first_to_import_what_gradients_need():
+    """A deadline in the middle of that import made every later gradient test of the process fail."""
+    code = """
+import sys
+from autograder.grading.prepared import import_for_gradients
+import_for_gradients()
+before = set(sys.modules)
+import torch
+x = torch.ones(2, requires_grad=True)
+torch.autograd.grad((x * x).sum(), x, create_graph=True)
+(x * x).sum().backward()
+for optimiser in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW):
+    optimiser([x], lr=0.1).step()
+print(sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
