@@ -99,8 +99,8 @@ def seed_of(run_seed: int, test: str) -> int:
 def _matches(used: str, forbidden: str) -> bool:
     """Whether a used name is forbidden: `torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`.
 
-    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a dotted one, the root and the
-    last component have to match.
+    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a dotted one, the root
+    and the last component have to match.
     """
     if "." not in forbidden:
         return used == forbidden or used.startswith(f"{forbidden}.")
