@@ -1,4 +1,4 @@
-"""Which tiers of isolation work on this machine: found out by trying, never by guessing."""
+"""Test which sandbox tiers work on this machine by starting each of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROMISES = {
 
 @dataclass(frozen=True)
 class TierReport:
-    """Whether one tier works here: `reason` says what it gives or why not, `hint` what to do about it."""
+    """The result for one tier: `reason` describes its isolation or the failure, `hint` a remedy."""
 
     tier: str
     works: bool
@@ -44,7 +44,7 @@ class TierReport:
 
 
 def examine() -> list[TierReport]:
-    """Tries every tier, the strongest first."""
+    """Test every tier, the strongest first."""
     return [_examine(tier) for tier in TIERS]
 
 
@@ -59,9 +59,9 @@ def _examine(tier: str) -> TierReport:
 
 
 def try_tier(tier: str) -> str:
-    """Starts a fork server (without PyTorch), walls a worker in and lets it try the walls.
+    """Start a fork server (without PyTorch) and a worker that tests its own isolation.
 
-    Returns what is weaker than promised, usually nothing; raises SandboxUnavailable.
+    Returns the deviations from the tier's guarantees, usually empty; raises SandboxUnavailableError.
     """
     with (
         tempfile.NamedTemporaryFile() as hidden,

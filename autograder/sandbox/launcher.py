@@ -1,11 +1,11 @@
-"""The trusted side of the sandbox: starts the fork server behind its walls and asks it for workers.
+"""The trusted side of the sandbox: starts the isolated fork server and requests workers from it.
 
     with Sandbox() as sandbox:
         worker = sandbox.spawn(limits)
-        …                       # speak over worker.socket
+        …                       # communicate over worker.socket
         ending = worker.end()
 
-What a worker says is never believed here: it only carries bytes.
+Data from a worker is not interpreted here, only transported.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Ending:
-    """How a worker ended: by itself ("exit"), or killed for "cpu", "wall" or because we asked ("closed").
+    """The end of a worker: by itself ("exit"), or killed for "cpu", "wall", or on request ("closed").
 
-    `code` is the exit code, or minus the number of the signal. Memory includes what workers share.
+    `code` is the exit code, or the negative number of the signal. Memory includes pages that workers share.
     """
 
     reason: str
@@ -63,9 +63,9 @@ class Ending:
 
 
 class WorkerProcess:
-    """One forked process for one student's code, and the descriptors that lead to it.
+    """One forked process for one student's code, and its descriptors.
 
-    `socket` is the data socket. Everything that comes out of a worker is a claim, not a fact.
+    `socket` is the data socket. No output of a worker can be trusted.
     """
 
     def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket) -> None:
@@ -82,20 +82,20 @@ class WorkerProcess:
         self.close()
 
     def output(self, limit: int = 64 * 1024) -> str:
-        """What the worker has printed so far, at most `limit` bytes of it, control characters and all."""
+        """Return at most `limit` bytes of the worker's output so far, including control characters."""
         return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
 
     def seconds_queued(self) -> float:
-        """Seconds that its first thread, or this process when it was asked back, stood in line for a processor.
+        """Seconds that its first thread, or this process during a callback, waited for a processor.
 
-        0.0 where the system does not tell.
+        0.0 if the system does not provide the time.
         """
         if not self._clocks and self._ending is None:
             self._clocks = _receive_clocks(self._status)
         return sum(_times(each)[1] for each in (*self._clocks[:1], *_own_clock()))
 
     def other_threads_seconds(self) -> float:
-        """Seconds of processor time that its further threads have used; 0.0 where the system does not tell."""
+        """Processor time in seconds of its further threads; 0.0 if the system does not provide it."""
         if not self._clocks:
             return 0.0
         first, all_together = self._clocks
@@ -103,16 +103,16 @@ class WorkerProcess:
         return max(0.0, sum(map(int, ticks)) / TICKS - _times(first)[0])
 
     def end(self, kill: bool = True) -> Ending:
-        """How it ended: after killing it, or after giving it a moment to end by itself.
+        """Kill the worker, or give it a moment to exit, and return its ending.
 
-        Raises InfrastructureError when not the worker but the sandbox failed.
+        Raises InfrastructureError if the sandbox failed, not the worker.
         """
         if self._ending is None:
             self._ending = self._await_ending(kill)
         return self._ending
 
     def close(self) -> None:
-        """Kills the worker if it lives and frees everything; afterwards it is reaped."""
+        """Kill the worker if it is alive, reap it, and release all resources."""
         try:
             self.end()
         except InfrastructureError:
@@ -140,11 +140,11 @@ class WorkerProcess:
 
 
 class Sandbox:
-    """A fork server behind walls; a context manager.
+    """An isolated fork server, as a context manager.
 
-    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest that works here and is safe.
-    `hidden` names folders that no worker may see. `entry`, `warm` and `folders` (added to the workers'
-    import path, read-only) are for tests of the sandbox itself. Raises SandboxUnavailable.
+    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest safe tier that works. `hidden` lists
+    folders that no worker may see. `entry`, `warm` and `folders` (added to the workers' import path, read-only) are
+    for tests of the sandbox itself. Raises SandboxUnavailableError.
     """
 
     def __init__(
@@ -177,21 +177,20 @@ class Sandbox:
 
     @property
     def note(self) -> str:
-        """What is weaker here than the tier promises; usually nothing."""
+        """Return deviations from the tier's guarantees; usually empty."""
         with self._lock:
             return self._ready_server(()).note
 
     def warm_up(self, preload: Iterable[str] = ()) -> None:
-        """Returns when workers with these modules can be forked at once; raises SandboxUnavailable."""
+        """Wait until workers with these modules can be forked; raises SandboxUnavailableError."""
         with self._lock:
             self._ready_server(tuple(preload))
 
     def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
-        """A fresh worker that keeps `limits` (an object with the attributes of course.yml's limits).
+        """Start a worker with these `limits`, an object with the attributes of course.yml's limits.
 
-        Workers with the same modules in `preload` share a fork server that has imported them; it is started
-        when the first of them is asked for. A fork server that has died is started again once; then
-        InfrastructureError is raised.
+        Workers with equal `preload` share a fork server that has imported these modules; it is started for the
+        first of them. A fork server that died is restarted once; then InfrastructureError is raised.
         """
         numbers = {name: getattr(limits, name) for name in LIMITS}
         modules = tuple(preload)
@@ -206,7 +205,7 @@ class Sandbox:
                 raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
 
     def close(self) -> None:
-        """Ends the fork servers and all their workers; afterwards nothing of them is left."""
+        """End the fork servers and all their workers."""
         with self._lock:
             for modules in list(self._servers):
                 self._discard(modules)
@@ -233,7 +232,7 @@ class Sandbox:
 
 @functools.cache
 def best_tier() -> str:
-    """The strongest safe tier that works here, found by trying; raises SandboxUnavailable."""
+    """Return the strongest safe tier that works, found by testing; raises SandboxUnavailableError."""
     reasons = []
     for tier in ("namespaces", "landlock"):
         try:
@@ -249,11 +248,11 @@ def best_tier() -> str:
 
 
 class _ServerGoneError(Exception):
-    """The fork server does not answer any more; says what it complained of last."""
+    """The fork server does not answer; `str(error)` contains its last output."""
 
 
 class _Server:
-    """One fork server: a process, its control socket, and what it complains of."""
+    """One fork server: a process, its control socket, and its error output."""
 
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier, self.note, self.ready = tier, "", False
@@ -279,7 +278,7 @@ class _Server:
             theirs.close()
 
     def wait_until_ready(self) -> None:
-        """Returns when workers can be forked; raises SandboxUnavailable when that will not happen."""
+        """Wait until workers can be forked; raises SandboxUnavailableError if that fails."""
         if self.ready:
             return
         answer = _receive_line(self.control, START_SECONDS)
@@ -290,7 +289,7 @@ class _Server:
         self.ready = True
 
     def spawn(self, limits: dict[str, float]) -> WorkerProcess:
-        """One worker; raises _ServerGone when there is nobody to fork it."""
+        """Start one worker; raises _ServerGoneError if the server has ended."""
         data, their_data = socket.socketpair()
         status, their_status = socket.socketpair()
         output = _output_file()
@@ -311,7 +310,7 @@ class _Server:
         return WorkerProcess(data, output, status)
 
     def last_words(self) -> str:
-        """The end of what it printed: why it failed."""
+        """Return the end of the server's output, which explains a failure."""
         try:
             self.process.wait(BRIEF_SECONDS)
         except subprocess.TimeoutExpired:
@@ -322,7 +321,7 @@ class _Server:
         return "Its last words: " + "\n".join(lines) if lines else "It said nothing."
 
     def close(self) -> None:
-        """Hangs up, which ends it; makes sure that it has ended."""
+        """Close the control socket, which ends the server, and make sure that it has ended."""
         self.control.close()
         try:
             self.process.wait(END_SECONDS)
@@ -333,14 +332,14 @@ class _Server:
 
 
 def _output_file() -> BinaryIO:
-    """An unnamed file for what a worker prints."""
+    """Return an unnamed file for a worker's output."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
 
 
 def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
-    """One line; None when the other side hangs up or takes too long."""
+    """Receive one line; None if the other side closes the connection or after a timeout."""
     until, line = time.monotonic() + seconds, b""
     try:
         while not line.endswith(b"\n"):
@@ -355,7 +354,7 @@ def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
 
 
 def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
-    """Everything until the other side hangs up; None when that takes too long."""
+    """Receive everything until the other side closes the connection; None after a timeout."""
     until, text = time.monotonic() + seconds, b""
     try:
         while True:
@@ -372,7 +371,7 @@ def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
 
 @functools.cache
 def _own_clock() -> tuple[int, ...]:
-    """The file that tells the time of this process; none where there is none."""
+    """Return the descriptor of this process's time statistics; empty if there are none."""
     try:
         return (os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC),)
     except OSError:
@@ -380,7 +379,7 @@ def _own_clock() -> tuple[int, ...]:
 
 
 def _times(clock: int) -> tuple[float, float]:
-    """Seconds for which a process ran, and for which it stood in line; zeros when it has ended."""
+    """Return the seconds that a process ran, and waited for a processor; zeros if it has ended."""
     ran, seconds_queued = (_read(clock).split() or [b"0", b"0"])[:2]
     return int(ran) / 1e9, int(seconds_queued) / 1e9
 
@@ -393,7 +392,7 @@ def _read(file: int) -> bytes:
 
 
 def _receive_clocks(connection: socket.socket) -> list[int]:
-    """The files that a worker sends before all else: what the kernel knows of its time; none while it has not."""
+    """Receive the descriptors of a worker's time statistics, which it sends first; empty if it has none."""
     try:
         connection.settimeout(0)
         if connection.recv(1, socket.MSG_PEEK) != CLOCK:
@@ -405,7 +404,7 @@ def _receive_clocks(connection: socket.socket) -> list[int]:
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """Asks the fork server to kill the worker; one that has ended is no error."""
+    """Make the fork server kill the worker; ignore one that has already ended."""
     try:
         connection.shutdown(socket.SHUT_WR)
     except OSError:
