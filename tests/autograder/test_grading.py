@@ -596,7 +596,7 @@ def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatc
     with (out / "grades.jsonl").open("a") as file:
         file.write('{"a": 1}\n')
     done = grade_command(tiny, tmp_path / "class", out)
-    shows = f"`autograder report '{out}'` shows what there is so far."
+    shows = f"`autograder report '{out}'` shows the grades so far."
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, f"{stopped} {shows}")
     assert done.stderr.startswith(
         f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."
