@@ -141,7 +141,7 @@ def permutation_equivariant(
 def padding_invariant(
     function: Function, x: Tensor, lengths: Sequence[int], *, atol: float = 1e-6, what: str = "the output"
 ) -> None:
-    """What stands in the padding is irrelevant, and a padded row gets the answer that it gets unpadded.
+    """The padding's content does not matter, and a padded row has the same output as an unpadded one.
 
     Calls function(x, padding_mask), x of shape (B, T, ...) with floats or ids and padding_mask (B, T),
     True where row b is beyond lengths[b]. Only real positions are compared.

@@ -56,7 +56,7 @@ def raises(
 
 @dataclass(frozen=True)
 class _Refusal:
-    """What a call should have raised: the exception, and words one of which its message must hold."""
+    """The expected refusal of a call: the exception, and words of which its message must contain one."""
 
     call: str
     exception: type[Exception]
@@ -64,7 +64,7 @@ class _Refusal:
     texts: tuple[str, ...]
 
     def judge(self, error: Exception) -> None:
-        """Nothing when the error is the right one; otherwise raises the failure that says why not."""
+        """Return if the error is the expected one; otherwise raise a failure with the reason."""
         name = cut(error.remote.type if isinstance(error, StudentRaisedError) else type(error).__name__, 60)
         text = str(error)
         message = f'"{cut(text)}"' if text else "it is empty"

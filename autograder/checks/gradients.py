@@ -20,7 +20,7 @@ BLIND = 1e-14  # below it, a position that should be heard is not
 
 
 def private_generator() -> torch.Generator:
-    """A generator that starts where the test's own seed started, untouched by anybody's draws."""
+    """Return a generator seeded with the test's own seed, independent of other draws."""
     return torch.Generator().manual_seed(torch.initial_seed())
 
 
@@ -121,7 +121,7 @@ def _pairs(pairs: list[list[int]], verb: str) -> str:
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    """What the function answers to copies of the inputs, and those copies that take gradients."""
+    """Call the function with copies of the inputs; return the result and the copies that take gradients."""
     floats = []
     copies = []
     for value in inputs:

@@ -70,9 +70,9 @@ def buffers_follow(
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
-    """Fills every parameter (gamma and beta, too) with fresh normal numbers, in place; returns the module.
+    """Fill every parameter (gamma and beta, too) with fresh normal numbers, in place; return the module.
 
-    In the order of their names, so that the same numbers come to whoever made them in another order.
+    Parameters are filled in the order of their names, so the order of their definition does not matter.
     """
     with torch.no_grad():
         for _, parameter in sorted(_module(module, "the module").named_parameters()):

@@ -196,7 +196,7 @@ _PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind(value: Any) -> str:
-    """What kind of thing it is: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
+    """The kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):

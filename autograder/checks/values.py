@@ -186,7 +186,7 @@ def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two tensors of one shape first differ, in words, and how much they differ in all."""
+    """The first difference between two tensors of one shape, in words, and the size of all differences."""
 
     where: str
     came: str

@@ -1,4 +1,4 @@
-"""Callables of a test in the student's process: each call, and its backward pass, is answered by the test's side."""
+"""Callables of a test in the student's process: each call and its backward pass is forwarded to the test's side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.protocol.containers import leaves, mapped
 
 
 class TestCallable(nn.Module):
-    """Stands for a callable of the test, for example a fake model handed to the student's `generate`."""
+    """A proxy for a callable of the test, such as a fake model passed to the student's `generate`."""
 
     def __init__(self, server: Any, number: int, description: dict[str, Any]) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class TestCallable(nn.Module):
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """A mode that is set by hand counts as much as one that `train` sets."""
+        """Set an attribute; a directly assigned training mode counts as one set by `train`."""
         super().__setattr__(name, value)
         if name == "training" and "_number" in self.__dict__:
             self._call(["train"], (value,), {})
@@ -49,7 +49,7 @@ class TestCallable(nn.Module):
 
 
 class CallBack:
-    """One call of a callable of the test, and its backward pass."""
+    """One call of a test's callable, and its backward pass."""
 
     def __init__(
         self, server: Any, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -59,13 +59,13 @@ class CallBack:
         self.reply: dict[str, Any] = {}
 
     def made(self) -> Any:
-        """What the callable answers, with a graph that leads to the floating-point tensors it was given."""
+        """Return the callable's result, with a graph to its floating-point inputs."""
         results = iter(_CalledBack.apply(self, *filter(_is_float, leaves(self.given))))  # type: ignore[no-untyped-call]
         value = self.reply["value"]
         return mapped(lambda leaf: next(results) if isinstance(leaf, torch.Tensor) else leaf, value)
 
     def ask(self, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The tensors of the answer, when these stand for those that were given."""
+        """Call the callable with these tensors as inputs, and return the tensors of its result."""
         own = iter(tensors)
         args, kwargs = mapped(lambda leaf: next(own) if _is_float(leaf) else leaf, self.given)
         self.reply = self.link.ask({**self.question, "args": args, "kwargs": kwargs})
@@ -77,7 +77,7 @@ class CallBack:
 
 
 class _CalledBack(torch.autograd.Function):
-    """The call itself happens in here, where also `torch.func` shows plain tensors."""
+    """The autograd function of a call; inside it, `torch.func` also provides plain tensors."""
 
     @staticmethod
     def forward(call: CallBack, *tensors: torch.Tensor) -> tuple[Any, ...]:
@@ -106,7 +106,7 @@ class _PulledBack(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], call: CallBack, *gradients: Any) -> tuple[Any, ...]:
-        """Many gradients at once, as in `torch.func.jacrev`, are pulled back one after the other."""
+        """Compute several gradients, as in `torch.func.jacrev`, one after another."""
         found = []
         for i in range(info.batch_size):
             own = [g if dim is None else g.select(dim, i) for g, dim in zip(gradients, in_dims[1:])]

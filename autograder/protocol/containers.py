@@ -1,6 +1,6 @@
-"""Lists, tuples and dicts with something in them: what travels between a test and a student's code.
+"""Lists, tuples and dicts as trees: the values exchanged between a test and a student's code.
 
-PyTorch's own trees know many more containers and cost five times as much, at every call.
+PyTorch's pytree supports many more containers and takes five times as long for every call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """The same containers with `function` applied to everything in them that is none."""
+    """Apply `function` to all leaves, and return the same containers with the results."""
     if type(value) is list:
         return [mapped(function, item) for item in value]
     if isinstance(value, tuple):
@@ -22,14 +22,14 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Everything in the containers that is none, in order."""
+    """Return all leaves of the containers in order."""
     found: list[Any] = []
     mapped(found.append, value)
     return found
 
 
 def containers(value: Any) -> list[list[Any] | dict[str, Any]]:
-    """Every list and dict in the value that can be changed in place, the outer ones first."""
+    """Return every list and dict in the value, which can be changed in place, outermost first."""
     if type(value) is list:
         return [value, *[inside for item in value for inside in containers(item)]]
     if isinstance(value, tuple):
@@ -40,12 +40,12 @@ def containers(value: Any) -> list[list[Any] | dict[str, Any]]:
 
 
 def contents(container: list[Any] | dict[str, Any]) -> list[Any]:
-    """What it holds, keys and values one after the other: to see later whether it still does."""
+    """Return a snapshot of a container, keys and values alternating, to detect later changes."""
     if isinstance(container, dict):
         return [part for entry in container.items() for part in entry]
     return list(container)
 
 
 def same_things(one: list[Any], other: list[Any]) -> bool:
-    """Whether both hold the very same objects in the same order."""
+    """Whether both hold identical objects in the same order."""
     return len(one) == len(other) and all(map(operator.is_, one, other))

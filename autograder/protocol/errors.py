@@ -1,4 +1,4 @@
-"""What can go wrong on the student's side, told apart so that feedback can say what happened."""
+"""The errors of the student's side, distinguished for the feedback."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ EXCEPTIONS = {
     name
     for name, kind in vars(builtins).items()
     if isinstance(kind, type) and issubclass(kind, BaseException)
-}  # Python's own, by name
+}  # built-in exceptions by name
 
 
 class StudentError(Exception):
-    """Something about the student's code; `str` is a sentence."""
+    """Base class of errors in the student's code; `str(error)` is a sentence."""
 
 
 class MissingNameError(StudentError, AttributeError):
@@ -22,7 +22,7 @@ class MissingNameError(StudentError, AttributeError):
 
 
 class StudentTimeoutError(StudentError):
-    """No answer within the time limit. `starved`: the machine was too busy to let the student's code run."""
+    """No answer within the time limit; `starved` if the machine was too busy to run the student's code."""
 
     def __init__(self, sentence: str, starved: bool = False) -> None:
         super().__init__(sentence)
@@ -30,12 +30,12 @@ class StudentTimeoutError(StudentError):
 
 
 class StudentCrashedError(StudentError):
-    """The worker's process ended, or answered in a way that cannot be read."""
+    """The worker's process ended, or sent an invalid answer."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One step of a traceback inside the student's own text."""
+    """One traceback frame in the student's own text."""
 
     file: str
     line: int
@@ -45,7 +45,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class RemoteException:
-    """An exception as the worker described it: claims of the student's side, bounded in size."""
+    """An exception as reported by the worker: untrusted, and bounded in size."""
 
     type: str
     bases: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class RemoteException:
 
 
 class StudentRaisedError(StudentError):
-    """The student's code raised. Also an instance of the built-in type it raised, so `raises(ValueError)` works."""
+    """The student's code raised. Also an instance of the built-in type raised, so `raises(ValueError)` works."""
 
     def __init__(self, remote: RemoteException) -> None:
         super().__init__(remote.text)
@@ -64,7 +64,7 @@ class StudentRaisedError(StudentError):
         return self.remote.text
 
 
-# Those that a plain message builds; no outcome of pytest, no exit.
+# Exceptions that take a single message; no outcomes of pytest, no SystemExit.
 MIRRORED = frozenset(
     [
         "ArithmeticError",
@@ -93,13 +93,13 @@ MIRRORED = frozenset(
 
 
 def student_raised(remote: RemoteException) -> StudentRaisedError:
-    """The exception to raise here for one that was raised there."""
+    """Return the exception to raise in the grader for an exception in the worker."""
     base = next((name for name in remote.bases if name in MIRRORED), "Exception")
     return _mirror(base)(remote)
 
 
 def mirrored_name(error: BaseException) -> str:
-    """The built-in type by which the other side shall know an error of ours."""
+    """Return the built-in type that represents one of the test's errors in the worker."""
     names = [base.__name__ for base in type(error).__mro__]
     return next((name for name in names if name in MIRRORED), "RuntimeError")
 

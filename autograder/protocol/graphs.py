@@ -1,7 +1,7 @@
-"""Graphs that one side of the sandbox's wall keeps for the other, whose backward pass asks for gradients later.
+"""Autograd graphs that one side of the sandbox stores for the other's backward pass.
 
-The trusted side keeps them for calls of a test's callables, the student's side for calls of the student's code.
-What it does not do: second derivatives.
+The trusted side stores them for calls of a test's callables, the student's side for calls of the student's code.
+Second derivatives are not supported.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-MAX_GRAPHS = 256  # of one test
+MAX_GRAPHS = 256  # per test
 
 
 class Graphs:
-    """Results and the inputs that they were made of, by number. The oldest give way."""
+    """Results and the inputs that they depend on, by number. The oldest entries are dropped."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
@@ -32,7 +32,7 @@ class Graphs:
             self._kept.pop(next(iter(self._kept)))
 
     def pull_back(self, number: int, gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """The vector-Jacobian product of an earlier call: a gradient for each source, None where nothing flows."""
+        """Return the vector-Jacobian product of an earlier call: a gradient or None for each source."""
         if number not in self._kept:
             raise RuntimeError("too many calls lie between a forward and its backward pass")
         outputs, sources = self._kept[number]

@@ -1,7 +1,7 @@
-"""What a module holds, by name: read in one walk from PyTorch's own books.
+"""The contents of a module by name, read in one pass from PyTorch's own dicts.
 
-Both sides of the wall count in the same way, so names mean the same on both. Methods such as `named_parameters` are
-not asked: the student may have overridden them, and they are slow to ask before and after every call.
+Both sides of the sandbox use the same order and names. Methods such as `named_parameters` are not called: the student
+may have overridden them, and they are too slow to call before and after every call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 
 
 class ModuleState:
-    """`parts` are (name, module, first name of the same module); tensors and modes come under their first names."""
+    """`parts` are (name, module, first name of the same module); tensors and modes are listed by first name."""
 
     def __init__(self, module: nn.Module) -> None:
         self.parts = _parts(module)
@@ -27,15 +27,15 @@ class ModuleState:
         return {**self.parameters, **self.buffers}
 
     def modes(self) -> dict[str, bool]:
-        """Which parts are in training mode."""
+        """The training mode of each part."""
         return {name: bool(part.training) for name, part in self.own}
 
     def flags(self) -> dict[str, bool]:
-        """Which parameters want a gradient."""
+        """Whether each parameter requires a gradient."""
         return {name: parameter.requires_grad for name, parameter in self.parameters.items()}
 
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
-        """(name, tensor, whether state_dict keeps it) of the `_parameters` or `_buffers`, under all their names."""
+        """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
         for name, part in self.own:
             prefix, passing = f"{name}." if name else "", vars(part).get("_non_persistent_buffers_set", ())
             for key, tensor in vars(part).get(book, {}).items():
@@ -54,7 +54,7 @@ class ModuleState:
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
-    """In PyTorch's order; a module that has been met is not entered again."""
+    """Return the parts in PyTorch's order; a module that occurs again is not entered."""
     first: dict[int, str] = {}
     found, waiting = [], [("", module)]
     while waiting:

@@ -1,9 +1,7 @@
-"""The untrusted side: holds a student's module and answers calls about it.
+"""The untrusted side: holds a student's module and answers requests about it.
 
-Everything here may be taken over by the student's code, so nothing here decides anything: the trusted side
-believes no names, flags or errors from it, only compares the values that come back.
-
-It does not isolate anything either; that is the work of `jail` before `serve` is called.
+The student's code can take over this process, so no decision is made here: the trusted side trusts no names, flags or
+errors, and only compares the returned values. Isolation is the task of `jail` before `serve` is called.
 """
 
 from __future__ import annotations
@@ -52,13 +50,13 @@ class Model(nn.Module):
 def unfinished():
     raise NotImplementedError("unfinished is not written yet.")
 """
-_NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # data, or nothing that a test could ask
+_NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
 MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 
 
 class Link:
-    """How the server asks the test's side, in the middle of a call; replaced where both sides share a process."""
+    """The interface by which the server calls the test's side during a call; replaced if both share a process."""
 
     def __init__(self, server: Server, sock: socket.socket) -> None:
         self.server, self.sock = server, sock
@@ -76,7 +74,7 @@ class Link:
 
 
 class State:
-    """What a call might change in a module: values, which parameters want gradients, modes of training."""
+    """The parts of a module that a call can change: values, `requires_grad` flags, training modes."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
@@ -86,12 +84,12 @@ class State:
 
 
 class Server:
-    """The student's module and the objects it made, addressed by number."""
+    """The student's module and the objects created by it, addressed by number."""
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
         self.objects: list[Any] = []
-        self.numbers: dict[int, int] = {}  # by identity, which lasts because `objects` keeps them alive
+        self.numbers: dict[int, int] = {}  # by identity, which is unique because `objects` keeps them alive
         self.graphs = Graphs()
         self.calls = 0
         self.link: Any = None
@@ -99,7 +97,7 @@ class Server:
     # ------------------------------------------------------------------ loading
 
     def load(self, text: str, filename: str) -> dict[str, Any]:
-        """Run the submission. A notebook goes on after a cell that fails, as it does for its author."""
+        """Run the submission. A notebook continues after a failing cell, as it does for its author."""
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space.update(__file__=filename, get_ipython=source.no_shell)
@@ -117,17 +115,17 @@ class Server:
         return {"errors": errors[:20]}
 
     def names_used(self, text: str, filename: str, entry_points: list[str] | None = None) -> dict[str, Any]:
-        """The dotted names that the text uses; asked only of a worker that never runs the text."""
+        """Return the dotted names used in the text; requested only of workers that never run it."""
         return source.names_used(text, filename, entry_points)
 
     def outline(self, text: str, filename: str) -> str:
-        """A digest of the code without comments and layout; asked only of a worker that never runs the text."""
+        """Return a digest of the code without comments and layout; requested only of workers that never run it."""
         return source.outline(text, filename)
 
     # ------------------------------------------------------------------ questions
 
     def find(self, name: str) -> dict[str, Any]:
-        """What the module offers under a name: a `value`, or only its `kind`."""
+        """Return the module's attribute as a `value`, or only its `kind`."""
         if name not in self.module.__dict__:
             return {"kind": "missing"}
         value = self.module.__dict__[name]
@@ -138,7 +136,7 @@ class Server:
         return {"kind": "function"}
 
     def get(self, target: list[Any]) -> dict[str, Any]:
-        """The attribute at the end of a path; callables stay here and are called by their path."""
+        """Return the attribute at the end of a path; callables remain here and are called by path."""
         value = self.resolve(target)
         if isinstance(value, type) or (callable(value) and not isinstance(value, nn.Module)):
             return {"kind": "callable"}
@@ -149,16 +147,16 @@ class Server:
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
     def seed(self, seed: int) -> None:
-        """Start a test: fixed random numbers, and nothing that earlier tests made."""
+        """Start a test: seed the random generators, and drop all objects of earlier tests."""
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every accelerator, too
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed also queries every accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
     def convert(self, target: list[Any], sync: list[Any], options: dict[str, Any]) -> Any:
-        """`.to(...)` of a module, by the module itself: plain attributes are left behind, as they would be."""
+        """Apply the module's own `.to(...)`, which leaves plain attributes unchanged."""
         self.apply_sync(sync)
         self.resolve(target).to(**options)
         return self.objects[target[0].number]
@@ -175,8 +173,9 @@ class Server:
         wanted: list[Any],
         modules: list[Any],
     ) -> dict[str, Any]:
-        """Call what the path leads to. `wanted` numbers the tensors in the arguments to differentiate,
-        `modules` the modules that take part; `sync` says how their state was changed on the other side."""
+        """Call the object at a path. `wanted` numbers the tensors in the arguments to differentiate,
+        `modules` the modules that take part; `sync` contains the changes of their state on the other side.
+        """
         self.apply_sync(sync)
         function = self.resolve(target)
         tensors: list[torch.Tensor] = []
@@ -190,7 +189,7 @@ class Server:
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
             result = wire.Handle(
                 self.number(result), self.describe(result)
-            )  # an object, whatever it is made of
+            )  # an object, whatever its base classes
         watched = [(number, old, ModuleState(old.module)) for number, old in before_call]
         outputs = _tensors(result)
         self.calls += 1
@@ -219,11 +218,11 @@ class Server:
         }
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
-        """The vector-Jacobian product of an earlier call, for its wanted inputs and its modules' parameters."""
+        """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules' parameters."""
         return self.graphs.pull_back(call, gradients)
 
     def prepare(self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]) -> Any:
-        """The arguments as the student's code receives them: own copies of tensors, own objects for handles."""
+        """Convert the arguments for the student's code: copies of tensors, and objects in place of handles."""
 
         def own(leaf: Any) -> Any:
             if isinstance(leaf, torch.Tensor):
@@ -236,7 +235,7 @@ class Server:
         return mapped(own, value)
 
     def localise(self, value: Any) -> Any:
-        """The value with handles replaced by what they stand for here."""
+        """Replace handles in a value by the objects that they stand for."""
         return mapped(self._local, value)
 
     def _local(self, leaf: Any) -> Any:
@@ -256,7 +255,7 @@ class Server:
     # ------------------------------------------------------------------ state of modules
 
     def change(self, old: State, now: ModuleState) -> Any:
-        """What a call did change, or None: new values, or a whole description where names came or went."""
+        """Return the changes made by a call: new values, a full description if names changed, or None."""
         tensors, flags, modes = now.tensors, now.flags(), now.modes()
         if tensors.keys() != old.values.keys() or flags.keys() != old.flags.keys():
             return {"description": self.describe(old.module)}
@@ -284,7 +283,7 @@ class Server:
     # ------------------------------------------------------------------ describing objects
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """A handle for an object that must stay here: modules, and objects of the student's or a library's classes."""
+        """Return a handle for an object that stays here: a module, or an instance of a student's or library class."""
         if isinstance(value, TestCallable):
             return wire.CallableHandle(value._number)
         origin = str(type(value).__module__)
@@ -307,7 +306,7 @@ class Server:
 
         def once(name: str, tensor: torch.Tensor) -> Any:
             known = first.setdefault(id(tensor), name)
-            return tensor.detach() if known == name else known  # tied: the name says enough
+            return tensor.detach() if known == name else known  # tied: the name suffices
 
         module_state = ModuleState(value)
         return {
@@ -343,7 +342,7 @@ class Server:
 
 
 def serve(sock: socket.socket) -> None:
-    """Answer requests until the other side hangs up."""
+    """Answer requests until the other side closes the connection."""
     server = Server(types.ModuleType("submission"))
     server.link = Link(server, sock)
     while True:
@@ -355,7 +354,7 @@ def serve(sock: socket.socket) -> None:
 
 
 def rehearse() -> None:
-    """Walk once where every submission walks, so that forks of this process share the pages and imports."""
+    """Run every common code path once, so that forks of this process share its pages and imports."""
     server = Server(types.ModuleType("rehearsal"))
     server.seed(0)
     server.names_used(_REHEARSAL, "rehearsal.py")
@@ -381,7 +380,7 @@ def answer_one(
 ) -> None:
     reply = answer(server, operation, arguments)
     if not number:
-        return  # nobody waits for this one
+        return  # this request has no reply
     _flush()
     try:
         frame = wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)
@@ -393,19 +392,19 @@ def answer_one(
 
 
 def unsendable(error: wire.WireError) -> dict[str, Any]:
-    """How a reply that cannot travel is told."""
+    """Describe a reply that cannot be encoded."""
     return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
 
 
 def raise_told(answered: dict[str, Any]) -> None:
-    """Raise here what a callable of the test raised there, if it did."""
+    """Raise the exception that a callable of the test raised, if any."""
     if "error" in answered:
         kind = answered["type"]
         raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(answered["error"])
 
 
 def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What came of one request: `ok` with a value, or `error` with a description."""
+    """Handle one request; return `ok` with a value, or `error` with a description."""
     try:
         return {"ok": getattr(server, operation)(**arguments)}
     except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
@@ -417,11 +416,11 @@ def _flush() -> None:
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):
-            continue  # the student closed it, or its file is full
+            continue  # closed by the student, or its file is full
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors in a result, in the order in which the wire names them."""
+    """Return the tensors in a result, in the order of the wire format."""
     found, waiting, seen = [], [value], 0
     while waiting:
         item, seen = waiting.pop(), seen + 1
@@ -445,7 +444,7 @@ def _changed(now: torch.Tensor, old: torch.Tensor) -> bool:
 
 
 def _marks(tensors: list[torch.Tensor], wanted: Collection[int]) -> dict[str, Any]:
-    """The inputs that require a gradient, or hold one, only since the call; no key without such inputs."""
+    """Return the inputs that require or hold a gradient only since the call; without any, no key."""
     marked = [
         [i, tensor.requires_grad, tensor.grad]
         for i, tensor in enumerate(tensors)
@@ -462,7 +461,7 @@ def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _torch_base(module: nn.Module) -> str:
-    """The PyTorch class that a module is or comes from, such as ModuleList."""
+    """Return the PyTorch class of a module or its base, such as ModuleList."""
     return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))
 
 

@@ -1,12 +1,12 @@
-"""The only language spoken across the sandbox's wall: JSON for structure, raw bytes for tensors.
+"""The wire format across the sandbox: JSON for structure, raw bytes for tensors.
 
-A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values stand for
-themselves, except one-key objects whose key starts with `!`: tensors, arrays, tuples, dicts and so on.
-The bytes of tensors follow in the order in which the header names them; there are no offsets, so nothing can
-overlap or point outside. Nothing is unpickled and no class of the sender is ever built.
+A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values represent themselves,
+except one-key objects with a key that starts with `!`: tensors, arrays, tuples, dicts and so on. The bytes of tensors
+follow in the order in which the header names them; without offsets, they can neither overlap nor point outside.
+Nothing is unpickled and no class of the sender is instantiated.
 
-What it does not do: it does not believe anything. Lengths, depth and the number of values are capped, every
-byte must be used exactly once, and all that a hostile frame can cause is a `WireError`.
+No part of a frame is trusted. Lengths, depth and the number of values are limited, every byte must be used exactly
+once, and a hostile frame can cause nothing but a `WireError`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MAX_DATA = 64 << 20
 MAX_VALUES = 50_000
 MAX_DEPTH = 40
 MAX_TEXT = 64 << 10
-SHORT_TEXT = 1 << 10  # such ones in ASCII, nearly all there are, need no looking after
-LONG_TEXT = 16 << 10  # longer texts travel beside the header, as bytes
-PIECE = 1 << 20  # room is made for at most this much, and then for as much again as has really come
+SHORT_TEXT = 1 << 10  # shorter ASCII texts, nearly all of them, need no checks
+LONG_TEXT = 16 << 10  # longer texts are sent as bytes after the header
+PIECE = 1 << 20  # initial buffer; it then grows by the amount received
 
 _TORCH_DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -49,12 +49,12 @@ _GENERATOR_NUMBERS = 624
 
 
 class WireError(Exception):
-    """A value that cannot travel, or a frame that cannot be read."""
+    """A value that cannot be encoded, or a frame that cannot be decoded."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """Stands for a value that is not data, such as a generator: only the name of its kind travelled."""
+    """A placeholder for a value that is not data, such as a generator: only the name of its kind is sent."""
 
     kind: str
 
@@ -64,7 +64,7 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Handle:
-    """An object that stays on the student's side; `description` says what it looks like from outside."""
+    """An object that stays on the student's side; `description` contains its public structure."""
 
     number: int
     description: Any = None
@@ -82,19 +82,19 @@ Register = Callable[[Any], "Handle | CallableHandle | None"]
 
 
 class Countdown(Protocol):
-    """A deadline that may be put off."""
+    """A deadline that can be extended."""
 
     def left(self) -> float:
-        """Seconds to wait before asking again; raises TimeoutError when there are none."""
+        """Return the seconds to wait before the next check; raises TimeoutError after the deadline."""
 
 
 Deadline = float | Countdown  # a number means `time.monotonic`
 
 
 def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA) -> bytes:
-    """One frame that holds `value`. `register` may give a handle to an object that must stay here.
+    """Encode `value` as one frame. `register` can return a handle for an object that stays on this side.
 
-    Raises WireError when the value is too large, too long or nested too deeply.
+    Raises WireError if the value is too large, too long or nested too deeply.
     """
     encoder = _Encoder(register, max_text)
     header = _JSON.encode(encoder.encode(value, 0)).encode()
@@ -104,13 +104,15 @@ def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA
 
 
 def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MAX_TEXT) -> Any:
-    """The value of a frame. Raises WireError, and nothing else, when it is not one."""
+    """Decode a frame. Raises WireError, and nothing else, if it is invalid."""
     try:
         decoder = _Decoder(data, max_text)
         value = decoder.decode(json.loads(header.decode("utf-8")), 0)
     except WireError:
         raise
-    except Exception as error:  # json, torch and numpy each have their own; their words would be the sender's
+    except (
+        Exception
+    ) as error:  # json, torch and numpy raise different types; their messages can quote the sender
         raise WireError(f"it is not a frame ({type(error).__name__})") from None
     if decoder.position != len(data):
         raise WireError("bytes are left over")
@@ -118,7 +120,7 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
 
 
 def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
-    """The value of one whole frame, as `dumps` made it."""
+    """Decode one whole frame, as encoded by `dumps`."""
     if len(frame) < _LENGTHS.size:
         raise WireError("a frame is too short")
     header_length, _ = _LENGTHS.unpack_from(frame)
@@ -129,29 +131,29 @@ def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
 def send(
     sock: socket.socket, value: Any, deadline: Deadline | None = None, register: Register | None = None
 ) -> None:
-    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot hang us."""
+    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot block."""
     send_frame(sock, dumps(value, register), deadline)
 
 
 def send_frame(sock: socket.socket, frame: bytes, deadline: Deadline | None = None) -> None:
-    """As `send`, for a frame that `dumps` has made."""
+    """As `send`, for a frame from `dumps`."""
     rest = memoryview(frame)
     while rest:
         _arm(sock, deadline)
-        with suppress(TimeoutError):  # whether it is too late, the deadline says
+        with suppress(TimeoutError):  # the deadline decides
             rest = rest[sock.send(rest) :]
 
 
 def receive(sock: socket.socket, deadline: Deadline | None = None, max_text: int = MAX_TEXT) -> Any:
-    """Receive one frame; `deadline` covers all of it, so one byte now and then does not keep us waiting.
+    """Receive one frame; `deadline` covers all of it, so a peer that sends single bytes cannot block.
 
-    Raises EOFError when the peer hung up, TimeoutError, or WireError.
+    Raises EOFError if the peer closed the connection, TimeoutError, or WireError.
     """
     return loads(*receive_frame(sock, deadline), max_text)
 
 
 def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tuple[bytearray, bytearray]:
-    """Header and data of one frame, still to be read by `loads`; raises as `receive` does."""
+    """Receive the header and data of one frame, to be decoded by `loads`; raises as `receive`."""
     header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
         raise WireError("a frame is too large")
@@ -175,12 +177,12 @@ def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> byte
     buffer, filled = bytearray(min(count, PIECE)), 0
     while filled < count:
         if filled == len(buffer):
-            buffer += bytes(min(count - filled, filled))  # a length is a claim; what came is a fact
+            buffer += bytes(min(count - filled, filled))  # the declared length is not trusted
         _arm(sock, deadline)
         try:
             with memoryview(buffer) as view:
                 got = sock.recv_into(view[filled:])
-        except TimeoutError:  # whether it is too late, the deadline says
+        except TimeoutError:  # the deadline decides
             continue
         if not got:
             raise EOFError("the other side hung up")
@@ -189,7 +191,7 @@ def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> byte
 
 
 def _memory(tensor: torch.Tensor) -> Any:
-    """A tensor's numbers in order, as NumPy or, where it has no such type, as bytes."""
+    """Return a tensor's numbers in order, as a NumPy array or, for types that NumPy lacks, as bytes."""
     plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     if plain.dtype is torch.bfloat16:
         plain = plain.reshape(-1).view(torch.uint8)
@@ -201,7 +203,7 @@ def _clean(text: str) -> str:
 
 
 class _Encoder:
-    """A plain object, not nested functions: closures that call each other are cycles which keep buffers alive."""
+    """An encoder with its state; nested functions would form reference cycles that keep buffers alive."""
 
     def __init__(self, register: Register | None, max_text: int) -> None:
         self.register = register
@@ -230,7 +232,7 @@ class _Encoder:
         return self._other(value, depth)
 
     def _items(self, items: Collection[Any], depth: int) -> list[Any]:
-        """What a container holds. Most of it is plain, and goes without a call each."""
+        """Encode a container's items, most of which are plain and need no recursive call."""
         self.values += len(items)
         if self.values > MAX_VALUES:
             raise WireError("it holds too many values")
@@ -273,7 +275,7 @@ class _Encoder:
         return raw.decode() if len(raw) <= LONG_TEXT else {"!text": self._append(raw, len(raw))}
 
     def _append(self, chunk: Any, size: int) -> int:
-        """`chunk` is `size` bytes of anything that lays its memory open."""
+        """Append `size` bytes; `chunk` is any object with the buffer protocol."""
         self.size += size
         if self.size > MAX_DATA:
             raise WireError(f"it is larger than {MAX_DATA >> 20} MB")
@@ -324,7 +326,7 @@ class _Decoder:
         raise WireError("a value is not of a known kind, or a text is too long")
 
     def _items(self, items: list[Any], depth: int) -> list[Any]:
-        """What a container holds, as `_Encoder._items`."""
+        """Decode a container's items, as `_Encoder._items` encodes them."""
         self.values += len(items)
         if self.values > MAX_VALUES or (items and depth > MAX_DEPTH):
             raise WireError("too many values, or nested too deeply")
@@ -387,7 +389,9 @@ class _Decoder:
     def _meta(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = self._header(content)
         if _size(shape, dtype.itemsize) > MAX_DATA:
-            raise WireError("a tensor without numbers is too large")  # who uses its shape makes the numbers
+            raise WireError(
+                "a tensor without numbers is too large"
+            )  # using its shape would allocate the numbers
         return torch.empty(shape, dtype=dtype, device="meta")
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:
@@ -438,7 +442,7 @@ def _size(shape: list[int], itemsize: int) -> int:
 
 
 def _is_plain(key: Any) -> bool:
-    """Whether a key is data through and through: comparing it with another can neither fail nor surprise."""
+    """Whether a key consists of plain data, so that comparing it with another cannot fail."""
     kind = type(key)
     if kind is str:
         return True
@@ -446,7 +450,7 @@ def _is_plain(key: Any) -> bool:
 
 
 def _check_generator(state: torch.Tensor) -> None:
-    """PyTorch believes what a state says of its own position, and would read beyond its numbers."""
+    """Check a generator's state: PyTorch trusts its position, and would read out of bounds."""
     raw = state.numpy().tobytes()
     _, left, _, position = _GENERATOR.unpack_from(raw)
     if left < 1 or left + position > _GENERATOR_NUMBERS + 1:

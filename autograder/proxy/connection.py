@@ -1,7 +1,7 @@
 """The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test.
 
-`worker_connection` connects to a sandboxed process, `loopback` to a trusted module in this process, through the same
-frames, so that both leave transcripts that can be compared.
+`worker_connection` connects to a sandboxed process, `loopback` to a trusted module in this process. Both use the same
+frames, so that their transcripts can be compared.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
 class Connection:
-    """One student's module, wherever it lives. Subclasses say how a request travels."""
+    """A connection to one student's module. Subclasses implement the transport of requests."""
 
     def __init__(self) -> None:
-        self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # turns handles into what stands for objects
+        self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # replaces handles by proxies
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
-        self.found: dict[str, Any] = {}  # the student's names that this test has asked for
+        self.found: dict[str, Any] = {}  # the student's names used by this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
         self._callbacks = 0
@@ -50,7 +50,7 @@ class Connection:
         self._callback_failure: AssertionError | None = None
 
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
-        """The value that the student's side answers; raises a StudentError when it does not."""
+        """Send a request and return its value; raises a StudentError on failure."""
         try:
             reply = self.exchange(operation, arguments, seconds)
             with malformed("an answer"):
@@ -74,14 +74,14 @@ class Connection:
 
     @property
     def dead(self) -> bool:
-        """Whether nothing will ever be answered again."""
+        """Whether no request will be answered any more."""
         return False
 
     def close(self) -> None:
-        """Let go of the other side."""
+        """Release the other side."""
 
     def start_test(self, seed: int) -> Transcript:
-        """Forget what earlier tests left behind; returns the transcript that this test will fill."""
+        """Discard the state of earlier tests; return the transcript of the new test."""
         self._callables.clear()
         self._numbers.clear()
         self.mirrors.clear()
@@ -95,7 +95,7 @@ class Connection:
     # ------------------------------------------------------------------ callables of the test
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """A handle for a student's object that lives there, or for one of the test that may be called back."""
+        """Return the handle of a student's object, or a handle for a test's callable."""
         as_handle: Callable[[Any], wire.Handle] | None = getattr(type(value), "as_handle", None)
         if as_handle is not None:
             return as_handle(value)
@@ -112,7 +112,10 @@ class Connection:
         return self._callables[number]
 
     def answer_callback(self, frame: dict[str, Any]) -> dict[str, Any]:
-        """Call the test's own callable for the student's code, or run its backward pass; student errors never raise."""
+        """Call the test's callable for the student's code, or run its backward pass.
+
+        Errors of the student's code are returned, never raised.
+        """
         try:
             if "pull_back" in frame:
                 return {"value": self.graphs.pull_back(int(frame["pull_back"]), list(frame["gradients"]))}
@@ -122,7 +125,7 @@ class Connection:
             return {"error": str(error)[:500], "type": "AssertionError"}
         except InfrastructureError:
             raise
-        except Exception as error:  # whatever the student's arguments broke in the test's callable
+        except Exception as error:  # raised by the test's callable for the student's arguments
             return {"error": str(error)[:500], "type": mirrored_name(error)}
 
     def _call_own(self, frame: dict[str, Any]) -> dict[str, Any]:
@@ -155,14 +158,14 @@ class Connection:
 
 
 def _seed_over_there(seed: int) -> int:
-    """The seed that the student's side is told: from the test's own it could draw what the test keeps to itself."""
+    """Return the seed for the student's side, from which the test's own seed cannot be derived."""
     digest = hashlib.sha256(f"student/{seed}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
 @contextmanager
 def malformed(what: str) -> Iterator[None]:
-    """Whatever a malformed reply breaks on our side is the student's failure, not ours."""
+    """Convert exceptions caused by a malformed reply to a failure of the student."""
     try:
         yield
     except StudentError:
@@ -188,7 +191,7 @@ def _told_error(claim: dict[str, Any]) -> StudentError:
 
 
 def told_exception(claim: dict[str, Any]) -> RemoteException:
-    """An exception as the other side described it, cut to size; raises what `malformed` expects when it is odd."""
+    """Parse an exception from the other side, bounded in size; an invalid one raises as `malformed` expects."""
     return RemoteException(
         type=str(claim["type"])[:80],
         bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
@@ -200,7 +203,7 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
 
 
 def _call_own(function: Any, path: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call that the student's code makes to an object of the test: only what that object itself offers."""
+    """Call an object of the test for the student's code, limited to the object's own attributes."""
     if not path:
         return function(*args, **kwargs)
     name = str(path[0])
@@ -214,7 +217,7 @@ def _call_own(function: Any, path: list[Any], args: tuple[Any, ...], kwargs: dic
 
 
 def _own_attribute(thing: Any, name: str) -> Any:
-    """An attribute that the test's author wrote: nothing private, nothing inherited from PyTorch or Python."""
+    """Return an attribute defined by the test's author; private and inherited ones are rejected."""
     authored = name in vars(thing) or any(
         name in vars(kind)
         for kind in type(thing).__mro__

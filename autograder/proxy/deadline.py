@@ -1,4 +1,4 @@
-"""How long a student's code is waited for: by the clock, but for the time it stood in line for a processor."""
+"""Deadlines of calls to a student's code: wall-clock time without the time spent waiting for a processor."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 import time
 from typing import Protocol
 
-MOST_IN_LINE = 4  # times the seconds of a call; where code stood in line for longer, the machine is too busy
+MOST_IN_LINE = 4  # maximum extension, as a multiple of the time limit; beyond it, the machine is too busy
 MOMENT = 0.01
 
 
 class DeadlineExceededError(TimeoutError):
-    """No answer. `endless`: the code had all its time; `starved`: the machine was too busy to give it that."""
+    """A call timed out: `endless` if the code used all its time, `starved` if the machine was too busy."""
 
     def __init__(self, endless: bool, starved: bool) -> None:
         super().__init__("no answer")
@@ -19,7 +19,7 @@ class DeadlineExceededError(TimeoutError):
 
 
 class Timed(Protocol):
-    """Somebody whose time is told by the kernel, in seconds; never by what runs there."""
+    """A process whose times, in seconds, are measured by the kernel and not reported by the process."""
 
     def seconds_queued(self) -> float: ...
 
@@ -27,19 +27,19 @@ class Timed(Protocol):
 
 
 class Deadline:
-    """Counts down from `seconds`; `until` (time.monotonic) ends it all.
+    """A deadline `seconds` from now, extended by the time spent waiting for a processor.
 
-    Code whose own further threads keep it from running has nobody else to blame.
+    `until` (time.monotonic) is absolute. Waiting caused by the code's own further threads does not extend the deadline.
     """
 
     def __init__(self, seconds: float, worker: Timed, until: float = math.inf) -> None:
         self.seconds = seconds
-        self._worker, self._in_line_before = worker, worker.seconds_queued()
+        self._worker, self._queued_before = worker, worker.seconds_queued()
         self._end, self._until = time.monotonic() + seconds, until
         self._granted = 0.0
 
     def left(self) -> float:
-        """Seconds to wait before asking again; raises TooLate when there are none."""
+        """Return the seconds to wait before the next check; raises DeadlineExceededError after the deadline."""
         now = time.monotonic()
         if now >= self._until:
             raise DeadlineExceededError(endless=False, starved=False)
@@ -52,5 +52,5 @@ class Deadline:
 
     def _kept_waiting(self) -> float:
         return max(
-            0.0, self._worker.seconds_queued() - self._in_line_before - self._worker.other_threads_seconds()
+            0.0, self._worker.seconds_queued() - self._queued_before - self._worker.other_threads_seconds()
         )

@@ -1,7 +1,7 @@
-"""Whether what a student's code does to its inputs is done to the test's own tensors, too.
+"""Controls whether changes of inputs by a student's code are applied to the test's own tensors.
 
-Usually not: a test that asks the student first and the reference afterwards must ask both the same. Only a check
-that inputs keep their values wants to see a change.
+By default they are not: a test that calls the student and then the reference must pass equal inputs to both. Only a
+check that inputs are unchanged needs to see the changes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _brought_home: ContextVar[bool] = ContextVar("changed inputs are brought home", 
 
 
 def inputs_are_mirrored() -> bool:
-    """Whether a call's changes of its inputs are to be repeated on this side."""
+    """Whether changes of a call's inputs are applied on this side."""
     return _brought_home.get()
 
 
 @contextmanager
 def mirror_input_mutation() -> Iterator[None]:
-    """Inside, an input that a student's code changes is changed here, as it would be without a wall."""
+    """Within this context, inputs changed by a student's code are also changed on this side."""
     token = _brought_home.set(True)
     try:
         yield

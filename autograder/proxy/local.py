@@ -1,6 +1,6 @@
-"""The student's module in this process: for a student's own checks, and for the reference.
+"""A module in this process, for a student's own checks and for the reference.
 
-It isolates nothing. Whoever grades other people's code uses the sandbox and `remote` instead.
+It isolates nothing; grading uses the sandbox and `remote` instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from autograder.source import text as source
 
 
 class LocalStudent:
-    """A student's module whose missing names are sentences; otherwise the plain module."""
+    """A student's module that raises MissingNameError for missing names."""
 
     def __init__(self, module: types.ModuleType, load_error: BaseException | None = None) -> None:
         self._module = module
@@ -41,7 +41,7 @@ class LocalStudent:
 
 
 def load_text(text: str, filename: str, name: str) -> LocalStudent:
-    """Run a module's text here. What it defined before an error stays; the error is kept in `load_error`."""
+    """Run a module's text. Names defined before an error are kept; the error is stored in `load_error`."""
     module = types.ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
@@ -55,17 +55,17 @@ def load_text(text: str, filename: str, name: str) -> LocalStudent:
 
 
 def load_file(path: Path, name: str | None = None) -> LocalStudent:
-    """As `load_text`, for a file; raises OSError or UnicodeDecodeError when it cannot be read."""
+    """As `load_text`, for a file; raises OSError or UnicodeDecodeError if it cannot be read."""
     return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
 
 
 def from_file(filename: str) -> Callable[[types.FrameType], bool]:
-    """Tells whether a step of a traceback is in that file."""
+    """Return a function that decides whether a traceback frame is in that file."""
     return lambda step: step.f_code.co_filename.startswith(filename)
 
 
 def describe_error(error: BaseException, own: Callable[[types.FrameType], bool]) -> RemoteException:
-    """The error in the same words in which a worker would describe it; `own` tells the student's steps."""
+    """Describe an error as a worker would; `own` decides which frames are the student's."""
     frames = [
         Frame(Path(code.co_filename).name, line, source.qualified_name(code), source.line_of(code, line))
         for code, line in (

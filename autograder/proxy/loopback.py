@@ -1,4 +1,4 @@
-"""A connection to a trusted module in this process, such as a known mistake, through the frames of the wire."""
+"""A connection to a trusted module in this process, such as a known mistake, using the frames of the wire format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from autograder.proxy.connection import Connection, too_much_to_send
 
 
 class LoopbackConnection(Connection):
-    """Requests to a server in this process, for a trusted module. Its random numbers are its own."""
+    """A connection to a server in this process, for a trusted module with its own random state."""
 
     def __init__(self, server: Server) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class LoopbackConnection(Connection):
             return {"error": unsendable(error)}
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """As `Link.ask`: reach the test's callables from the server in this process."""
+        """Call the test's callables from the server in this process, as `Link.ask` does."""
         frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)
@@ -50,7 +50,7 @@ class LoopbackConnection(Connection):
 
     @contextmanager
     def _sides_changed(self) -> Iterator[None]:
-        """Change sides: the module's random numbers inside a request, the test's inside a call back."""
+        """Switch the random state: the module's inside a request, the test's inside a callback."""
         self._change_sides()
         try:
             yield
@@ -69,7 +69,7 @@ def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
 
 @dataclass
 class _RandomNumbers:
-    """Where one side's random numbers stand. NumPy's generator changes hands whole, which costs nothing."""
+    """The random state of one side. NumPy's generator is swapped as a whole, which is free."""
 
     of_torch: torch.Tensor
     of_numpy: Any

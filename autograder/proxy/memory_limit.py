@@ -1,8 +1,8 @@
-"""How much memory a test may take on the trusted side while it works with a student's answers.
+"""A memory limit for the trusted side while a test processes a student's results.
 
-A number that comes back may be used as a size: a count of bins, the rows of a batch that a fake model is asked about.
-Where that asks for too much, PyTorch and Python raise, and the test fails; the grader and the machine go on. On other
-systems than Linux nothing is promised.
+A returned number can be used as a size: a number of bins, or the batch size of a call to a fake model. If it demands
+too much memory, PyTorch and Python raise and the test fails; the grader and the machine continue. The limit works on
+Linux only.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 import weakref
 
-MORE = 512 << 20  # bytes beyond those that this process has when a test begins
+MORE = 512 << 20  # bytes in addition to those in use at the beginning of a test
 
 
 class MemoryLimit:
-    """What this process may take: `begin` counts from what it has now, `end` lifts the limit.
+    """The memory limit of this process: `begin` sets it relative to current use, `end` lifts it.
 
-    Where several have begun, the limit lasts until the last of them ends.
+    With several active limits, it is lifted by the last `end`.
     """
 
     _usual: tuple[int, int] | None = None

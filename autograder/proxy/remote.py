@@ -1,11 +1,11 @@
-"""The student's module as a test sees it across the sandbox's wall.
+"""Proxies for a student's module in a sandboxed worker.
 
-`RemoteStudent` answers to the names that the student defined. Functions are called over the connection; classes
-build objects that stay there. A module is mirrored here as a real `nn.Module` with real parameters, so that
-`load_state_dict`, optimisers, `.backward()`, `.eval()` and `.to(...)` behave as with the plain module. What was
-changed on one side is brought to the other at the next call.
+`RemoteStudent` provides the names that the student defined. Functions are called over the connection; classes create
+objects in the worker. A module is mirrored as a real `nn.Module` with real parameters, so that `load_state_dict`,
+optimisers, `.backward()`, `.eval()` and `.to(...)` behave as for a plain module. Changes on one side are applied to the
+other at the next call.
 
-What it does not do: second derivatives, hooks, `isinstance` against the student's classes, new submodules.
+Not supported: second derivatives, hooks, `isinstance` with the student's classes, new submodules.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RemoteStudent:
 
 
 class RemoteFunction:
-    """Something callable on the other side; `handle` is None for names of the module itself."""
+    """A callable in the worker; `handle` is None for names of the module itself."""
 
     def __init__(self, connection: Connection, handle: Handle | None, path: list[str]) -> None:
         self._connection, self._handle, self._path = connection, handle, path
@@ -80,7 +80,7 @@ class RemoteFunction:
 
 
 class RemoteClass(RemoteFunction):
-    """A class of the student's: calling it builds an object over there; class attributes can be read."""
+    """A class of the student's: calling it creates an object in the worker; class attributes can be read."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -89,7 +89,7 @@ class RemoteClass(RemoteFunction):
 
 
 class RemoteObject:
-    """An object of a class of the student's own: its attributes and methods answer over the connection."""
+    """An instance of a student's class; its attributes and methods are accessed over the connection."""
 
     def __init__(self, connection: Connection, number: int, kind: str) -> None:
         self.__dict__.update(_connection=connection, _handle=Handle(number), _kind=kind)
@@ -106,7 +106,7 @@ class RemoteObject:
         return call(self._connection, [self._handle, []], args, kwargs)
 
     def as_handle(self) -> Handle:
-        """What travels in its place."""
+        """Return the handle that represents the object on the wire."""
         handle: Handle = self._handle
         return handle
 
@@ -131,7 +131,7 @@ class RemoteObject:
 
 
 class Mirror(nn.Module):
-    """A submodule of the student's, seen from here: real parameters and buffers, calls go over the connection."""
+    """A mirrored submodule: real parameters and buffers, with calls over the connection."""
 
     def __init__(self, root: weakref.ref[Any] | None, path: list[str], kind: str, base: str) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class Mirror(nn.Module):
         return root
 
     def as_handle(self) -> Handle:
-        """What travels in its place: the whole module's number, and the way to this part."""
+        """Return the handle on the wire: the root module's number, and the path to this part."""
         return Handle(self._module()._handle.number, self._path)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -181,7 +181,7 @@ class Mirror(nn.Module):
         return list(self._modules.values())[key]
 
     def __bool__(self) -> bool:
-        return True  # a module without parts is a module, too
+        return True  # a module without parts is truthy
 
     def _get_name(self) -> str:
         return str(self.kind)
@@ -214,7 +214,7 @@ class Mirror(nn.Module):
 
 
 class RemoteModule(Mirror):
-    """A module of the student's with all its submodules; keeps both sides' state the same."""
+    """A mirrored module with all its submodules; keeps the state of both sides equal."""
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
         super().__init__(None, [], "", "")
@@ -225,7 +225,7 @@ class RemoteModule(Mirror):
         connection.mirrors[handle.number] = self
 
     def describe(self, handle: Handle) -> None:
-        """Take over a description: modules, parameters and buffers come, change or go."""
+        """Apply a description: add, update or remove modules, parameters and buffers."""
         with malformed("a description of a module"):
             description = handle.description
             known = dict(self.named_parameters(remove_duplicate=False))
@@ -241,7 +241,7 @@ class RemoteModule(Mirror):
     def _place_modules(self, modules: list[Any]) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
         old = dict(self.named_modules())
-        for part in old.values():  # what is not described again is gone
+        for part in old.values():  # parts that are no longer described are removed
             for book in (part._modules, part._parameters, part._buffers, part._non_persistent_buffers_set):
                 book.clear()
         root = weakref.ref(self)
@@ -286,7 +286,7 @@ class RemoteModule(Mirror):
                 place._non_persistent_buffers_set.add(leaf)
 
     def changes(self) -> list[Any]:
-        """What this side changed since both were the same, in the form that the worker applies."""
+        """Return this side's changes since the last synchronization, in the worker's format."""
         module_state = ModuleState(self)
         values = {n: t.detach() for n, t in module_state.tensors.items() if not _same(t, self._sent[n])}
         flags = {n: flag for n, flag in module_state.flags().items() if flag != self._sent_flags[n]}
@@ -300,13 +300,13 @@ class RemoteModule(Mirror):
         return [[self._handle, values, flags, changed_modes]]
 
     def push(self) -> None:
-        """Bring this side's changes over now, before something is read there."""
+        """Send this side's changes now, before a value is read in the worker."""
         sync = self.changes()
         if sync:
             self._connection.request("apply_sync", sync=sync)
 
     def take_over(self, change: dict[str, Any]) -> None:
-        """What a call changed on the student's side."""
+        """Apply the changes made by a call on the student's side."""
         if "description" in change:
             self.describe(Handle(self._handle.number, change["description"]))
             return
@@ -324,7 +324,7 @@ class RemoteModule(Mirror):
 
 
 class _Boundary(torch.autograd.Function):
-    """Results that came over the wall, tied to the inputs here; the backward pass happens over there."""
+    """The autograd function of a remote call: connects results to the inputs; the backward pass is remote."""
 
     @staticmethod
     def forward(
@@ -357,7 +357,7 @@ def call(
     kwargs: dict[str, Any],
     modules: tuple[Any, ...] = (),
 ) -> Any:
-    """Call what `target` ([handle or None, path]) leads to, as if it were here: state, gradients, changed inputs."""
+    """Call `target` ([handle or None, path]) as if it were local: state, gradients, changed inputs."""
     found = leaves((args, kwargs))
     involved = (*modules, *(leaf._module() for leaf in found if isinstance(leaf, Mirror)))
     participants = {module._handle.number: module for module in involved}
@@ -386,7 +386,7 @@ def call(
 def attribute(
     connection: Connection, handle: Handle | None, path: list[str], modules: tuple[Any, ...] = ()
 ) -> Any:
-    """The attribute at the end of `path`; raises AttributeError where there is none, so that hasattr works."""
+    """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
     try:
         found = connection.request("get", target=[handle, path])
     except StudentError as error:
@@ -402,7 +402,7 @@ def attribute(
 
 
 def adopt(connection: Connection, value: Any) -> Any:
-    """The value with handles replaced by what stands for their objects here."""
+    """Replace handles in a value by proxies."""
 
     def stand_in(leaf: Any) -> Any:
         if isinstance(leaf, Handle):
@@ -426,7 +426,7 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
 def _bring_home(
     reply: dict[str, Any], inputs: list[Tensor], generators: list[Any], participants: dict[str, Any]
 ) -> None:
-    """Make here what the call changed there: its modules, the state of generators, and, if asked for, its inputs."""
+    """Apply the changes of a call: its modules, the generators' state and, if requested, its inputs."""
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
     if inputs_are_mirrored():
         _change(changed)
@@ -440,7 +440,7 @@ def _bring_home(
 
 
 def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | dict[str, Any]]) -> None:
-    """Lists and dicts among the inputs whose contents the call changed; changed here, too, if that is asked for."""
+    """Apply changes of lists and dicts among the inputs, if requested."""
     changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):
@@ -478,7 +478,7 @@ def _differentiable(connection: Connection, reply: dict[str, Any], inputs: list[
 
 
 def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
-    """Where a dotted name belongs. Names come from the student: they are only data, and parents must exist."""
+    """Return the module and the attribute of a dotted name; it is untrusted, and its parent must exist."""
     parent, _, leaf = name.rpartition(".")
     if len(name) > 500 or not leaf or not leaf.isprintable() or leaf.startswith("__"):
         raise ValueError(f"a strange name: {name[:80]!r}")
@@ -498,7 +498,7 @@ def _tensor(value: Any) -> Tensor:
 
 
 def _renew(tensor: Tensor, value: Tensor) -> None:
-    """New data in place of the old, and a gradient that fits them."""
+    """Replace a tensor's data; its gradient is kept if the shape still fits."""
     gradient, tensor.grad = tensor.grad, None
     tensor.data = value
     if gradient is not None and gradient.shape == value.shape:
@@ -514,9 +514,9 @@ def _kind(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _count_entries(part: nn.Module, counted: dict[nn.Module, int]) -> int:
-    """How many names a state_dict would have. Raises ValueError for too many, or for a module inside itself."""
+    """Count the entries of a state_dict. Raises ValueError if there are too many, or for a recursive module."""
     if part not in counted:
-        counted[part] = MAX_ENTRIES  # while it is being counted
+        counted[part] = MAX_ENTRIES  # during counting, to detect recursion
         inside = sum([_count_entries(sub, counted) for sub in part._modules.values() if sub is not None])
         counted[part] = 1 + len(part._parameters) + len(part._buffers) + inside
     if counted[part] >= MAX_ENTRIES:

@@ -1,9 +1,9 @@
-"""The replay cache: what tests and students' code said to each other, so that no exchange is computed twice.
+"""The replay cache: recorded exchanges between tests and students' code, so that none is computed twice.
 
-All students of a run get the same inputs, so the next request of a test depends on the replies alone. Where a reply
-was seen before, byte for byte, the next request is known and sent at once. If a whole test can be replayed like that,
-and a submission passed it with these replies, the test is passed and its code does not run. At the first reply that
-was never seen before, the test runs, and what was exchanged already is not exchanged again.
+All students of a run get the same inputs, so the next request of a test depends on the replies alone. If a reply is
+known, byte for byte, the next request is known and is sent at once. If a whole test is replayed like that, and a
+submission passed it with these replies, the test passes without running its code. At the first unknown reply, the test
+runs, and recorded exchanges are not repeated.
 
 Requests are sent one at a time, as a test sends them, so student code cannot see later requests in advance.
 """
@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from autograder.protocol import wire
 from autograder.proxy.deadline import Deadline
 
-MAX_BYTES = 64 << 20  # of all cached requests and nodes
-NODE_BYTES = 512  # roughly what a node takes beside its frames
+MAX_BYTES = 64 << 20  # limit of all cached requests and nodes
+NODE_BYTES = 512  # approximate size of a node without its frames
 Reply = tuple[bytearray, bytearray]
 
 
 @dataclass(frozen=True)
 class Request:
-    """A frame from the test. `seconds` is how long its reply may take; None when it answers a callback."""
+    """A frame from the test. `seconds` is the time limit of its reply; None if it answers a callback."""
 
     frame: bytes
     called: str = ""
@@ -35,7 +35,7 @@ class Request:
 
 @dataclass
 class Node:
-    """A point in a test: the requests that it sends there, and the node that each known reply leads to."""
+    """A state of a test: the requests that it sends next, and the node for each known reply."""
 
     requests: tuple[Request, ...] = ()
     replies: dict[bytes, Node] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Node:
 
 
 class ReplayCache:
-    """The known exchanges of a run, by test. When they take more than `max_bytes`, all are dropped."""
+    """The known exchanges of a run, by test. Above `max_bytes`, all are dropped."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -51,21 +51,21 @@ class ReplayCache:
         self.forget()
 
     def forget(self) -> None:
-        """Drop everything, as for other inputs."""
+        """Drop all exchanges, for example for other inputs."""
         self._first: dict[str, Node] = {}
         self._frames: dict[bytes, bytes] = {}
         self._bytes = 0
 
     def first_node(self, test: str) -> Node | None:
-        """The node where a test begins; None for a nondeterministic test."""
+        """Return a test's first node; None for a nondeterministic test."""
         return None if test in self._nondeterministic else self._first.setdefault(test, Node())
 
     def mark_nondeterministic(self, test: str) -> None:
-        """Never replay this test: it sent another request after the same replies."""
+        """Disable replay of a test that sent different requests after equal replies."""
         self._nondeterministic.add(test)
 
     def next_node(self, node: Node, requests: list[Request], reply: Reply) -> Node:
-        """The node after these requests and this reply; created when it is new."""
+        """Return the node after these requests and this reply, creating it if necessary."""
         if not node.requests:
             node.requests = tuple(self._cached(each) for each in requests)
         digest = _digest(reply)
@@ -84,7 +84,7 @@ class ReplayCache:
 
 
 class ReplaySocket:
-    """A worker's socket that records what passes through it in a `ReplayCache`, and replays what is known."""
+    """A wrapper of a worker's socket that records its traffic in a `ReplayCache`, and replays known requests."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -97,11 +97,11 @@ class ReplaySocket:
 
     @property
     def diverged(self) -> bool:
-        """Whether a test sent another request than before, or stopped before it had received every reply."""
+        """Whether a test sent a different request than before, or stopped before the last reply."""
         return self._mismatch or bool(self._sent_ahead or self._received_ahead)
 
     def disable(self) -> None:
-        """Neither record nor replay what follows."""
+        """Stop recording and replaying."""
         self._cache = self._node = None
         self._requests.clear()
 
@@ -112,9 +112,9 @@ class ReplaySocket:
         deadline_of: Callable[[str, float, float], Deadline],
         until: float,
     ) -> bool:
-        """Replay a test as far as it is known, at most `until`; True when it is passed.
+        """Replay a test as far as it is known, at most `until`; return True if it is passed.
 
-        If it is not, the test has to run; it then receives the replies that have already come.
+        Otherwise the test has to run; it then receives the recorded replies first.
         """
         node = cache.first_node(test)
         self._cache, self._node = cache, node
@@ -142,12 +142,12 @@ class ReplaySocket:
         return True
 
     def mark_passed(self) -> None:
-        """Remember that a submission with these replies passes the test."""
+        """Record that a submission with these replies passes the test."""
         if self._node is not None and not self._requests:
             self._node.passed = True
 
     def send(self, request: Request, deadline: wire.Deadline) -> None:
-        """Send a frame, unless it was sent ahead; raises as `wire.send_frame`, and ConnectionError on divergence."""
+        """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on divergence."""
         self._requests.append(request)
         if not self._sent_ahead:
             wire.send_frame(self._socket, request.frame, deadline)

@@ -1,6 +1,6 @@
-"""Who stands on the stage when a test runs: the student's module, the reference, and their random numbers.
+"""The subject of a test: the student's module, the reference, and their random state.
 
-A test asks for `student` and `reference` and does not know whether they live in this process or behind a wall.
+A test uses `student` and `reference` alike, in this process or in a sandboxed worker.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 @dataclass
 class Use:
-    """A name that a student's text uses, and where; `cell` is 0 for a `.py`.
+    """The use of a name in a student's text, with its place; `cell` is 0 for a `.py`.
 
-    `dynamic` marks a name that looks up others while it runs.
+    `dynamic` marks a name that looks up other names at run time.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Use:
 
 
 class Subject:
-    """A student in this process."""
+    """A student's module in this process."""
 
     def __init__(
         self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()
@@ -52,15 +52,15 @@ class Subject:
         self._forbidden: dict[tuple[str, ...], Use | None] = {}
 
     def begin(self, seed: int) -> None:
-        """Called before each test: the same random numbers for everybody who meets this test in this run."""
-        torch.default_generator.manual_seed(seed)  # its shorthand formats a stack for each accelerator
+        """Prepare a test: seed the random generators, equally for all students of a run."""
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
     def forbidden(self, names: Iterable[str]) -> Use | None:
-        """The first use of one of the names, or None."""
+        """Return the first use of one of the names, or None."""
         wanted = tuple(names)
-        if wanted not in self._forbidden:  # most tests of a suite forbid the same
+        if wanted not in self._forbidden:  # most tests of a suite forbid the same names
             uses = (use for use in self.uses if not use.dynamic)
             found = (use for use in uses if any(_matches(use.name, name) for name in wanted))
             self._forbidden[wanted] = next(found, None)
@@ -68,7 +68,7 @@ class Subject:
 
 
 class RemoteSubject(Subject, Generic[AnyConnection]):
-    """A student behind a connection."""
+    """A student's module behind a connection."""
 
     def __init__(
         self, connection: AnyConnection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
@@ -82,22 +82,26 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
 
 
 def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:
-    """The names that a trusted text, or one of this process's own student, uses; parsing only.
+    """Return the names used in a trusted text, or in the text of this process's own student, by parsing only.
 
-    With the text of the `tests`, only what they can reach.
+    With the text of the `tests`, only names reachable from them are returned.
     """
     entry_points = None if tests is None else set(re.findall(r"\.(\w+)", tests))
     return [Use(*found) for found in source.names_used(text, filename, entry_points)["uses"]]
 
 
 def seed_of(run_seed: int, test: str) -> int:
-    """The seed of one test in one run: different for each test, the same for all students."""
+    """Return the seed of one test in one run: different for each test, the same for all students."""
     digest = hashlib.sha256(f"{run_seed}/{test}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
 def _matches(used: str, forbidden: str) -> bool:
-    """`torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`; `torch.fft` uses `torch`."""
+    """Whether a used name is forbidden: `torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`.
+
+    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a dotted one, the root
+    and the last component have to match.
+    """
     if "." not in forbidden:
         return used == forbidden or used.startswith(f"{forbidden}.")
     root, last = forbidden.split(".")[0], forbidden.rsplit(".", 1)[1]

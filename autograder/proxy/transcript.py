@@ -1,7 +1,7 @@
-"""What a student's code answered during one test, kept so that it can be compared with known mistakes.
+"""The transcript of a test: the answers of a student's code, recorded for comparison with known mistakes.
 
-Two transcripts are the same when every answer is: values, gradients, exceptions by type and by what Python or
-PyTorch said, and parameters of new modules by name and shape (their random values are nobody's mistake).
+Two transcripts are equal if all answers are: values, gradients, exceptions by type and by messages of Python or
+PyTorch, and parameters of new modules by name and shape (their random values do not matter).
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import torch
 from autograder.protocol.errors import StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle
 
-_INSIDE = ("call", "generators")  # in the reply to a call: its number, and where random numbers stand
-MOST_NUMBERS = 1 << 14  # of a larger tensor or array, every so-and-so-many-th number is kept
-MOST_TEXT = 1 << 10  # of a longer text only a digest
+_INSIDE = ("call", "generators")  # in the reply to a call: its number, and the random state
+MOST_NUMBERS = 1 << 14  # larger tensors and arrays are sampled at a fixed stride
+MOST_TEXT = 1 << 10  # longer texts are stored as a digest
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: `operation` and `target` say to what, `value` what came back."""
+    """One answer: the `operation` and `target` of the request, and the returned `value`."""
 
     operation: str
     target: str
@@ -39,7 +39,7 @@ class Transcript:
         self.answers: list[Answer] = []
 
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
-        if operation == "call":  # the numbers of its objects differ from time to time
+        if operation == "call":  # the numbers of its objects vary
             value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
         self.answers.append(Answer(operation, _target(arguments), _outside(value)))
 
@@ -51,7 +51,7 @@ class Transcript:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
 
     def begins_like(self, other: Transcript, known: int = 0) -> bool:
-        """Whether the first answers here are those of `other`; the first `known` are known to be."""
+        """Whether the first answers equal those of `other`; the first `known` are known to be equal."""
         if len(self.answers) < len(other.answers):
             return False
         return all(_same_answer(a, b) for a, b in zip(self.answers[known:], other.answers[known:]))
@@ -69,7 +69,7 @@ def _mirrored_type(error: StudentError) -> list[str]:
 
 
 def _words_of_library(error: StudentError) -> str:
-    """What Python or PyTorch said of it; the words of a `raise` or an `assert` are the student's own."""
+    """Return the message of Python or PyTorch; messages of `raise` and `assert` are the student's own."""
     if not isinstance(error, StudentRaisedError) or not error.remote.frames:
         return ""
     raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
@@ -77,7 +77,7 @@ def _words_of_library(error: StudentError) -> str:
 
 
 def _outside(value: Any) -> Any:
-    """The value as a stranger sees it: objects by the names and shapes of their parameters."""
+    """Return the observable value: objects are reduced to the names and shapes of their parameters."""
     if isinstance(value, Handle):
         return _outside_of_object(value.description)
     if isinstance(value, torch.Tensor) and value.numel() > MOST_NUMBERS:
@@ -95,7 +95,7 @@ def _outside(value: Any) -> Any:
 
 
 def _by_name(change: dict[str, Any]) -> dict[str, Any]:
-    """What a call changed in a module, in whatever order the module's parts were made."""
+    """Return the changes of a module by name, independent of the order of its parts."""
     if "description" in change:
         return {"description": _outside_of_object(change["description"])}
     return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}
@@ -120,7 +120,7 @@ def _same_answer(a: Answer, b: Answer) -> bool:
 
 
 def _same_in_any_order(gradients: Any, others: Any) -> bool:
-    """Gradients of parameters come in the order in which somebody made them, which is nobody's mistake."""
+    """Whether gradients are equal in any order, as the order of parameters does not matter."""
     if type(gradients) is not list or type(others) is not list or len(gradients) != len(others):
         return _same(gradients, others)
     left = list(others)

@@ -1,4 +1,4 @@
-"""A connection to a sandboxed worker: deadlines, limits of what may come back, and the replay of known tests."""
+"""A connection to a sandboxed worker: deadlines, limits on replies, and the replay of known tests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from autograder.proxy.memory_limit import MemoryLimit
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
 
-UNANSWERED = {"seed"}  # cannot fail, and nothing waits for it
+UNANSWERED = {"seed"}  # cannot fail and has no reply
 NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline"}  # always given their full time
-SHARE_LEFT = (0.1, 0.05, 0.025)  # of the time for a name that did not end once, twice, more often
-MAX_TEST_BYTES = 96 << 20  # what one test may receive; some of it is kept in its transcript
-HEADER_WEIGHT = 32  # a byte of a header becomes about so many bytes of Python's objects
-MAX_CALLBACKS_INSIDE = 16  # how deeply calls of the test's callables may be nested
+SHARE_LEFT = (0.1, 0.05, 0.025)  # share of the time limit for a name that timed out once, twice, more often
+MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of which its transcript stores
+HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
+MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
 _ENDINGS = {
     "cpu": "Your code used up its processor time.",
     "wall": "Your code used up its time.",
@@ -29,7 +29,7 @@ _ENDINGS = {
 
 
 class Worker(Protocol):
-    """What a connection needs of a sandboxed process (see `autograder.sandbox.launcher`)."""
+    """The interface of a sandboxed process (see `autograder.sandbox.launcher`)."""
 
     socket: Any
 
@@ -46,7 +46,7 @@ class Worker(Protocol):
 
 @dataclass(frozen=True)
 class TestRun:
-    """How a test ended. "diverged": the test sent other requests than before and needs a fresh worker."""
+    """The end of a test. "diverged": it sent different requests than before and needs a fresh worker."""
 
     __test__ = False
 
@@ -55,14 +55,14 @@ class TestRun:
 
 
 class WorkerConnection(Connection):
-    """Requests over a worker's socket, each with a deadline. A dead or silent worker is dead for good."""
+    """Requests over a worker's socket, each with a deadline. A dead or silent worker is never used again."""
 
     def __init__(self, worker: Worker, call_seconds: float, endless: Counter[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
-        self._endless = Counter[str]() if endless is None else endless  # how often which calls did not end
+        self._endless = Counter[str]() if endless is None else endless  # number of timeouts by call
         self._number = 0
         self._callbacks_inside = 0
         self._received = 0
@@ -77,7 +77,7 @@ class WorkerConnection(Connection):
     def run(
         self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
     ) -> TestRun:
-        """Replay what `cache` knows of a test, and call `body`, which runs it, unless that passes the test.
+        """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
 
         `until` (time.monotonic) ends the replay. Without a cache, nothing is replayed or recorded.
         """
@@ -112,18 +112,20 @@ class WorkerConnection(Connection):
         except DeadlineExceededError as late:
             self._fail(self._too_late(name, deadline.seconds, late))
         except (EOFError, OSError):
-            self._raise_if_dead()  # it died in a call from inside this one, which knows better why
+            self._raise_if_dead()  # it died in a nested call, whose error is more precise
             self._fail(StudentCrashedError(self._exit_reason()))
         except wire.WireError as error:
             self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
-        except BaseException:  # the test's alarm: a late answer must not answer the next question
+        except BaseException:  # the test's alarm: a late reply must not answer the next request
             self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
         raise AssertionError("unreachable")
 
     def _deadline(self, name: str, seconds: float, until: float = math.inf) -> Deadline:
-        """How long to wait: not as long for what did not end before; from the second such name on, each
-        halves what others are given."""
+        """Return the deadline of a call, which is shorter for a name that timed out before.
+
+        From the second such name on, each of them halves the time of all others.
+        """
         times, others = self._endless[name], len(self._endless.keys() - {name})
         share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
         return Deadline(seconds * share if name else seconds, self.worker, until)
@@ -177,7 +179,7 @@ class WorkerConnection(Connection):
 
     def _raise_if_dead(self) -> None:
         if self._dead is not None:
-            raise self._dead.with_traceback(None)  # or its traceback would grow with each question
+            raise self._dead.with_traceback(None)  # otherwise its traceback would grow with each request
 
     def _fail(self, error: StudentError) -> None:
         self._mark_dead(error)
@@ -196,7 +198,7 @@ class WorkerConnection(Connection):
 
 
 def _called(operation: str, arguments: dict[str, Any]) -> str:
-    """The name of what is called: `attention`, `Head`, or `forward` for a module itself; empty for loading."""
+    """Return the name of the called object: `attention`, `Head`, or `forward` for a module; empty for loading."""
     if operation == "call":
         return ".".join(arguments["target"][1]) or "forward"
     return "" if operation in NOT_CALLS_OF_THE_STUDENT else f"({operation})"

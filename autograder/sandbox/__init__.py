@@ -1,1 +1,1 @@
-"""The isolated process in which a student's code runs."""
+"""Isolated processes for students' code."""

@@ -1,4 +1,4 @@
-"""How the fork server is started behind its walls: the command line for each tier, and what it may see."""
+"""Command lines and environments that start the fork server in each sandbox tier."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ HINTS = {
 
 
 class SandboxUnavailableError(InfrastructureError):
-    """A kind of sandbox does not work on this machine; its `str` says which, why, and what to do."""
+    """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and a remedy."""
 
 
 def unavailable(tier: str, why: str) -> SandboxUnavailableError:
-    """The sentence for a tier that does not work here."""
+    """Return the error for a tier that does not work on this machine."""
     return SandboxUnavailableError(f"The sandbox {tier!r} does not work here. {why} {HINTS[tier]}")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the interpreter, its packages and this package are, on this machine."""
+    """The paths of the interpreter, its packages and this package on this machine."""
 
     python: Path
     base: Path
@@ -59,7 +59,7 @@ class Layout:
 
     @classmethod
     def of_this_python(cls, folders: Iterable[Path] = ()) -> Layout:
-        """The layout of the running interpreter; `folders` come behind its packages."""
+        """Return the layout of the running interpreter; `folders` follow its packages."""
         base = Path(sys.base_prefix).resolve()
         python = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
         if not _is_below(python, base):  # a wrapper elsewhere; the interpreter itself lies with its library
@@ -74,12 +74,12 @@ class Layout:
 
     @property
     def shown(self) -> list[Path]:
-        """All that a worker needs to read."""
+        """Return all paths that a worker needs to read."""
         system = [Path("/usr"), Path("/lib"), Path("/lib64")]
         return [*system, self.base, *self.packages, self.engine]
 
     def refuse_to_show(self, hidden: Iterable[Path]) -> None:
-        """Raises SandboxUnavailable when a folder that must be hidden lies in one that workers read."""
+        """Raise SandboxUnavailableError if a hidden folder lies inside a folder that workers read."""
         for folder in hidden:
             for shown in self.shown:
                 if _is_below(Path(folder).resolve(), shown):
@@ -89,7 +89,7 @@ class Layout:
                     )
 
     def environment(self, base: Path) -> dict[str, str]:
-        """All the variables that a worker has; nothing of the grader's own."""
+        """Return all environment variables of a worker; none of the grader's is inherited."""
         variables = {name: "1" for name in _ONE_THREAD}
         variables |= {"PATH": "/usr/bin", "HOME": SCRATCH, "TMPDIR": SCRATCH, "LANG": "C.UTF-8"}
         variables |= {"USER": "student", "MALLOC_ARENA_MAX": "2"}
@@ -99,7 +99,7 @@ class Layout:
 
 
 def _package_folders() -> list[Path]:
-    """Where installed packages lie: site folders, and wherever PyTorch itself comes from."""
+    """Return the folders of installed packages: site folders, and the folder of PyTorch."""
     found = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
     found += [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
     for name in ("torch", "numpy", "IPython"):
@@ -114,7 +114,7 @@ def _is_below(path: Path, folder: Path) -> bool:
 
 
 def _plain_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
-    """The fork server as an ordinary process; with Landlock its workers hide files themselves."""
+    """Return the command for an ordinary process; with Landlock its workers hide files themselves."""
     if wishes["tier"] == "landlock" and not ON_LINUX:
         raise unavailable("landlock", "This is not Linux.")
     if not hasattr(os, "fork"):
@@ -126,7 +126,7 @@ def _plain_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], d
 
 
 def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
-    """The fork server inside bubblewrap, where only Python, its packages and /usr are to be seen."""
+    """Return the command for bubblewrap, in which only Python, its packages and /usr are visible."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise unavailable("namespaces", "There is no bubblewrap (the program bwrap).")
@@ -155,7 +155,7 @@ def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[st
 
 
 def _is_real_root() -> bool:
-    """Whether this is root and can turn into another user; in some containers root knows only itself."""
+    """Whether this is root and can switch to another user, which some containers do not support."""
     if os.getuid() != 0:
         return False
     ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -174,7 +174,7 @@ _NEW_MACHINE = (
 
 
 def _system_folders() -> list[str]:
-    """/usr, the ways into it, and four harmless devices."""
+    """Return bubblewrap's arguments for /usr, the links into it, and four harmless devices."""
     arguments = ["--ro-bind", "/usr", "/usr"]
     for name in ("/lib", "/lib64"):
         if os.path.islink(name):
@@ -187,5 +187,5 @@ def _system_folders() -> list[str]:
 
 
 def _python(python: Path, wishes: dict[str, Any]) -> list[str]:
-    """An interpreter that takes nothing from its surroundings and starts the fork server."""
+    """Return the command of an isolated interpreter that starts the fork server."""
     return [str(python), "-I", "-S", "-B", "-X", "utf8", "-c", BOOT, json.dumps(wishes)]

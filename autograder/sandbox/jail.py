@@ -1,8 +1,8 @@
-"""The walls round one worker, in three strengths with one interface: `prepare`, `fork`, `enter`.
+"""The isolation of one worker, in three strengths with one interface: `prepare`, `fork`, `enter`.
 
-`Namespaces` hides the machine, `Landlock` hides its files, `Unsafe` only separates processes. All three
-limit resources and, on Linux, let only harmless system calls through. It runs inside the sandbox and
-holds no secret; nothing here has a say in a grade.
+`Namespaces` hides the machine, `Landlock` hides its files, `Unsafe` only separates processes. All three limit resources
+and, on Linux, allow only harmless system calls. This module runs inside the sandbox, holds no secret, and does not
+affect a grade.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ COUNTED_APART = (5, 14)
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a fork of this process holds before any of a student's code: limits are on top of it."""
+    """The resources that this process uses before any student code runs; limits are added to them."""
 
     address_space: int
     data: int
 
     @classmethod
     def now(cls) -> Footprint:
-        """Measures this process; zeros where the system does not tell."""
+        """Measure this process; zeros if the system does not provide the numbers."""
         try:
             with open("/proc/self/statm") as file:
                 pages = [int(word) for word in file.read().split()]
@@ -58,7 +58,7 @@ class Footprint:
 
 
 class Unsafe:
-    """No wall but separate processes and limits: a worker can read files that this user can read."""
+    """No isolation but separate processes and limits: a worker can read the files of this user."""
 
     name = "unsafe"
 
@@ -67,7 +67,7 @@ class Unsafe:
         self.note = ""
 
     def prepare(self) -> None:
-        """Once, at the start of the fork server: gives up root where that is possible."""
+        """Drop root privileges if possible; called once, at the start of the fork server."""
         if os.getuid() != 0:
             return
         closed = [path for path in self.readable if os.path.isdir(path) and not _is_open_to_nobody(path)]
@@ -80,11 +80,11 @@ class Unsafe:
             )
 
     def fork(self) -> int:
-        """Like `os.fork`."""
+        """Fork as `os.fork` does."""
         return os.fork()
 
     def enter(self, limits: Mapping[str, float], footprint: Footprint) -> None:
-        """In the new worker: puts the walls up, the last one last. Raises OSError when one fails."""
+        """Isolate the new worker, with the strictest step last. Raises OSError if a step fails."""
         os.setsid()
         parent, processes = os.getppid(), self._process_limit(limits)
         self._hide_files(limits)
@@ -107,7 +107,7 @@ class Unsafe:
 
 
 class Landlock(Unsafe):
-    """Hides every file but the interpreter's and its packages'; no namespace, no privilege."""
+    """Hides all files except the interpreter's and its packages'; needs no namespaces and no privileges."""
 
     name = "landlock"
 
@@ -123,12 +123,12 @@ class Landlock(Unsafe):
 
 
 class Namespaces(Unsafe):
-    """A machine of its own: users, mounts, processes, network, host name, and a small private disk."""
+    """Separate namespaces for users, mounts, processes, network and host name, and a small private disk."""
 
     name = "namespaces"
 
     def prepare(self) -> None:
-        """Gives up root for good and moves into a user and process namespace of its own."""
+        """Drop root privileges for good and enter a new user and process namespace."""
         if os.getuid() == 0:
             become_nobody()
         new_namespaces(NEW_PIDS | NEW_MOUNTS)
@@ -136,7 +136,7 @@ class Namespaces(Unsafe):
         self.own_pids = os.open("/proc/self/ns/pid_for_children", os.O_RDONLY | os.O_CLOEXEC)
 
     def fork(self) -> int:
-        """The child is the first process of a new process namespace."""
+        """Fork a child that is the first process of a new process namespace."""
         check(libc().unshare(NEW_PIDS), "making a process namespace")
         pid = os.fork()
         if pid:
@@ -162,13 +162,13 @@ TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, Landl
 
 
 def kernel_version() -> tuple[int, int]:
-    """(6, 1) for Linux 6.1.0-something."""
+    """Return (6, 1) for Linux 6.1.0-something."""
     major, minor = platform.release().split(".")[:2]
     return int(major), int("".join(filter(str.isdigit, minor)) or 0)
 
 
 def become_nobody() -> None:
-    """Turns root into an unprivileged user, as the kernel sees it, for good."""
+    """Switch from root to an unprivileged user for good."""
     os.setgroups([])
     os.setresgid(NOBODY, NOBODY, NOBODY)
     os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -177,7 +177,7 @@ def become_nobody() -> None:
 
 
 def _is_open_to_nobody(folder: str) -> bool:
-    """Whether an unprivileged user can read it; asked in a child, because there is no way back."""
+    """Whether an unprivileged user can read a folder; tested in a child, as dropping root is final."""
     pid = os.fork()
     if pid == 0:
         readable = False
@@ -190,7 +190,7 @@ def _is_open_to_nobody(folder: str) -> bool:
 
 
 def new_namespaces(kinds: int) -> None:
-    """Moves this process into new namespaces, owned by a new user namespace that holds only this user."""
+    """Move this process to new namespaces, owned by a new user namespace that contains only this user."""
     uid, gid = os.getuid(), os.getgid()
     check(libc().unshare(NEW_USERS | kinds), "making namespaces")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
@@ -199,7 +199,7 @@ def new_namespaces(kinds: int) -> None:
 
 
 def _go_on_as_child() -> None:
-    """Goes on in a child, which is process 1 of the new namespace; the parent only waits for it."""
+    """Continue in a child, which is process 1 of the new namespace; the parent only waits for it."""
     pid = os.fork()
     if pid == 0:
         check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the fork server to its parent")
@@ -210,7 +210,7 @@ def _go_on_as_child() -> None:
 
 
 def cover_shared_files(scratch_mb: int) -> None:
-    """A private disk at `/box`; an empty, read-only folder where `/proc` was."""
+    """Mount a private disk at `/box`, and an empty, read-only folder over `/proc`."""
     mount("none", "/", "none", RECURSIVE | PRIVATE)
     plain = NO_SETUID | NO_DEVICES | NO_PROGRAMS
     mount("tmpfs", SCRATCH, "tmpfs", plain, f"size={scratch_mb}m,nr_inodes=4096,mode=1777")
@@ -219,13 +219,13 @@ def cover_shared_files(scratch_mb: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
-    """mount(2); raises OSError."""
+    """Call mount(2); raises OSError."""
     words = [word.encode() for word in (source, target, kind)]
     check(libc().mount(*words, flags, options.encode()), f"mounting {target}")
 
 
 def limit_resources(limits: Mapping[str, float], footprint: Footprint, processes: int) -> None:
-    """Sets soft and hard limits alike, so that none can be raised again."""
+    """Set soft and hard limits alike, so that none can be raised again."""
     memory = int(limits["memory_mb"]) * MEGABYTE
     wanted = {
         "CPU": int(limits["cpu_seconds"]),
@@ -250,7 +250,7 @@ def limit_resources(limits: Mapping[str, float], footprint: Footprint, processes
 
 
 def count_tasks(uid: int) -> int:
-    """How many threads this user has on the machine: where there is no user namespace, all count."""
+    """Count this user's threads on the machine, all of which count without a user namespace."""
     count = 0
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
         try:
@@ -262,18 +262,18 @@ def count_tasks(uid: int) -> int:
 
 
 def hide_from_memory_killer() -> None:
-    """Makes a worker, not the grader, the first to go when the machine runs out of memory."""
+    """Make the kernel kill a worker before the grader when the machine runs out of memory."""
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 
 
 def no_new_privileges() -> None:
-    """From now on no program, setuid or not, can give this process more rights."""
+    """Prevent this process from gaining privileges through any program, setuid or not."""
     check(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges")
 
 
 def drop_privileges() -> None:
-    """Gives up all capabilities, and the means to get any again."""
+    """Drop all capabilities, and the means to regain any."""
     for capability in range(LAST_CAPABILITY + 1):
         if libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:  # the end of the list, or none to drop
             break
@@ -284,13 +284,13 @@ def drop_privileges() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Has the kernel kill this process when its parent ends; ends now if that has happened already."""
+    """Make the kernel kill this process when its parent ends; exit now if it already has."""
     check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the worker to the fork server")
     if os.getppid() != parent:
         os._exit(1)
 
 
 def require_filter() -> None:
-    """Raises OSError on a machine whose system calls nobody has listed."""
+    """Raise OSError on an architecture without a table of system calls."""
     if not seccomp.supported():
         raise OSError(f"there is no list of system calls for {platform.machine()} machines")

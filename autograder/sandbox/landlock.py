@@ -1,6 +1,6 @@
-"""The wall for machines without namespaces: Landlock hides every file that is not on a list.
+"""Isolation for machines without namespaces: Landlock hides every file that is not listed.
 
-It needs no privilege (Linux 5.13 and later). It does not hide that a file exists, nor its size.
+It needs no privileges (Linux 5.13 and later). It does not hide a file's existence or size.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ SCOPES = 0b11
 
 
 def version() -> int:
-    """The kernel's Landlock version, 0 where there is none."""
+    """Return the kernel's Landlock version, or 0 if it has none."""
     version: int = libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)
     return max(0, version)
 
 
 def restrict(readable: Iterable[str]) -> None:
-    """Hides all files but those at or below `readable` from this process and its children, for good.
+    """Hide all files except those at or below `readable` from this process and its children, for good.
 
-    What is not there is left out. Needs `no_new_privs`; raises OSError where Landlock does not work.
+    Missing paths are skipped. Needs `no_new_privs`; raises OSError if Landlock does not work.
     """
     abi = version()
     if abi == 0:

@@ -1,4 +1,4 @@
-"""What a worker tries in order to find out whether its walls hold; it answers one JSON object."""
+"""A worker's test of its own isolation; answers with one JSON object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES = ("torch", "numpy", "IPython")
 
 
 def report_isolation(channel: socket.socket) -> None:
-    """Reads the path of a file that must be hidden; says which walls did not hold and what it lacks."""
+    """Read the path of a file that must be hidden; report failed boundaries and missing features."""
     hidden = channel.recv(4096).decode()
     attempts: dict[str, Callable[[], object]] = {
         "read a file of this machine": lambda: os.close(os.open(hidden, os.O_RDONLY)),

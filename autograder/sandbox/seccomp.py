@@ -1,7 +1,7 @@
-"""The last wall: a list of the system calls that a worker may make, checked by the kernel.
+"""The last boundary: a list of the system calls that a worker may make, enforced by the kernel.
 
-`filter_program` writes a classic BPF program for one architecture, `install` puts it round the
-calling process for good. It does not look at paths: a filter sees numbers, not what pointers point to.
+`filter_program` generates a classic BPF program for one architecture, `install` applies it to the calling process for
+good. It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ LONGEST_JUMP = 255
 
 @dataclass(frozen=True)
 class _Jump:
-    """A conditional jump to a label; without the label's condition the program goes on."""
+    """A conditional jump to a label; if the condition is false, the program continues."""
 
     code: int
     value: int
@@ -193,17 +193,17 @@ class Assembler:
     labels: dict[str, int] = field(default_factory=dict)
 
     def label(self, name: str) -> None:
-        """Names the place of the next instruction."""
+        """Name the position of the next instruction."""
         if name in self.labels:
             raise ValueError(f"the label {name!r} is used twice")
         self.labels[name] = len(self.instructions)
 
     def load(self, offset: int) -> None:
-        """Loads 32 bits of the call's description into the accumulator."""
+        """Load 32 bits of the call's description into the accumulator."""
         self.instructions.append((LOAD, offset))
 
     def answer(self, action: int) -> None:
-        """Ends the program: the kernel does `action`."""
+        """End the program with `action`."""
         self.instructions.append((RETURN, action))
 
     def if_equal(self, value: int, target: str) -> None:
@@ -216,7 +216,7 @@ class Assembler:
         self.instructions.append(_Jump(JUMP_ANY_BIT, value, target))
 
     def assemble(self) -> bytes:
-        """The program as `struct sock_filter[]`; raises ValueError for a jump that cannot be encoded."""
+        """Return the program as `struct sock_filter[]`; raises ValueError for a jump that cannot be encoded."""
         return b"".join(self._encode(at, each) for at, each in enumerate(self.instructions))
 
     def _encode(self, at: int, instruction: _Jump | tuple[int, int]) -> bytes:
@@ -237,7 +237,7 @@ def supported(machine: str | None = None) -> bool:
 
 
 def filter_program(machine: str, own_pid: int) -> bytes:
-    """The filter for a worker whose process id, as it sees itself, is `own_pid`."""
+    """Return the filter for a worker with the process id `own_pid` in its own namespace."""
     column = list(ARCHITECTURES).index(machine)
     program = Assembler()
     program.load(ARCHITECTURE)
@@ -269,7 +269,7 @@ def filter_program(machine: str, own_pid: int) -> bytes:
 
 
 def _argument_rules(program: Assembler, own_pid: int) -> None:
-    """Plain bytes; threads but no processes; signals and limits for itself only; harmless commands only."""
+    """Add argument checks: plain bytes, threads but no processes, own signals and limits, harmless commands."""
     program.label("sendto")
     program.label("recvfrom")
     program.load(ARGUMENT_3)
@@ -298,7 +298,7 @@ def _argument_rules(program: Assembler, own_pid: int) -> None:
 
 
 def install(program: bytes) -> None:
-    """Puts the filter round the calling process, for good; needs `no_new_privs`. Raises OSError."""
+    """Apply the filter to the calling process for good; needs `no_new_privs`. Raises OSError."""
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions))
     check(libc().prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0), "installing the filter")

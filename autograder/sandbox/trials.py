@@ -1,7 +1,7 @@
-"""What a worker tries against its own walls for `autograder doctor --verify`; it answers what it could do.
+"""Attacks by a worker on its own sandbox for `autograder doctor --verify`; reports those that succeeded.
 
-Each trial takes the scene that `verify` has set, and returns a list of what it was able to do and should not
-have been: an empty list is a wall that holds. Nothing here does harm where a wall is missing.
+Each trial takes the environment prepared by `verify`, and returns a list of forbidden operations that succeeded; the
+boundary holds if it is empty. No trial does harm if a boundary is missing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Trial = Callable[[Facts], list[str]]
 
 
 def run(channel: socket.socket) -> None:
-    """Does what one line of JSON asks for, and answers one line."""
+    """Run the trial requested by one line of JSON, and answer with one line."""
     with channel.makefile("rb") as reader:
         facts = json.loads(reader.readline())
         found = TRIALS[facts["trial"]](facts)
@@ -54,7 +54,7 @@ def run(channel: socket.socket) -> None:
 
 
 def _possible(attempts: Mapping[str, Callable[[], object]]) -> list[str]:
-    """The names of those attempts that nobody refused."""
+    """Return the names of the attempts that succeeded."""
     return [name for name, attempt in attempts.items() if _succeeds(attempt)]
 
 
@@ -101,7 +101,7 @@ def read_environment(facts: Facts) -> list[str]:
 
 
 def write_outside(facts: Facts) -> list[str]:
-    """New files in folders that are open to everybody or its own; changes of a file that everybody may change."""
+    """Try to create files in world-writable or own folders, and to change a world-writable file."""
     folders = [facts["playground"], facts["home"], "/", "/tmp", "/usr", "/dev/shm", *sys.path[-2:]]
     attempts: dict[str, Callable[[], object]] = {
         f"write into {folder}": partial(_write_and_remove, folder) for folder in folders
@@ -126,14 +126,14 @@ def _write_and_remove(folder: str) -> None:
 
 
 def fill_scratch(facts: Facts) -> list[str]:
-    """Small files, wherever there is a place for them, until there is too much of them."""
+    """Try to create small files in all writable places until the limit is exceeded."""
     limit = facts["limits"]["scratch_mb"] * MEGABYTE
     written = sum(_fill(folder, 2 * limit) for folder in (".", facts["playground"]))
     return [f"keep {written // MEGABYTE} MB of files"] if written > limit else []
 
 
 def _fill(folder: str, size: int) -> int:
-    """How many bytes of `size` could be kept there; afterwards they are gone."""
+    """Return how many of `size` bytes could be stored; they are removed afterwards."""
     piece, names = bytes(MEGABYTE // 2), list[str]()
     try:
         while len(names) * len(piece) < size:
@@ -148,7 +148,7 @@ def _fill(folder: str, size: int) -> int:
 
 
 def grow_a_file(facts: Facts) -> list[str]:
-    """Raw writes into the one file that is open in every tier."""
+    """Try raw writes to the one file that is open in every tier."""
     written, limit = 0, facts["limits"]["file_mb"] * MEGABYTE
     try:
         while written <= 2 * limit:
@@ -191,7 +191,7 @@ def _fork(how: Callable[[], int]) -> None:
 
 
 def run_programs(facts: Facts) -> list[str]:
-    """The last attempt would take the place of this process, which then cannot answer."""
+    """Try to run programs; the last attempt would replace this process, which then cannot answer."""
     program = next((p for p in ("/usr/bin/true", "/bin/true") if os.path.exists(p)), sys.executable)
     return _possible(
         {
@@ -203,7 +203,7 @@ def run_programs(facts: Facts) -> list[str]:
 
 
 def signal_others(facts: Facts) -> list[str]:
-    """Signal 0 only asks whether another one would be allowed."""
+    """Try to signal other processes, with signal 0, which only checks the permission."""
     others = {"the grader": facts["grader"], "everybody": -1, "its neighbour": os.getpid() + 1}
     return _possible({f"send {who} a signal": partial(os.kill, pid, 0) for who, pid in others.items()})
 
@@ -282,7 +282,7 @@ def start_threads(facts: Facts) -> list[str]:
 
 
 def open_files(facts: Facts) -> list[str]:
-    """No descriptor but input, output, errors and the grader's socket is open, and not too many more can be."""
+    """Check that only stdin, stdout, stderr and the data socket are open, and that few others can be opened."""
     found = [f"use descriptor {number}" for number in range(4, 256) if _succeeds(partial(os.fstat, number))]
     wanted = facts["limits"]["open_files"] + 1
     try:
@@ -315,12 +315,12 @@ def print_too_much(facts: Facts) -> list[str]:
 
 
 def stay(facts: Facts) -> list[str]:
-    """Waits until the grader hangs up, so that it can be looked at from outside."""
+    """Wait until the grader closes the connection, for inspection from outside."""
     return []
 
 
 def leave_things(facts: Facts) -> list[str]:
-    """A process of its own session that ignores signals, and files; the grader looks whether they are still there."""
+    """Leave files and a process in its own session that ignores signals; the grader checks whether they persist."""
     for folder in (".", facts["playground"], "/dev/shm"):
         _succeeds(partial(_write, f"{folder}/{LEFT_BEHIND}_{facts['token']}", b"left"))
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
@@ -331,7 +331,7 @@ def leave_things(facts: Facts) -> list[str]:
 
 
 def _start_daemon() -> None:
-    """It keeps the grader's socket open, by which the grader notices that it lives."""
+    """Start a process that keeps the grader's socket open, by which the grader detects it."""
     child = os.fork()
     if child:
         os.waitpid(child, 0)  # by then it has a session of its own

@@ -1,6 +1,6 @@
-"""Which walls hold on this machine, tier by tier: found by trying each of them in a real worker.
+"""Verify every boundary of every sandbox tier on this machine by attacking it from a real worker.
 
-`doctor` asks whether a tier works at all; `verify` asks for every wall whether it holds what it promises.
+`doctor` tests whether a tier works at all; `verify` tests each of its guarantees.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 
 
 @dataclass(frozen=True)
 class TrialContext:
-    """What a trial needs: a sandbox, how to start another one, and what a worker is told."""
+    """The context of a trial: a sandbox, a function that starts another one, and the data for a worker."""
 
     sandbox: Sandbox
     start: Callable[[], Sandbox]
@@ -48,9 +48,9 @@ class TrialContext:
 
 @dataclass(frozen=True)
 class Wall:
-    """One promise: what nobody gets past, the tiers that promise it, and how it is tried.
+    """One guarantee: its description, the tiers that make it, and its trial.
 
-    `attempt` returns what a worker was able to do; an empty list means that the wall holds.
+    `attempt` returns the forbidden operations that succeeded; the boundary holds if the list is empty.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Wall:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """One wall in one tier: "held", "open", or "not promised" where it is open as the tier says it is."""
+    """One boundary in one tier: "held", "open", or "not promised" if it is open as documented."""
 
     wall: str
     verdict: str
@@ -69,7 +69,7 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class Column:
-    """One tier: its walls, or the reason why it does not work here."""
+    """One tier: its boundaries, or the reason that it does not work here."""
 
     tier: str
     works: bool
@@ -78,17 +78,17 @@ class Column:
 
     @property
     def holds(self) -> bool:
-        """Whether every wall that this tier promises holds."""
+        """Whether every guarantee of this tier holds."""
         return all(cell.verdict != OPEN for cell in self.cells)
 
 
 def verify(tiers: Iterable[str] = TIERS) -> list[Column]:
-    """Tries every wall in every tier, the strongest tier first."""
+    """Test every boundary in every tier, the strongest tier first."""
     return [verify_tier(tier) for tier in tiers]
 
 
 def is_sound(columns: Iterable[Column]) -> bool:
-    """Whether a safe tier works here, and each that works holds all that it promises."""
+    """Whether a safe tier works here, and all guarantees of each working tier hold."""
     safe = [column for column in columns if column.tier in SAFE and column.works]
     return bool(safe) and all(column.holds for column in safe)
 
@@ -96,7 +96,7 @@ def is_sound(columns: Iterable[Column]) -> bool:
 def verify_tier(
     tier: str, entry: str = TRIAL_ENTRY, folders: Iterable[Path] = (), only: Iterable[str] = ()
 ) -> Column:
-    """Tries the walls of one tier, or `only` those so named. The rest is for tests that take walls down."""
+    """Test the boundaries of one tier, or those named in `only`. Other arguments serve tests of this module."""
     walls = [wall for wall in WALLS if not only or wall.name in only]
     start = partial(Sandbox, tier, entry=entry, folders=tuple(folders), warm=False)
     try:
@@ -119,7 +119,7 @@ def _try(wall: Wall, context: TrialContext) -> MatrixCell:
 
 @contextmanager
 def _scenery() -> Iterator[dict[str, Any]]:
-    """A course to steal from, a folder that all may write to, a port that listens, a secret in the environment."""
+    """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
         os.environ[TOKEN_NAME] = token
@@ -137,7 +137,7 @@ def _scenery() -> Iterator[dict[str, Any]]:
 
 
 def _plant(folder: Path) -> list[Path]:
-    """Files that only the sandbox hides: the system itself would show them to everybody."""
+    """Create world-readable files that only the sandbox hides."""
     files = [folder / "tests" / "test_hidden.py", folder / "solutions" / "solution.py"]
     for file in files:
         file.parent.mkdir()
@@ -168,7 +168,7 @@ def _home() -> str:
 
 @dataclass(frozen=True)
 class _Trial:
-    """How a trial went: what the worker said it could do (None: nothing), how it ended, what it printed."""
+    """The result of a trial: the worker's answer (None: no answer), its ending, and its output."""
 
     found: list[str] | None
     ending: Ending
@@ -203,7 +203,7 @@ def _hear(worker: WorkerProcess) -> list[str] | None:
 
 
 def _tell(trial: str, context: TrialContext) -> list[str]:
-    """What the worker says that it could do; one that does not answer may have done anything."""
+    """Return the operations that the worker reports; a worker without an answer may have done anything."""
     went = _perform(trial, context, {})
     if went.found is None:
         return [f"end without an answer ({went.ending.reason} {went.ending.code})"]
@@ -211,7 +211,7 @@ def _tell(trial: str, context: TrialContext) -> list[str]:
 
 
 def _be_stopped(trial: str, context: TrialContext, reason: str, **limits: float) -> list[str]:
-    """The wall holds when the worker is killed for this reason before it can answer."""
+    """Check that the worker is killed for this reason before it can answer."""
     went = _perform(trial, context, limits)
     if went.found is not None:
         return went.found
@@ -226,7 +226,7 @@ def _print(context: TrialContext) -> list[str]:
 
 
 def _look_powerful(context: TrialContext) -> list[str]:
-    """Its rights as the kernel lists them, seen from outside; then what it can do with them."""
+    """Check the worker's privileges, as listed by the kernel and by trying to use them."""
     before = family(os.getpid())
     with _send("stay", context, {}) as worker:
         if _hear(worker) is None:
@@ -247,7 +247,7 @@ def _powers(pid: int) -> list[str]:
 
 
 def _leave(context: TrialContext) -> list[str]:
-    """Things of a worker that has ended, and processes of a sandbox that has been closed."""
+    """Check what remains of a worker that has ended, and of a sandbox that was closed."""
     before = family(os.getpid())
     with context.start() as sandbox:
         own = replace(context, sandbox=sandbox)
@@ -264,7 +264,7 @@ def _leave(context: TrialContext) -> list[str]:
 
 
 def _is_let_go(worker: WorkerProcess) -> bool:
-    """Whether nobody holds the other end of a dead worker's socket any more."""
+    """Whether no process holds the other end of a dead worker's socket."""
     worker.socket.settimeout(GONE_SECONDS)
     try:
         return worker.socket.recv(1) == b""
@@ -284,7 +284,7 @@ def _vanish(processes: set[int]) -> bool:
 
 
 def family(pid: int) -> set[int]:
-    """All living processes below `pid`; empty where the system does not tell."""
+    """Return all living descendants of `pid`; empty if the system does not provide them."""
     parents, found, new = _parents(), set[int](), {pid}
     while new:
         new = {child for child, parent in parents.items() if parent in new}
@@ -293,7 +293,7 @@ def family(pid: int) -> set[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Each living process's parent."""
+    """Return the parent of each living process."""
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
         with suppress(OSError):

@@ -1,11 +1,11 @@
-"""The fork server: imports PyTorch once, then forks one walled-in worker for each request.
+"""The fork server: imports PyTorch once, then forks one isolated worker for each request.
 
-It runs inside the sandbox, holds no secret and never reads a byte that a student wrote: it passes the
-data socket on unread. It ends, and all its workers with it, when the grader closes the control socket.
+It runs inside the sandbox, holds no secret and never reads a byte written by a student: it passes on the data socket
+unread. It ends with all its workers when the grader closes the control socket.
 
-Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status
-socket), answered with a newline when it has arrived. Status socket: when the grader hangs up, the
-worker is killed; a blank comes with the files that tell its time; when it has ended, a JSON object says how.
+Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status socket),
+acknowledged with a newline. Status socket: if the grader closes it, the worker is killed; a blank carries the
+descriptors of time statistics; when the worker has ended, a JSON object describes its ending.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Entry = Callable[[socket.socket], None]
 
 
 class BoundedOutput(io.RawIOBase):
-    """Where a worker prints to: what goes beyond `limit` bytes is dropped without an error."""
+    """A worker's output stream; bytes beyond `limit` are dropped without an error."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
         self.descriptor, self.left = descriptor, limit
@@ -76,13 +76,13 @@ class Child:
     reason: str = "exit"
 
     def kill(self, reason: str) -> None:
-        """Kills it; the first reason counts."""
+        """Kill the worker; the first reason counts."""
         if self.reason == "exit":
             self.reason = reason
             os.kill(self.pid, signal.SIGKILL)
 
     def report(self, wait_status: int, usage: resource.struct_rusage) -> None:
-        """Tells the grader how it ended."""
+        """Report the worker's ending to the grader."""
         code = os.waitstatus_to_exitcode(wait_status)
         cpu = usage.ru_utime + usage.ru_stime
         reason = self.reason
@@ -126,7 +126,7 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
     def serve(self) -> None:
-        """Returns when the grader has hung up and all workers are dead."""
+        """Serve requests until the grader closes the control socket and all workers are dead."""
         while self.open:
             for key, _ in self.selector.select(self._patience()):
                 key.data()
@@ -186,7 +186,7 @@ class Zygote:
         child.kill("closed")
 
     def _reap(self, wait: bool = False) -> None:
-        """Reaps all that have ended; orphans too, whose parent process 1 becomes."""
+        """Reap all ended children, including orphans adopted by process 1."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, 0 if wait else os.WNOHANG)
@@ -203,7 +203,7 @@ class Zygote:
                 child.report(status, usage)
 
     def _kill_group(self, pid: int) -> None:
-        """What a worker without a system call filter may have left behind in its session."""
+        """Kill the rest of a worker's session, which can exist without a system call filter."""
         try:
             os.killpg(pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -225,7 +225,7 @@ class Zygote:
             os._exit(code & 0xFF)
 
     def _wall_in(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> socket.socket:
-        """The data socket, when all walls are up; what failed is told to the zygote."""
+        """Isolate the worker and return the data socket; a failure is reported to the zygote."""
         try:
             arrange_descriptors(data, output, setup)
             setup = SETUP
@@ -239,7 +239,7 @@ class Zygote:
         return channel
 
     def _forget_the_others(self) -> None:
-        """Leaves no object whose collection could close a descriptor that means something else by then."""
+        """Drop objects that could close a reused descriptor when they are collected."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.selector.close()
@@ -249,7 +249,7 @@ class Zygote:
 
 
 def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None:
-    """One request; None when the grader has hung up."""
+    """Receive one request; None if the grader closed the connection."""
     text, descriptors = b"", list[int]()
     while not text.endswith(b"\n"):
         try:
@@ -264,7 +264,7 @@ def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None
 
 
 def tell_time(status: socket.socket) -> None:
-    """Gives the grader the files in which the kernel says how long this process ran and stood in line."""
+    """Send the grader the descriptors of this process's time statistics in the kernel."""
     try:
         clocks = [os.open(f"/proc/self/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in CLOCKS]
     except OSError:  # another system, or a kernel that does not count
@@ -275,7 +275,7 @@ def tell_time(status: socket.socket) -> None:
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:
-    """0 is empty, 1 and 2 go to the output file, 3 is the data socket, 4 reports a failed wall; no others."""
+    """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no others."""
     data, output, setup = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (data, output, setup))
     empty = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((empty, 0), (output, 1), (output, 2), (data, DATA), (setup, SETUP)):
@@ -284,7 +284,7 @@ def arrange_descriptors(data: int, output: int, setup: int) -> None:
 
 
 def redirect_output(limit: int) -> None:
-    """Lets `print` go on, unheard, when a student's code has printed enough."""
+    """Limit `print`: output beyond the limit is dropped."""
     sys.stdout = sys.__stdout__ = _text_stream(1, limit)  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _text_stream(2, limit)  # type: ignore[misc]
 
@@ -295,7 +295,7 @@ def _text_stream(descriptor: int, limit: int) -> io.TextIOWrapper:
 
 
 def flush_output() -> None:
-    """What is still in the buffers; a student's code may have closed them, which is no error."""
+    """Flush the buffers; ignore streams closed by a student's code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -304,7 +304,7 @@ def flush_output() -> None:
 
 
 def warm_up() -> None:
-    """Walks once where submissions walk, so that forks share the pages and repeat no slow import."""
+    """Run the common code paths once, so that forks share their pages and slow imports."""
     import torch
 
     torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
@@ -326,7 +326,7 @@ def warm_up() -> None:
 
 
 def preload(modules: Iterable[str]) -> None:
-    """Imports what some submissions need beside PyTorch, so that their workers find it imported."""
+    """Import modules that some submissions need beside PyTorch, so that their workers inherit them."""
     tempfile.tempdir = None
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder  # some libraries make folders while they are imported
@@ -336,9 +336,9 @@ def preload(modules: Iterable[str]) -> None:
 
 
 def use_large_pages() -> None:
-    """Asks for this process's memory in pages of 2 MB: a fork copies one entry for each page, and later drops it.
+    """Request 2 MB pages for this process's memory: a fork copies and later drops one entry per page.
 
-    A kernel that cannot, or finds no room for them, changes nothing but the speed.
+    On a kernel without support or free pages, only the speed differs.
     """
     if not jail.ON_LINUX:
         return
@@ -353,7 +353,7 @@ def use_large_pages() -> None:
 
 
 def limit_own_files() -> None:
-    """Bounds the descriptors that a fork has to close."""
+    """Limit the number of descriptors that a fork has to close."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
@@ -367,7 +367,7 @@ def resolve(entry: str) -> Entry:
 
 
 def main() -> None:
-    """Reads the launcher's wishes from the command line and serves the control socket it names."""
+    """Parse the launcher's options, and serve the control socket that they name."""
     wishes = json.loads(sys.argv[1])
     sys.argv[:], sys.orig_argv[:] = ["autograder"], []
     control = socket.socket(fileno=wishes["control"])

@@ -1,7 +1,8 @@
-"""The gate: every byte that a student placed is read here, and nowhere else.
+"""The only module that opens files placed by students.
 
-A file has to be a regular one, reached by no link in its last step, of limited size, and linked to from nowhere else.
-Pipes are not waited for and devices are not opened, so a hostile folder costs a sentence and no time.
+A file must be a regular file of limited size with a single hard link, and its last path component must not be a
+symbolic link. Pipes are not waited for and devices are not opened, so a hostile folder causes an error message and no
+delay.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from autograder.records import RefusedError
 from autograder.text.names import shown
 
 MEGABYTE = 1 << 20
-FILE_BYTES = 4 * MEGABYTE  # the largest file that is read
+FILE_BYTES = 4 * MEGABYTE  # maximum size of a file
 
-# A link is not followed, a pipe not waited for. Not every system knows every flag.
+# Do not follow links or wait for pipes. Not every system defines every flag.
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 _READ_ONLY = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS)
 
 
 def open_regular(path: Path, limit: int) -> BinaryIO:
-    """The file, opened for reading; raises RefusedError for a link, a pipe, a device, or one larger than `limit`."""
+    """Open a file for reading; raises RefusedError for a link, a pipe, a device, or a size above `limit`."""
     name = shown(path.name)
     try:
         descriptor = os.open(path, _READ_ONLY)
@@ -43,7 +44,7 @@ def open_regular(path: Path, limit: int) -> BinaryIO:
 
 
 def read_bytes(path: Path, limit: int = FILE_BYTES) -> bytes:
-    """At most one byte more than `limit` of a regular file, so that a file that grows is noticed; or RefusedError."""
+    """Read at most `limit` + 1 bytes of a regular file, to detect one that grows; or raise RefusedError."""
     with open_regular(path, limit) as stream:
         try:
             return stream.read(limit + 1)
@@ -52,7 +53,7 @@ def read_bytes(path: Path, limit: int = FILE_BYTES) -> bytes:
 
 
 def read_text(path: Path, limit: int = FILE_BYTES) -> str:
-    """The UTF-8 text of a regular file; raises RefusedError, also for bytes that are no UTF-8."""
+    """Read the UTF-8 text of a regular file; raises RefusedError, also for invalid UTF-8."""
     data = read_bytes(path, limit)
     if len(data) > limit:
         raise RefusedError(too_large(path.name, limit))

@@ -1,15 +1,15 @@
-"""The dotted names that a text uses: `torch.nn.LayerNorm` for `nn.LayerNorm`, whatever `nn` was called.
+"""The dotted names used in a text: `torch.nn.LayerNorm` for `nn.LayerNorm`, whatever the alias of `nn`.
 
-A name stands for what was last bound to it; where the text branches, for everything it may have been bound to. The
-body of a function is read after the text around it, since it runs later: a name from outside stands there for what
-it was at the definition and for all that it became afterwards. Nothing is executed.
+A name refers to its last binding; after a branch, to all its possible bindings. A function's body runs later, so it is
+read after the surrounding text: in it, an outer name refers to its binding at the definition and to all later ones.
+Nothing is executed.
 
-A name that is only mentioned is no use: an import, an annotation, the classes of an `isinstance`, the sides of a
-comparison. Neither is one in a function or class that nothing reaches from the entry points, or that a later
-definition of the same name replaces. Where a text looks names up while it runs, all its definitions count as reached.
+A mention alone is no use: an import, an annotation, the classes of an `isinstance`, the sides of a comparison. Names in
+a function or class do not count if the entry points do not reach it, or if a later definition of the same name replaces
+it. If a text looks up names at run time, all its definitions count as reached.
 
-What it does not do: follow a module through a function's arguments, containers or look-ups by computed names; the
-latter are listed as `dynamic`.
+Modules are not followed through a function's arguments, containers or lookups by computed names; the latter are listed
+as `dynamic`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ DYNAMIC = {
     "_jit_get_operation",
 }
 DYNAMIC_MODULES = ("pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc")
-METHODS = {"compile", "eval", "exec"}  # of models and patterns, too: there they look nothing up
-NOTHING: frozenset[str] = frozenset()  # bound, but to nothing that was imported
-ROUNDS = 10  # a loop is read until nothing new comes of it, but not for ever
+METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
+NOTHING: frozenset[str] = frozenset()  # bound to a value that was not imported
+ROUNDS = 10  # maximum number of passes over a loop
 
 Names = dict[str, frozenset[str]]
 Place = tuple[int, int]  # the cell and the line
@@ -55,23 +55,23 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 class _Scope:
-    """The names of a module, a class or a function while its text is read."""
+    """The names of a module, a class or a function during reading."""
 
     def __init__(
         self, outside: Callable[[str], frozenset[str] | None], around_class: _Scope | None = None
     ) -> None:
         self.outside = outside
-        self.around_class = around_class  # what the methods of a class see instead of the class
+        self.around_class = around_class  # the scope that a class's methods see
         self.now: Names = {}
         self.history: list[tuple[str, frozenset[str]]] = []
         self.declared: set[str] = set()  # global or nonlocal
 
     def find(self, name: str) -> frozenset[str] | None:
-        """What the name may stand for; None when nothing was bound to it."""
+        """Return the possible meanings of a name; None if it is unbound."""
         return self.now[name] if name in self.now else self.outside(name)
 
     def join(self, other: Names) -> None:
-        """After a branch: what a name stands for on either way."""
+        """Merge the bindings of another branch."""
         for name in {*self.now, *other}:
             either = (names.get(name, self.outside(name)) or NOTHING for names in (self.now, other))
             self.now[name] = NOTHING.union(*either)
@@ -79,7 +79,7 @@ class _Scope:
 
 @dataclass
 class _Definition:
-    """A function or class at the top of the text: what it uses and refers to, and whether another one replaces it."""
+    """A top-level function or class: the names it uses and refers to, and whether it is replaced later."""
 
     uses: dict[str, Place] = field(default_factory=dict)
     references: set[str] = field(default_factory=set)
@@ -87,7 +87,7 @@ class _Definition:
 
 
 class NameReader:
-    """Reads one text, or the cells of a notebook one after another, and collects names with their lines."""
+    """Reads one text, or a notebook's cells in order, and collects names with their lines."""
 
     def __init__(self) -> None:
         self.dynamic: dict[str, Place] = {}
@@ -97,7 +97,7 @@ class NameReader:
         self.latest: dict[str, Owner] = {}
         self.aliased: set[str] = set()  # names that the top of the text refers to without calling them
         self.called: set[int] = set()
-        self.branches = 0  # how many branches and loops are around
+        self.branches = 0  # number of enclosing branches and loops
         self.deferred = False
         self.cell = 0
         self.stars: set[str] = set()
@@ -107,9 +107,9 @@ class NameReader:
         self.skip_main = False
 
     def read(self, trees: list[ast.Module], skip_main: bool = False) -> None:
-        """Twice, because the first half of a text may use what the second half declares.
+        """Read the trees twice, as the first half of a text can use declarations of the second.
 
-        With `skip_main`, what stands below `if __name__ == "__main__":` is not read; it must not run, either.
+        With `skip_main`, the block of `if __name__ == "__main__":` is not read; it must not run, either.
         """
         self.skip_main = skip_main
         for _ in range(2):
@@ -123,7 +123,7 @@ class NameReader:
             self.deferred = False
 
     def uses(self, entry_points: Collection[str] | None = None) -> dict[str, Place]:
-        """The first place of each name that is used at the top of the text, or where the entry points lead.
+        """Return the first place of each name used at the top level or reachable from the entry points.
 
         None stands for every definition that is not replaced.
         """
@@ -152,7 +152,7 @@ class NameReader:
     # ------------------------------------------------------------------ definitions
 
     def begin(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Owner:
-        """The owner of what a definition holds: the one around it, or the definition itself at the top."""
+        """Return the owner of a definition's contents: the enclosing one, or the definition itself at top level."""
         if self.owner is not None:
             return self.owner
         owner = node.name, self.cell, node.lineno
@@ -216,7 +216,7 @@ class NameReader:
     read_Nonlocal = read_Global
 
     def read_If(self, node: ast.If) -> None:
-        """An `elif` is an `if` in the `else`; a thousand of them are not a thousand levels."""
+        """Read an `if` without recursion for `elif`, so that a thousand of them do not nest."""
         self.branches += 1
         ends = []
         while True:
@@ -266,7 +266,7 @@ class NameReader:
     read_AsyncWith = read_With
 
     def read_Try(self, node: ast.Try) -> None:
-        """A handler begins after any of the statements that it watches."""
+        """Read a `try`; a handler can start after any statement of its block."""
         before, position = dict(self.scope.now), len(self.scope.history)
         self.branches += 1
         self.run([*node.body, *node.orelse])
@@ -308,7 +308,7 @@ class NameReader:
             self.scope.join(end)
 
     def capture(self, pattern: ast.pattern, matched: frozenset[str]) -> None:
-        """Bind what a pattern names. `case object(relu=f)` looks `relu` up."""
+        """Bind the names of a pattern. `case object(relu=f)` looks up `relu`."""
         waiting = [(pattern, matched)]
         while waiting:
             part, full = waiting.pop()
@@ -347,7 +347,7 @@ class NameReader:
     read_AsyncFunctionDef = read_FunctionDef
 
     def later(self, arguments: ast.arguments, read_body: Callable[[], None], owner: Owner | None) -> None:
-        """Read a function's body, which belongs to `owner`, when all around it has been read."""
+        """Read a function's body, which belongs to `owner`, after all surrounding text."""
         parameters = {name: self.meant(default) for name, default in _parameters(arguments)}
         for part in ast.iter_child_nodes(arguments):
             if isinstance(part, ast.arg):
@@ -395,7 +395,7 @@ class NameReader:
                 self.attributes[target.attr] = self.attributes.get(target.attr, NOTHING) | self.meant(value)
 
     def assign_each(self, target: ast.expr, values: ast.expr) -> None:
-        """The target of a loop, for each of the values that are written out."""
+        """Bind a loop's target to each of its literal values."""
         written = values.elts if isinstance(values, (ast.Tuple, ast.List, ast.Set)) else []
         before = dict(self.scope.now)
         self.assign(target, None)
@@ -407,7 +407,7 @@ class NameReader:
     # ------------------------------------------------------------------ expressions
 
     def look(self, node: ast.AST) -> None:
-        """Collect the names in an expression, without recursion: an expression may be thousands of terms long."""
+        """Collect the names in an expression without recursion, as it can be thousands of terms long."""
         waiting = [node]
         while waiting:
             part = waiting.pop()
@@ -431,12 +431,12 @@ class NameReader:
             waiting.extend(each for each in ast.iter_child_nodes(part) if not self.is_mention(part, each))
 
     def look_at_annotation(self, node: ast.expr | None) -> None:
-        """An annotation only mentions names, unless something in it is called or bound."""
+        """Read an annotation, which only mentions names unless a part of it is called or bound."""
         if node is not None and not _is_mention(node):
             self.look(node)
 
     def is_mention(self, around: ast.AST, node: ast.AST) -> bool:
-        """Whether a part of an expression is only compared with: a side of a comparison, the classes of `isinstance`."""
+        """Whether a part of an expression is only compared: in a comparison, or as classes of `isinstance`."""
         if isinstance(around, ast.Compare):
             return isinstance(node, ast.Attribute) and _is_mention(node) and bool(self.meant(node))
         if isinstance(around, ast.Call) and isinstance(around.func, ast.Name):
@@ -445,7 +445,7 @@ class NameReader:
         return False
 
     def look_at_chain(self, node: ast.Attribute | ast.Name) -> list[ast.expr]:
-        """`a.b.c` is one use; returns what is left to look at when the chain begins with something else."""
+        """Record `a.b.c` as one use; return the rest to read if the chain has another beginning."""
         root, parts = _chain(node)
         self.current.references.update(parts)
         if isinstance(root, ast.Name):
@@ -468,7 +468,7 @@ class NameReader:
         return []
 
     def is_built_in(self, node: ast.expr, root: ast.expr) -> bool:
-        """Whether a chain leads to Python's own function of that name."""
+        """Whether a chain refers to Python's built-in function of that name."""
         own = isinstance(root, ast.Name) and root.id == "__builtins__"
         return own or any(name.startswith("builtins.") for name in self.meant(node) or ())
 
@@ -494,7 +494,7 @@ class NameReader:
                 _keep_first(self.dynamic, name.split(".")[0], (self.cell, line))
 
     def meant(self, node: ast.expr | None) -> frozenset[str]:
-        """The dotted names that an expression may stand for."""
+        """Return the dotted names that an expression can refer to."""
         if isinstance(node, (ast.Attribute, ast.Name)):
             return self.meant_by_chain(node)
         if isinstance(node, ast.NamedExpr):
@@ -523,7 +523,7 @@ class NameReader:
         return frozenset(full)
 
     def meant_by_call(self, node: ast.Call) -> frozenset[str]:
-        """`getattr(nn, "LayerNorm")`, `import_module("torch.nn")` and the like, when the names are written out."""
+        """Resolve `getattr(nn, "LayerNorm")`, `import_module("torch.nn")` and the like with literal names."""
         _, parts = _chain(node.func)
         called = parts[-1] if parts else getattr(node.func, "id", "")
         texts = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
@@ -536,7 +536,7 @@ class NameReader:
         return NOTHING
 
     def meant_by_look_up(self, node: ast.Subscript) -> frozenset[str]:
-        """`nn.__dict__["LayerNorm"]` and `sys.modules["torch.nn"]`."""
+        """Resolve `nn.__dict__["LayerNorm"]` and `sys.modules["torch.nn"]`."""
         key = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if not isinstance(key, str):
             return NOTHING
@@ -546,7 +546,7 @@ class NameReader:
 
 
 def _is_mention(node: ast.AST) -> bool:
-    """Whether an expression holds nothing but names: `nn.LayerNorm`, `(Linear, nn.LayerNorm)`, `list[int] | None`."""
+    """Whether an expression consists of names only: `nn.LayerNorm`, `(Linear, nn.LayerNorm)`, `list[int] | None`."""
     only_names = (
         ast.Name,
         ast.Attribute,
@@ -565,7 +565,7 @@ def _keep_first(places: dict[str, tuple[int, int]], name: str, place: tuple[int,
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
-    """Where an attribute chain begins, and the attributes in order."""
+    """Return the beginning of an attribute chain, and the attributes in order."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -574,7 +574,7 @@ def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
-    """Each parameter with its default, if it has one."""
+    """Yield each parameter with its default or None."""
     positional = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     for parameter, default in zip(positional, defaults):

@@ -1,7 +1,8 @@
-"""Pairs of submissions that are more alike than two people's work usually is: a list to look at, never a verdict.
+"""Find pairs of submissions that are unusually alike: a starting point for review, not a verdict.
 
-Short answers to the same task are alike by nature. So what most of the class wrote counts for little, what the course
-itself knows as a right answer for less than what it does not, and what only two have for most.
+Short answers to the same task are naturally alike. Therefore code shared by most of the class has a low weight, code
+that occurs in a right answer of the course a lower weight than other code, and code shared by only two students the
+highest.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from typing import Any
 from autograder.records import InfrastructureError
 from autograder.source.tokens import Code
 
-# Calibrated on made-up classes of thirty, with copies planted whose names, order and comments were changed.
-GRAM = 6  # tokens that are looked at together, and the shortest passage worth telling
-KNOWN = 0.3  # what an unusual passage counts when one of the course's own answers has it
-WORD = 0.02  # what each name, comment or string counts that only these two have
+# Calibrated on sample classes of thirty with planted copies that differ in names, order and comments.
+GRAM = 6  # tokens in a gram, and the minimum length of a reported passage
+KNOWN = 0.3  # weight of an unusual passage that occurs in one of the course's own answers
+WORD = 0.02  # weight of each name, comment or string shared by only these two
 MOST_WORDS = 10
-LOOKED_AT = 10  # pairs that are compared in full for each one that is listed
+LOOKED_AT = 10  # pairs compared in full for each listed one
 
 Gram = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A stretch that both have: its lines in the one and in the other, and its tokens."""
+    """A shared passage: its lines in both submissions, and its tokens."""
 
     one: tuple[int, int]
     other: tuple[int, int]
@@ -37,8 +38,9 @@ class Passage:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions: `common` is the share of the shorter that the other has, too, `unusual` what is left of it
-    when everything weighs as little as it is usual; `words` are names, comments and strings of these two alone."""
+    """Two submissions: `common` is the share of the shorter one that the other contains, `unusual` the same share
+    weighted by rarity; `words` are names, comments and strings that only these two contain.
+    """
 
     one: str
     other: str
@@ -52,7 +54,7 @@ class Pair:
         return min(1.0, self.unusual + WORD * min(len(self.words), MOST_WORDS))
 
     def as_record(self) -> dict[str, Any]:
-        """The pair for machines."""
+        """Return the pair as a JSON-serializable dict."""
         return {
             "students": [self.one, self.other],
             "likeness": round(self.likeness, 3),
@@ -64,7 +66,7 @@ class Pair:
 
 
 def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: float) -> list[Pair]:
-    """The pairs among these students' codes, given the course's own answers, most alike first."""
+    """Return the most similar pairs of these students' codes first, given the course's own answers."""
     known = list(known)
     weigh = _Weights(codes, known)
     own_words = frozenset().union(*(code.words for code in known))
@@ -76,7 +78,7 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
 
 
 class _Weights:
-    """How unusual a few tokens in a row are in a class, from 0 (everybody has them) to 1 (at most two do)."""
+    """The rarity of token sequences in a class, from 0 (in every submission) to 1 (in at most two)."""
 
     def __init__(self, codes: Mapping[str, Code], known: Iterable[Code]) -> None:
         self.grams = {student: _grams(code.tokens) for student, code in codes.items()}
@@ -91,7 +93,10 @@ class _Weights:
         return rarity * (KNOWN if gram in self._known else 1.0)
 
     def of(self, tokens: Sequence[str]) -> float:
-        """What a passage weighs: each token as what begins with it, the last ones as what they end."""
+        """Return the weight of a passage: each token has the weight of the gram that begins with it.
+
+        The last tokens have the weight of the last gram.
+        """
         weights = [self(gram) for gram in _in_order(tokens)]
         return sum(weights) + (len(tokens) - len(weights)) * weights[-1]
 
@@ -121,7 +126,7 @@ def _shared_by_two(
 def _candidates(
     codes: Mapping[str, Code], weigh: _Weights, words: Mapping[tuple[str, str], Sequence[str]]
 ) -> list[tuple[str, str]]:
-    """All pairs that share anything unusual, those that share most of it first; only a first guess."""
+    """Return all pairs that share unusual code, most similar first by a rough estimate."""
     users: dict[Gram, list[str]] = defaultdict(list)
     for student in sorted(codes):
         for gram in weigh.grams[student]:
@@ -154,7 +159,7 @@ def _pair(one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, word
 
 
 def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
-    """Stretches that are the same: each function is laid beside the one most like it, wherever that stands."""
+    """Yield equal passages; each function is compared with the most similar one, independent of position."""
     try:
         from rapidfuzz.distance import LCSseq
     except ModuleNotFoundError:

@@ -1,6 +1,6 @@
-"""A submission's text taken apart: cells, names, outline. Runs only in a worker or in a student's own process.
+"""Parse a submission's text: cells, names, outline. Runs only in a worker or in a student's own process.
 
-Nothing here executes the text. Hostile text can at worst exhaust the worker that reads it.
+The text is not executed. Hostile text can at worst exhaust the worker that parses it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
 def is_students(filename: str) -> bool:
-    """Whether a traceback's file name is one that `cells` gave."""
+    """Whether a traceback's file name is one of those from `cells`."""
     return bool(_LOCATED.match(filename))
 
 
 def qualified_name(code: types.CodeType) -> str:
-    """`Head.forward` where Python tells (from 3.11 on), `forward` elsewhere."""
+    """Return `Head.forward` from Python 3.11 on, and `forward` before."""
     return getattr(code, "co_qualname", code.co_name)
 
 
 def line_of(code: types.CodeType, line: int) -> str:
-    """The text of a line of the file that a piece of code came from."""
+    """Return the text of a line in the file of a code object."""
     return linecache.getline(code.co_filename, line).strip()
 
 
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
-    """(name, code) of each piece to be run: one for a `.py`, one a code cell for an `.ipynb`.
+    """Yield (name, code) of each piece to run: one for a `.py`, one per code cell for an `.ipynb`.
 
-    Raises ValueError when a notebook is not one.
+    Raises ValueError if a notebook is invalid.
     """
     if not filename.endswith(".ipynb"):
         yield filename, text
@@ -53,13 +53,13 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
             continue
         content = cell.get("source", "")
         content = "".join(content) if isinstance(content, list) else str(content)
-        with suppress(SyntaxError):  # the cell itself will say so when it is compiled
+        with suppress(SyntaxError):  # reported when the cell is compiled
             content = TransformerManager().transform_cell(content)
         yield f"{filename} cell {number}", content
 
 
 class NoShell:
-    """Stands in for IPython where a notebook is graded: magics and shell commands do nothing."""
+    """A replacement for IPython during grading: magics and shell commands do nothing."""
 
     def run_line_magic(self, *args: Any, **kwargs: Any) -> None:
         return None
@@ -72,17 +72,17 @@ def no_shell() -> NoShell:
 
 
 def silent_notebook() -> types.ModuleType:
-    """`autograder.notebook` for a worker: a notebook's own `check(...)` and `picture(...)` cells do nothing."""
+    """Return a replacement for `autograder.notebook` with `check(...)` and `picture(...)` that do nothing."""
     module = types.ModuleType("autograder.notebook")
     module.__dict__.update(check=lambda *args, **kwargs: None, picture=lambda *args, **kwargs: None)
     return module
 
 
 def names_used(text: str, filename: str, entry_points: Collection[str] | None = None) -> dict[str, list[Any]]:
-    """The dotted names that the text uses where the entry points lead (None: anywhere), with their places.
+    """Return the dotted names used in code reachable from the entry points (None: anywhere), with their places.
 
     `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import nn as n;
-    n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists the same of look-ups that parsing cannot follow.
+    n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists lookups that parsing cannot follow in the same form.
     """
     reader = NameReader()
     parsed = [(name, tree) for name, code in cells(text, filename) if (tree := _parsed(code)) is not None]
@@ -98,12 +98,12 @@ def names_used(text: str, filename: str, entry_points: Collection[str] | None = 
 
 
 def leaves_main_out(text: str) -> bool:
-    """Whether what stands below `if __name__ == "__main__":` is neither read nor run: in a text that says it so."""
+    """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor run."""
     return "__name__" in text and "__main__" in text
 
 
 def without_main(code: str, filename: str) -> ast.Module:
-    """The code without that, whatever name the text gives itself; raises what `compile` raises."""
+    """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
     tree = ast.parse(code, filename)
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and asks_for_main(node.test):
@@ -112,7 +112,7 @@ def without_main(code: str, filename: str) -> ast.Module:
 
 
 def _parsed(code: str) -> ast.Module | None:
-    """None for what cannot be parsed, and so cannot run either."""
+    """Parse the code; None if it is invalid and so cannot run."""
     try:
         return ast.parse(code)
     except (SyntaxError, ValueError):  # ValueError: null bytes
@@ -120,7 +120,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def outline(text: str, filename: str) -> str:
-    """A digest of the code alone: comments, layout, `check(...)` cells and documentation do not count."""
+    """Return a digest of the code alone, without comments, layout, `check(...)` cells and docstrings."""
     pieces = []
     for _, code in cells(text, filename):
         tree = _parsed(code)
@@ -148,7 +148,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_furniture(node: ast.stmt) -> bool:
-    """What the notebook has and the `.py` has not: the set-up import, and calls of check and picture."""
+    """Whether only the notebook has this node: the set-up import, and calls of check and picture."""
     if isinstance(node, ast.ImportFrom):
         return node.module == "autograder.notebook"
     call = node.value if isinstance(node, ast.Expr) else None

@@ -1,7 +1,7 @@
-"""The code that a student wrote, as tokens in which names, comments, formatting and the stub no longer show.
+"""A student's own code as tokens, independent of names, comments, formatting and the stub.
 
-Two texts that differ only in what their variables are called, in annotations' spacing, in comments or in line breaks
-give the same tokens. Nothing is executed, and a text that is not Python is read as well.
+Two texts that differ only in variable names, spacing of annotations, comments or line breaks give the same tokens.
+Nothing is executed, and a text that is not valid Python is tokenized as well.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pygments.lexers.python import PythonLexer
 from pygments.token import Token
 
-NAME, TEXT = "name", "text"  # what stands for every own name, and for every string
+NAME, TEXT = "name", "text"  # placeholders for every own name, and for every string
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True)
 class Code:
-    """One text's own tokens, each with its line and the function that it is in, counted from the top.
+    """The tokens of one text's own code, each with its line and the index of its function.
 
-    `words` are what a copy keeps when nobody renamed it: own names, comments and strings.
+    `words` are features that a copy keeps unless they are edited: own names, comments and strings.
     """
 
     text: str
@@ -32,35 +32,35 @@ class Code:
     words: frozenset[str]
 
     def spans(self) -> list[tuple[int, int]]:
-        """Where each function's tokens begin and end."""
+        """The range of each function's tokens."""
         starts = [i for i, at in enumerate(self.functions) if i == 0 or at != self.functions[i - 1]]
         return list(zip(starts, [*starts[1:], len(self.tokens)]))
 
 
 @dataclass(frozen=True)
 class Stub:
-    """What everybody was given: names that nobody can change, and lines that are nobody's own."""
+    """The given code: names that no student changes, and lines that belong to no student."""
 
     names: frozenset[str]
     lines: frozenset[tuple[str, ...]]
     words: frozenset[str]
 
     def has(self, line: Sequence[str]) -> bool:
-        """Whether a line was given: as it is, or the head of a given function without its annotations."""
+        """Whether a line was given: unchanged, or the header of a given function without its annotations."""
         return tuple(line) in self.lines or (
             line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2])
         )
 
     @classmethod
     def of(cls, text: str) -> Stub:
-        """What a stub gives; it must be Python."""
+        """Create the record of a stub, which must be valid Python."""
         names = frozenset(node.name for node in _definitions(ast.parse(text)))
         tokens, words = _read(text, names)
         return cls(names, frozenset(tuple(line) for line in tokens.values()), frozenset(words))
 
 
 def own_code(text: str, stub: Stub) -> Code:
-    """What is left of a text without the lines of the stub."""
+    """Return the tokens of a text without the lines of the stub."""
     by_line, words = _read(text, stub.names)
     rows: list[tuple[str, int, int]] = []
     function = 0
@@ -73,7 +73,7 @@ def own_code(text: str, stub: Stub) -> Code:
 
 
 def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[str]]:
-    """The tokens of each line that has any, and the words of the text."""
+    """Return the tokens of each line, and the words of the text."""
     own = _own_names(text)
     lines: dict[int, list[str]] = {}
     words: set[str] = set(own or ()) - given
@@ -88,7 +88,7 @@ def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[s
             token = TEXT
         else:
             token = NAME if (before, previous) == ("self", ".") else _token(kind, value, previous, own, given)
-        if token != TEXT or tokens[-1:] != [TEXT]:  # quotes and contents are one string
+        if token != TEXT or tokens[-1:] != [TEXT]:  # adjacent string tokens are merged
             tokens.append(token)
         before, previous = previous, value
     return {line: tokens for line, tokens in lines.items() if tokens}, {
@@ -97,7 +97,7 @@ def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[s
 
 
 def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:
-    """What is no space and no docstring, with its line."""
+    """Yield all tokens with their lines, except spaces and docstrings."""
     line = 1
     for kind, value in PythonLexer(stripnl=False).get_tokens(text):
         if value.strip() and kind not in Token.Literal.String.Doc:
@@ -106,7 +106,7 @@ def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:
 
 
 def _token(kind: Token, value: str, previous: str, own: set[str] | None, given: frozenset[str]) -> str:
-    """An own name is like any other; those of libraries stay, since nobody can rename them."""
+    """Replace own names by a placeholder; names of libraries and given names are kept."""
     if value in given or not _WORD.fullmatch(value) or kind in Token.Keyword or kind in Token.Operator:
         return value
     if own is None:
@@ -115,7 +115,7 @@ def _token(kind: Token, value: str, previous: str, own: set[str] | None, given: 
 
 
 def _own_names(text: str) -> set[str] | None:
-    """The names that a text gives to things; None when it is not Python."""
+    """Return the names defined in a text; None if it is not valid Python."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

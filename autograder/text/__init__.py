@@ -1,0 +1,1 @@
+"""Shared functions for files, names and wording of messages."""

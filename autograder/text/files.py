@@ -1,4 +1,4 @@
-"""Files that are written whole, and archives whose bytes depend on nothing but what is in them."""
+"""Atomic writing of files, and reproducible zip archives."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from autograder.records import RefusedError
 
-BEGINNING = 1000  # bytes, in which a file's mark stands
+BEGINNING = 1000  # number of bytes in which a file's mark is searched
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE, PROGRAM = 0o100644, 0o100755
 
 
 def check_folder(folder: Path) -> None:
-    """Raises Refused where no folder is or can be made, or nothing can be written into it. Makes nothing."""
+    """Raise RefusedError if this folder does not exist and cannot be created, or is not writable. Creates nothing."""
     place = folder.absolute()
     there = next(path for path in (place, *place.parents) if os.path.lexists(path))
     if not there.is_dir():
@@ -26,9 +26,9 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
-    """Raises Refused where no file can be written, or where one stays because `ours` does not know it again.
+    """Raise RefusedError if the file cannot be written, or exists and `ours` rejects it.
 
-    `writer` is the subject of the sentence, as in "`similar` did not write it". Makes nothing.
+    `writer` is the subject of the message, as in "`similar` did not write it". Creates nothing.
     """
     if file.is_dir():
         raise RefusedError(f"{file} is a folder. Name a file with --output.")
@@ -40,7 +40,7 @@ def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
 
 
 def marked(mark: bytes) -> Callable[[Path], bool]:
-    """Knows a file of ours by a mark in its beginning."""
+    """Return a function that identifies the engine's own files by a mark near their beginning."""
 
     def ours(file: Path) -> bool:
         with file.open("rb") as opened:
@@ -50,10 +50,10 @@ def marked(mark: bytes) -> Callable[[Path], bool]:
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file so that nobody ever finds half of it, and the old one stays where that fails; its folder is made.
+    """Write a file atomically, so that no reader sees a partial file and a failure keeps the old one.
 
-    A text is written as UTF-8, its line ends as they are; half a surrogate pair becomes a question mark. Raises OSError
-    with the file's name, also where the disk is full.
+    Missing parent folders are created. Text is encoded as UTF-8 with its line ends unchanged; a lone surrogate becomes a
+    question mark. Raises OSError with the file's name, also on a full disk.
     """
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -68,12 +68,12 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 
 def zipped(files: Mapping[str, str | bytes], programs: Collection[str] = ()) -> bytes:
-    """A zip of these files, by name, those of `programs` executable; the same files give the same bytes."""
+    """Return a zip of these files by name, those in `programs` executable; equal files give equal bytes."""
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w") as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, EPOCH)
-            entry.create_system = 3  # Unix, wherever it is made
+            entry.create_system = 3  # Unix, on every platform
             entry.external_attr = (PROGRAM if name in programs else FILE) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)

@@ -1,4 +1,4 @@
-"""Names that students chose, made fit to be shown, kept and used for folders."""
+"""Make names chosen by students safe for messages, storage and folders."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
 _MARKED = re.compile(r"-[0-9a-f]{10}$")
 _COMMAND = re.compile(r"::+|##+")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # on Windows
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # reserved on Windows
 
 
 def shown(name: str, limit: int = SHOWN_LENGTH) -> str:
-    """The name as it may stand in a sentence: one short line without control characters."""
+    """Return the name for a message: one short line without control characters."""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[:limit])
     return text + "…" if len(name) > limit else text
 
 
 def student_name(raw: str) -> str:
-    """The name of a folder or file as a student's name: printable, bounded, no path, never empty, no command.
+    """Convert a folder or file name to a student's name: printable, bounded, never a path, empty, or a command.
 
-    Programs that build software take what they read behind `::` or `##` for commands, wherever a line begins so.
-    Different names stay different: a name that had to be changed ends in a digest of what it was.
+    CI programs interpret lines that begin with `::` or `##` as commands. Different names stay different: a changed name
+    ends in a digest of the original.
     """
     kept = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in raw).strip()
     return _marked(raw, _COMMAND.sub("_", kept))
 
 
 def safe_name(student: str) -> str:
-    """The name of the folder for what is written about a student, the same on every file system.
+    """Return a folder name for a student's files that works on every file system.
 
-    Letters, digits and ` ._@+-` stay; two different students never get the same folder.
+    Letters, digits and ` ._@+-` are kept; two different students never get the same folder.
     """
     return _marked(student, _kept(student))
 
 
 def folder_name(name: str) -> str:
-    """As `safe_name`, and different even where a file system does not tell capitals from small letters.
+    """As `safe_name`, and distinct even on case-insensitive file systems.
 
-    A name without capitals stays; any other carries its digest, so `Ada` and `ada` never meet. `name` is one that
-    `student_name` or `safe_name` gave: if it ends in a digest already, no other name of a class does in the same one.
+    A name in lower case is kept; any other ends in its digest, so `Ada` and `ada` never collide. `name` is a result of
+    `student_name` or `safe_name`: if it already ends in a digest, no other name of the class has the same one in
+    this form.
     """
     if _MARKED.search(name) and _kept(name) == name:
         return name
@@ -50,7 +51,7 @@ def folder_name(name: str) -> str:
 
 
 def _kept(name: str) -> str:
-    """What every file system takes of a name."""
+    """Keep the characters of a name that every file system accepts."""
     normal = unicodedata.normalize("NFC", name)
     kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
     kept = kept.lstrip(" .-").rstrip(" .")
@@ -58,7 +59,7 @@ def _kept(name: str) -> str:
 
 
 def _marked(raw: str, kept: str) -> str:
-    """`kept`, with a digest of `raw` when something was lost or the end looks like such a digest."""
+    """Return `kept`, with a digest of `raw` if characters were lost or its end looks like such a digest."""
     if kept == raw and kept not in ("", ".", "..") and len(raw) <= STUDENT_LENGTH and not _MARKED.search(raw):
         return raw
     return _with_digest(raw, kept)

@@ -1,4 +1,4 @@
-"""Numbers, lists of names and first letters as sentences have them."""
+"""Format numbers, lists of names and the beginnings of sentences."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def counted_are(number: int, thing: str) -> str:
 
 
 def listed(names: Sequence[str], between: str = ", ") -> str:
-    """The first names, and how many more there are."""
+    """Join the first names, and the number of further ones."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return between.join(names[:LISTED]) + more
 
 
 def begun(sentence: str) -> str:
-    """The sentence with its first letter as sentences have it; what can only be a name in code stays as it is.
+    """Capitalize the first letter of a sentence, unless its first word can only be a name in code.
 
-    'the output is …' begins with 'The', 'vocab_size is …', 'k.T is …' and 'x is …' begin as they are.
+    'the output is …' begins with 'The', 'vocab_size is …', 'k.T is …' and 'x is …' are unchanged.
     """
     word = _BETWEEN.sub("", sentence.split(" ", 1)[0])
     if not (word.isalpha() and word.islower()) or (len(word) == 1 and word != "a"):

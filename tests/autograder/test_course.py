@@ -213,6 +213,8 @@ def test_the_courses_own_file_is_right() -> None:
         "11_spot_the_cheat": 10,
         "12_rotary_positions": 10,
         "13_key_value_cache": 10,
+        "14_fine_tuning": 10,
+        "15_train_it_well": 20,
     }
 
 
