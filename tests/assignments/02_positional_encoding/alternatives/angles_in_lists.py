@@ -6,10 +6,9 @@ from torch import nn
 
 
 def positional_encoding(max_len, d_model):
-    if max_len < 1:
-        raise ValueError("max_len must be 1 or more, got " + str(max_len))
-    if d_model < 1:
-        raise ValueError("d_model must be 1 or more, got " + str(d_model))
+    for name, size in [("max_len", max_len), ("d_model", d_model)]:
+        if size < 1:
+            raise ValueError("%s should be positive, not %d" % (name, size))
 
     def angles(position):
         return [position / np.power(10000, 2 * (j // 2) / d_model) for j in range(d_model)]
@@ -22,29 +21,26 @@ def positional_encoding(max_len, d_model):
 
 class SinusoidalPositionalEncoding(nn.Module):
     def __init__(self, d_model, max_len=5000, dropout=0.0):
-        super().__init__()
-        self.dropout = nn.Dropout(dropout)
-        pe = positional_encoding(max_len, d_model)
-        pe = pe.unsqueeze(0)
-        self.register_buffer("pe", pe)
+        super(SinusoidalPositionalEncoding, self).__init__()
+        self.register_buffer("pe", positional_encoding(max_len, d_model)[None, :, :])
+        self.p = dropout
 
     def forward(self, x):
-        if x.size(1) > self.pe.size(1):
-            raise ValueError(f"x has {x.size(1)} positions, max_len is {self.pe.size(1)}")
-        x = x + self.pe[:, : x.size(1)]
-        return self.dropout(x)
+        length, longest = x.size(1), self.pe.size(1)
+        if longest < length:
+            raise ValueError("max_len is %d, the sentence has %d words" % (longest, length))
+        total = torch.add(x, self.pe.narrow(1, 0, length))
+        return torch.dropout(total, self.p, self.training)
 
 
 class TokenAndPositionEmbedding(nn.Module):
     def __init__(self, vocab_size, block_size, embed_size):
-        super().__init__()
-        self.token_embedding = nn.Embedding(vocab_size, embed_size)
-        self.position_embedding = nn.Embedding(block_size, embed_size)
+        super(TokenAndPositionEmbedding, self).__init__()
+        for name, rows in [("token_embedding", vocab_size), ("position_embedding", block_size)]:
+            setattr(self, name, nn.Embedding(rows, embed_size))
 
     def forward(self, ids):
-        B, T = ids.shape
-        block_size = self.position_embedding.num_embeddings
-        if T > block_size:
-            raise ValueError(f"a sentence of {T} tokens, but block_size is {block_size}")
-        positions = torch.arange(T).unsqueeze(0).expand(B, T)
-        return self.token_embedding(ids) + self.position_embedding(positions)
+        length, seats = ids.size(-1), self.position_embedding.weight
+        if length > len(seats):
+            raise ValueError("block_size is %d, the sentence has %d words" % (len(seats), length))
+        return torch.add(self.token_embedding(ids), seats.narrow(0, 0, length))
