@@ -4,6 +4,7 @@
 ## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make coverage                    measures how much of the engine the tests run
+## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
 ## make build                       makes assignments/ from solutions/
 ## make bench                       compares what grading costs with other graders, which it installs, too
 ## make clean                       removes what was made here, but never grades/

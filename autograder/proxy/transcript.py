@@ -124,8 +124,8 @@ def _same_in_any_order(gradients: Any, others: Any) -> bool:
     if type(gradients) is not list or type(others) is not list or len(gradients) != len(others):
         return _same(gradients, others)
     left = list(others)
-    for gradient in gradients:
-        place = next((i for i, other in enumerate(left) if _same(gradient, other)), None)
+    for each in gradients:
+        place = next((i for i, other in enumerate(left) if _same(each, other)), None)
         if place is None:
             return False
         del left[place]

@@ -244,4 +244,4 @@ def test_importing_it_is_cheap() -> None:
 def test_whole_road_takes_about_seventeen_hours() -> None:
     hours = sum(assignment.minutes for assignment in load_course(ROOT).assignments) / 60
     assert hours == pytest.approx(17, abs=0.5)
-    assert "takes a beginner about fourteen hours" in (ROOT / "README.md").read_text("utf-8")
+    assert "takes a beginner about seventeen hours" in (ROOT / "README.md").read_text("utf-8")

@@ -52,7 +52,7 @@ def typed() -> list[Line]:
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", read(ROOT / "Makefile"), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", read(ROOT / "Makefile"), re.MULTILINE))
 
 
 def make_variables() -> set[str]:
