@@ -1,5 +1,6 @@
 ## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, a small made-up one
-## make test                        installs what is needed and runs the checks and the tests that take a few minutes
+## make lint                        are the files for students up to date? ruff and mypy
+## make test                        make lint, and the tests that take a few minutes
 ## make test-all                    the same with every test: each attack, the fuzzing, what is slow from end to end
 ## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
 ## make audit                       proves that the course is fair: every known mistake is caught and named
@@ -13,15 +14,16 @@
 ##            JOBS=2, PYTHON=python3
 
 PYTHON ?= python3
-OUTPUT ?= grades
+OUTPUT ?= grades$(if $(SUBMISSIONS),,$(STUDENTS:%=-of-%))
 
 AUTOGRADER := .venv/bin/autograder
 PYTEST := .venv/bin/python -m pytest
 FLAGS = $(if $(ASSIGNMENT),--assignment "$(ASSIGNMENT)") $(if $(JOBS),--jobs $(JOBS))
 
 # The made-up class: small, so that its table is there within a minute; thirty students are in every assignment.
+EXAMPLE_ASSIGNMENTS := 02_positional_encoding 03_masked_heads 05_encoder_block
 EXAMPLE := examples/class$(if $(STUDENTS),-of-$(STUDENTS))
-EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 --assignment 02_positional_encoding --assignment 03_masked_heads)
+EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 $(EXAMPLE_ASSIGNMENTS:%=--assignment %))
 
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
@@ -29,7 +31,7 @@ WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=-
 
 step = @echo "== $@: $(1)"
 
-.PHONY: help grade test test-all jupyter audit coverage bench build clean lint
+.PHONY: help grade lint test test-all jupyter audit coverage bench build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -83,5 +85,5 @@ build: .venv/.ready-grade
 	@touch $@
 
 clean:
-	rm -rf .venv $(wildcard examples/class*) audit.json build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
+	rm -rf .venv examples/class examples/class-of-* audit.json build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -r {} +

@@ -89,6 +89,7 @@ SOMETIMES = (
 )
 
 
+@pytest.mark.slow
 def test_a_mistake_that_only_some_inputs_notice(course):
     with (course / SUITE / "mistakes.yml").open("a", encoding="utf-8") as file:
         file.write(SOMETIMES)
@@ -98,6 +99,7 @@ def test_a_mistake_that_only_some_inputs_notice(course):
     assert found["problems"][0].endswith(" of 12 draws.")
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_findings(course):
     edit(course, f"{SUITE}/test_hidden.py", "student.add(a, b), reference.add", "a + b + 1, reference.add")
     first, again, another = (
@@ -106,6 +108,7 @@ def test_the_same_seed_gives_the_same_findings(course):
     assert first and first == again != another
 
 
+@pytest.mark.slow
 def test_a_right_answer_that_loses_points(course):
     edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", -4)', 'naming="must not be negative"')
     code, found = audit(course, "--no-mutants")
@@ -113,6 +116,7 @@ def test_a_right_answer_that_loses_points(course):
     assert "alternative with_sum" in found["problems"][0]
 
 
+@pytest.mark.slow
 def test_a_stub_that_scores(course):
     edit(
         course,
@@ -125,6 +129,7 @@ def test_a_stub_that_scores(course):
     assert code == 1 and found["stub"] == "0/1"
 
 
+@pytest.mark.slow
 def test_a_solution_that_depends_on_the_seed(course):
     edit(
         course,

@@ -19,8 +19,14 @@ from tests.assignments.chance import (
     main,
     told,
 )
+from tests.autograder.sampling import sampled
 
 RUNS, CATCHES, SEED = 8, 2, 2026
+SAMPLE = (
+    "test_dropout_acts_on_the_sum_in_training",
+    "test_a_coin_of_eighty_twenty",
+    "test_sentences_of_six_words",
+)
 COIN = next(chance for chance in TESTS if chance.test == "test_a_coin_of_eighty_twenty")
 
 
@@ -40,7 +46,9 @@ def judged() -> Iterator[Callable[..., Outcome]]:
         trial.close()
 
 
-@pytest.mark.parametrize("chance", TESTS, ids=lambda chance: chance.test)
+@pytest.mark.parametrize(
+    "chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test)
+)
 def test_no_false_alarm_and_every_mistake_is_caught(judged, chance):
     outcome = judged(chance, RUNS, CATCHES)
     assert outcome.problems == []

@@ -58,6 +58,7 @@ def test_thirty_students_do_everything_once(tiny: Course, tmp_path: Path, seed: 
     assert kinds["loop"] == 1
 
 
+@pytest.mark.slow
 def test_a_real_class_is_mostly_right(big_class: list[DemoStudent]) -> None:
     kinds = Counter(answer.kind for answer in answers(big_class))
     assert set(kinds) == set(ANSWER_KINDS) and kinds["loop"] == 1
@@ -74,6 +75,7 @@ def test_able_students_do_better(tiny: Course, tmp_path: Path) -> None:
     assert sum(right[200:]) > 1.3 * sum(right[:200])
 
 
+@pytest.mark.slow
 def test_files_are_what_they_should_be(big_class: list[DemoStudent]) -> None:
     for student in big_class:
         for assignment, answer in student.answers.items():
@@ -104,6 +106,7 @@ def check_files(answer: SampleAnswer, stem: str) -> None:
         assert (b"# TODO:" in content) == unwritten
 
 
+@pytest.mark.slow
 def test_an_unfinished_answer_lacks_what_it_says(big_class: list[DemoStudent]) -> None:
     unfinished = [answer for answer in answers(big_class) if answer.kind == "unfinished"]
     for answer in unfinished:

@@ -735,6 +735,7 @@ def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
     assert any("Do two heaps become smaller" in test["output"] for test in failed)
 
 
+@pytest.mark.slow
 def test_gradescope_forged_results_do_not_count(gradescope):
     forged = '{"score": 10, "tests": []}'
     cheat = f"open({str(gradescope.root / 'results' / 'results.json')!r}, 'w').write({forged!r})\n"
@@ -749,6 +750,7 @@ def test_gradescope_refuses_what_cannot_be_used(gradescope):
     assert record["score"] == 0 and "one.py and two.py are all there" in record["output"]
 
 
+@pytest.mark.slow
 def test_gradescope_takes_the_folder_out_of_a_repository(gradescope):
     for name in (NAME, "02_other", ".git"):
         (gradescope.root / "submission" / name).mkdir()

@@ -181,6 +181,7 @@ def walk_through() -> list[tuple[str, str]]:
     return [("" if language == "sh" else file, text) for file, language, text in blocks]
 
 
+@pytest.mark.slow
 def test_the_guide_can_be_followed(tmp_path):
     folder = tmp_path / "statistics"
     folder.mkdir()

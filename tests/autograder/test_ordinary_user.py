@@ -143,6 +143,7 @@ def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
     assert verdicts == {wall.name: "held" for wall in WALLS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "chosen", "at_least"),
     [
@@ -191,6 +192,7 @@ def test_without_namespaces_the_doctor_says_why(without_namespaces):
     assert "namespaces does not work: " in told and "landlock works: " in told
 
 
+@pytest.mark.slow
 def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
     done = without_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout

@@ -178,10 +178,32 @@ def test_make_grades_a_folder_with_a_space_in_its_name():
 
 
 @needs_make
-def test_make_without_a_folder_makes_a_class_up():
-    done = make("-n", "grade", "OUTPUT=elsewhere")
-    assert 'autograder grade "examples/class"' in done.stdout
-    assert "elsewhere" in done.stdout
+@pytest.mark.parametrize(
+    ("students", "folder", "options"),
+    [
+        ((), "examples/class", "--students 12 --assignment"),
+        (("STUDENTS=30",), "examples/class-of-30", "--students 30 --output"),
+    ],
+)
+def test_make_without_a_folder_makes_a_class_up(students, folder, options):
+    done = make("-n", "-B", "grade", "OUTPUT=elsewhere", *students)
+    assert f"autograder demo {options}" in done.stdout
+    assert f'autograder grade "{folder}" --output "elsewhere"' in done.stdout
+
+
+@needs_make
+def test_continuous_integration_runs_every_test():
+    targets = re.search(r"for target in (.+); do", read(ROOT / ".ci" / "run"))[1].split()
+    assert targets == ["test-all", "audit", "jupyter"]
+    assert set(targets) <= make_targets()
+    assert re.findall(r"run: make ([a-z-]+)", read(ROOT / ".github" / "workflows" / "ci.yml")) == targets
+    (quick,) = [
+        line for line in make("-n", "test").stdout.splitlines() if "pytest" in line and "==" not in line
+    ]
+    (every,) = [
+        line for line in make("-n", "test-all").stdout.splitlines() if "pytest" in line and "==" not in line
+    ]
+    assert quick.replace(' -m "not slow"', "") == every
 
 
 def test_setup_asks_for_a_newer_python_in_a_sentence(tmp_path):

@@ -22,6 +22,7 @@ from autograder.course.mistakes import load_alternatives
 from autograder.course.notebook import to_notebook
 from autograder.source.tokens import NAME, Stub, own_code
 from autograder.submissions.similar import MOST_TOKENS, similar
+from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -169,7 +170,7 @@ def test_what_is_not_python_is_read_as_well(course, heads):
 # ---------------------------------------------------------------------- classes
 
 
-@pytest.fixture(scope="module", params=[3, 8])
+@pytest.fixture(scope="module", params=sampled([3, 8], (3).__eq__))
 def classroom(request, course, heads, tmp_path_factory) -> Path:
     """A made-up class of thirty, and two more: one wrote their own answer, one copied and renamed it."""
     folder = tmp_path_factory.mktemp("class") / "submitted"
@@ -194,7 +195,12 @@ def test_answers_like_the_solution_are_not_listed(classroom, course, heads):
     assert len(found.pairs) <= 5
 
 
-@pytest.mark.parametrize("name", ["02_positional_encoding", "03_masked_heads", "06_bert_param_count"])
+@pytest.mark.parametrize(
+    "name",
+    sampled(
+        ["02_positional_encoding", "03_masked_heads", "06_bert_param_count"], "06_bert_param_count".__eq__
+    ),
+)
 def test_independent_right_answers_are_not_listed(course, tmp_path, name):
     assignment = course.assignment(name)
     document = load_document(course, assignment)

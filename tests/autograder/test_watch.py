@@ -232,6 +232,7 @@ def tmux(folder: Path) -> Iterator[Callable[..., str]]:
         subprocess.run(["tmux", "-L", server, "kill-server"], capture_output=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_real_terminal(folder: Path, tmux: Callable[..., str]) -> None:
     """Eighty by twenty-four: everything that matters fits on the screen."""
 

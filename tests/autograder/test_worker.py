@@ -30,6 +30,7 @@ from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
 from autograder.suite.session import TestAlarm, alarm
+from tests.autograder.sampling import sampled
 
 PRELUDE = '''
 import os, struct, sys, threading, time
@@ -693,7 +694,7 @@ FRAMES = [
 
 
 @pytest.mark.parametrize("data", FRAMES)
-@pytest.mark.parametrize("then", ["os._exit(0)", "time.sleep(60)", "None"])
+@pytest.mark.parametrize("then", sampled(["os._exit(0)", "time.sleep(60)", "None"], "os._exit(0)".__eq__))
 def test_bytes_that_the_student_writes(hostile, data, then):
     student = hostile(f"def use(model):\n write({data})\n {then}", call_seconds=1)
     with pytest.raises(StudentError):

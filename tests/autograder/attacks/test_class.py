@@ -60,6 +60,7 @@ def grades(course: Course, tier: str, submissions: list[Submission], folder: Pat
         return {key[0]: json.loads(replace(g, seconds=0.0).to_json()) for key, g in journal.latest.items()}
 
 
+@pytest.mark.slow
 def test_a_third_of_the_class_is_hostile(tiers: dict[str, TierReport], tmp_path: Path) -> None:
     tier = next((tier for tier, report in tiers.items() if report.works), "unsafe")
     if tier == "unsafe":
