@@ -20,6 +20,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Assignment, Course, load_course
@@ -518,7 +519,8 @@ def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
 
 def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -> list[str]:
     screen = io.StringIO()
-    show_class(Console(file=screen, width=width), course, grades, {}, RunSummary(), folder, as_json=False)
+    run = Run(folder, folder / "index.html", tuple(grades), {}, summary=RunSummary())
+    show_class(Console(file=screen, width=width), course, run, as_json=False)
     return screen.getvalue().splitlines()
 
 
