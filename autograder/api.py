@@ -124,7 +124,8 @@ def grade(
             summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade)
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
-            raise KeyboardInterrupt(*([shown] if journal.latest else [])) from None
+            told = [shown, journal.problem] if journal.latest else []
+            raise KeyboardInterrupt(*filter(None, told)) from None
     pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
     notes = (*filter(None, (moved, journal.problem)), *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)

@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
+from autograder.api import load_course
 from autograder.cli.base import (
     DONE,
     FOUND,
     CommandUsageError,
     CourseOption,
     JsonOption,
-    load_course,
     report_errors,
     say,
     tier_of,

@@ -6,14 +6,11 @@ import errno
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from autograder.records import CourseError, InfrastructureError, RefusedError
-
-if TYPE_CHECKING:
-    from autograder.course.config import Course
 
 MACHINE = (
     errno.ENOSPC,
@@ -29,13 +26,6 @@ CourseOption = Annotated[
     Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
-
-def load_course(path: Path) -> Course:
-    """Load a course, with `autograder.course.config` imported on first use so that `--help` stays fast."""
-    from autograder.course.config import load_course
-
-    return load_course(path)
 
 
 def say(sentence: str) -> None:

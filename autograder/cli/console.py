@@ -49,6 +49,9 @@ def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], S
     appears at the first call.
     """
     screen = Console(stderr=True, quiet=quiet)
+    if transient and not screen.is_terminal:
+        yield lambda name: _silent
+        return
     if not screen.is_terminal:
         yield lambda name: _lines(screen, name)
         return
@@ -61,6 +64,10 @@ def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], S
     )
     with Progress(*columns, console=screen, transient=transient) as bars:
         yield lambda name: _bar(bars, name)
+
+
+def _silent(done: int, total: int) -> None:
+    return None
 
 
 def _bar(bars: Progress, name: str) -> Step:

@@ -7,6 +7,7 @@ as well, the grader is at fault and not the submission.
 from __future__ import annotations
 
 import time
+import traceback
 from dataclasses import dataclass
 
 from autograder.course.config import Assignment
@@ -169,5 +170,9 @@ def _for_student(ended: TaskEndedError) -> StudentError:
 
 
 def _drop_traceback(error: BaseException) -> None:
-    """Forget the steps that led to an error: they keep all that a test held, and answers may be large."""
+    """Drop the frames that led to an error: they hold the test's values, and an answer may be large."""
+    step: BaseException | None = error
+    while step is not None:
+        traceback.clear_frames(step.__traceback__)
+        step = step.__context__
     error.__traceback__ = error.__context__ = error.__cause__ = None

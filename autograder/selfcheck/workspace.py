@@ -346,5 +346,5 @@ def _todo(line: str) -> str:
 
 
 def _plain(words: str) -> str:
-    """Convert Markdown to plain text: `Why divide by √D?` for `Why divide by $\sqrt{D}$?`."""
+    r"""Convert Markdown to plain text: `Why divide by √D?` for `Why divide by $\sqrt{D}$?`."""
     return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", words).replace("$", "").rstrip(".:")

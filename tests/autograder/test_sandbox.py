@@ -795,13 +795,13 @@ def test_nothing_survives_a_killed_grader(tiers, entry, tier, threaded):
         pytest.skip(tiers[tier].reason)
     code = GRADER.format(tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    grader = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
-    assert grader.stdout.readline() == b"ready\n"
-    family = descendants(grader.pid)
-    assert len(family) >= 4
-    grader.kill()
-    grader.wait()
-    grader.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as grader:
+        try:
+            assert grader.stdout.readline() == b"ready\n"
+            assert wait_until(lambda: len(descendants(grader.pid)) >= 4)
+            family = descendants(grader.pid)
+        finally:
+            grader.kill()
     assert wait_until(lambda: living(family) == set()), living(family)
 
 

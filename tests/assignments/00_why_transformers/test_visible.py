@@ -46,11 +46,11 @@ def test_each_sentence_gets_a_new_state(student):
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_each_sentence_gets_a_new_state")
 def test_one_step_worked_by_hand(student):
-    """The word brings (0.2, 0), the old state (0, 0.4), the bias (0, 0.1): the new state is (tanh 0.2, tanh 0.5)."""
+    """The word brings (0.2, 0), the old state (0.1, 0.4), the bias (0, 0.1): the new state is (tanh 0.3, tanh 0.5)."""
     x, h = numbers([1.0]), numbers([1.0, 0.0])
-    W_xh, W_hh, b = numbers([0.2, 0.0]), numbers([0.0, 0.4], [0.2, 0.0]), torch.tensor([0.0, 0.1])
+    W_xh, W_hh, b = numbers([0.2, 0.0]), numbers([0.1, 0.4], [0.2, 0.0]), torch.tensor([0.0, 0.1])
     state = student.rnn_step(x, h, W_xh, W_hh, b)
-    checks.close(state, numbers([0.197375, 0.462117]), "the new state", axes=("batch", "number"), atol=1e-5)
+    checks.close(state, numbers([0.291313, 0.462117]), "the new state", axes=("batch", "number"), atol=1e-5)
 
 
 # Part 2: a whole sentence
@@ -121,10 +121,16 @@ def test_reach_is_one_number_for_each_position(student):
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_reach_is_one_number_for_each_position")
 def test_reach_worked_by_hand(student):
-    """A factor of 0.9 a step gives 0.729, 0.81, 0.9, 1; with two sentences, √2 times as much."""
+    """A factor of 0.9 a step gives 0.729, 0.81, 0.9, 1; with numbers that count 3 and 4, five times as much."""
     expected = torch.tensor([0.729, 0.81, 0.9, 1.0])
     reach = student.gradient_reach(fading(0.9), torch.zeros(1, 4, 1))
     checks.close(reach, expected, "the reach", axes=("position",), atol=1e-5)
+
+    def three_and_four(xs):
+        return fading(0.9)(xs) * torch.tensor([3.0, 4.0])  # (B, 2)
+
+    reach = student.gradient_reach(three_and_four, torch.zeros(1, 4, 2))
+    checks.close(reach, 5 * expected, "the reach with two numbers a word", axes=("position",), atol=1e-5)
     reach = student.gradient_reach(fading(0.9), torch.zeros(2, 4, 1))
     checks.close(reach, 2**0.5 * expected, "the reach for two sentences", axes=("position",), atol=1e-5)
 
@@ -134,10 +140,10 @@ def test_reach_worked_by_hand(student):
 
 @pytest.mark.part("steps")
 @pytest.mark.points(0.5)
-def test_five_words_and_three_layers(student):
-    """5 words and 3 layers take 7 steps in recurrent layers, and 3 in layers of attention."""
-    checks.equal(student.sequential_steps(5, 3, "rnn"), 7, 'sequential_steps(5, 3, "rnn")')
-    checks.equal(student.sequential_steps(5, 3, "attention"), 3, 'sequential_steps(5, 3, "attention")')
+def test_three_words_and_five_layers(student):
+    """3 words and 5 layers take 7 steps in recurrent layers, and 5 in layers of attention."""
+    checks.equal(student.sequential_steps(3, 5, "rnn"), 7, 'sequential_steps(3, 5, "rnn")')
+    checks.equal(student.sequential_steps(3, 5, "attention"), 5, 'sequential_steps(3, 5, "attention")')
 
 
 @pytest.mark.part("steps")

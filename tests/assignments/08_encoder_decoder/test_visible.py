@@ -62,13 +62,13 @@ def test_cross_attention_by_hand(student):
         for name, parameter in cross.named_parameters():
             parameter.fill_(1.0 if name.endswith("weight") else 0.0)
     y = torch.tensor([[[1.0], [0.0]]], dtype=torch.float64)                          # (1, 2, 1)
-    memory = torch.tensor([[[math.log(3)], [0.0], [0.0]]], dtype=torch.float64)      # (1, 3, 1)
+    memory = torch.tensor([[[math.log(3)], [0.0], [5.0]]], dtype=torch.float64)      # (1, 3, 1)
     output = torch.tensor([[[0.75], [0.5]]], dtype=torch.float64) * math.log(3)      # (1, 2, 1)
     checks.close(cross(y, memory[:, :2]), output, "what the queries 1 and 0 get")
     last = torch.tensor([[False, False, True]])
     checks.close(cross(y, memory, last), output, "the same with a third memory slot that is padding")
-    first = torch.tensor([[True, False, False]])
-    checks.close(cross(y, memory, first), 0 * output, "the same when the slot with ln 3 is padding")
+    first = torch.tensor([[True, False]])
+    checks.close(cross(y, memory[:, :2], first), 0 * output, "the same when the slot with ln 3 is padding")
 
 
 @no_ready_made_decoder
