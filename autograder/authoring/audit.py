@@ -18,6 +18,7 @@ from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.mistakes import load_alternatives, load_mistakes
 from autograder.grading.pool import Plan, graders, this_grader
+from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 
 Kind = Literal["stub", "solution", "mistake", "alternative", "mutant"]
@@ -224,7 +225,7 @@ def try_case(case: Case) -> AuditFinding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":
         return _try_mutant(case)
-    findings = [_judge(case, _grade(case, seed)) for seed in case.seeds]
+    findings = [_graded(case, seed) for seed in case.seeds]
     if not all(finding.good for finding in findings):
         return _first([finding for finding in findings if not finding.good], len(findings))
     for seed in case.here:
@@ -240,6 +241,13 @@ def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
     return (
         first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
     )
+
+
+def _graded(case: Case, seed: int) -> AuditFinding:
+    try:
+        return _judge(case, _grade(case, seed))
+    except (CourseError, SolutionFailsError) as problem:
+        return AuditFinding(case, False, detail=f"seed {seed}: {problem}")
 
 
 def _grade(case: Case, seed: int) -> Grade:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import runpy
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, as_completed
@@ -23,12 +24,12 @@ from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, 
 from autograder.gradebook import texts
 from autograder.grading.explain import explain
 from autograder.grading.pool import Plan, graders, this_grader
+from autograder.grading.watch import TaskEndedError, Watch
 from autograder.protocol.errors import StudentError, StudentTimeoutError
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile
-from autograder.suite.session import TestAlarm, alarm
 
 MOST = 6  # maximum number of pictures on a page
-SECONDS = 30.0  # time limit of one picture
+SECONDS = 30.0  # limit of one picture: of processor time here, and of waiting for the worker
 INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
@@ -147,7 +148,7 @@ def draw_one(job: Job) -> None:
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(job.file, _drawn(grader.load(assignment, file), wanted[:MOST]))
+    keep_pictures(job.file, _drawn(grader.load(assignment, file), wanted[:MOST], grader.watch))
 
 
 @cache
@@ -156,30 +157,33 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
     return found
 
 
-def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]]) -> list[Picture]:
+def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
     try:
-        return [_picture(part, draw, loaded) for part, draw in wanted]
+        return [_picture(part, draw, loaded, watch) for part, draw in wanted]
     finally:
         loaded.close()
 
 
-def _picture(part: str, draw: Draw, loaded: LoadedSubmission, again: bool = True) -> Picture:
+def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True) -> Picture:
     """Draw one picture, and retry once after a timeout of a busy machine."""
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
-        return replace(blank, image=_image(draw, loaded.subject()))
+        with watch.limit(f"{part} {draw.__name__}", SECONDS):
+            subject = loaded.subject()
+            with subject.connection.ending_at(time.monotonic() + SECONDS):
+                return replace(blank, image=_image(draw, subject))
     except InfrastructureError:
         raise
-    except (Exception, TestAlarm) as error:
+    except Exception as error:
         if again and isinstance(error, StudentTimeoutError) and error.starved:
-            return _picture(part, draw, loaded, again=False)
+            return _picture(part, draw, loaded, watch, again=False)
         return replace(blank, problem=_sentence(error, loaded.file))
 
 
 def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
     subject.begin(SEED)
-    with alarm(SECONDS), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         figure = draw(subject.student)
         if max(figure.get_size_inches()) > INCHES:
@@ -202,8 +206,8 @@ def _small(drawn: io.BytesIO) -> bytes:
 
 def _sentence(error: BaseException, file: SourceFile) -> str:
     """Return the reason that a picture cannot be drawn."""
-    if isinstance(error, TestAlarm):
-        return f"It took more than {SECONDS:g} seconds."
+    if isinstance(error, TaskEndedError):
+        return f"It took more than {SECONDS:g} seconds." if error.late else "The process that drew it ended."
     if isinstance(error, StudentError):
         return explain(error, full=True, file=file).message
     return f"What your code gave back cannot be drawn ({type(error).__name__})."

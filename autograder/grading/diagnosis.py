@@ -14,15 +14,16 @@ from types import ModuleType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
+from autograder.grading.watch import TaskEndedError, Watch
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
-from autograder.proxy.transcript import Transcript
+from autograder.proxy.transcript import KeptTranscripts, Transcript
 from autograder.suite.session import SuiteSession, Test
 
-SECONDS = 10.0
+SECONDS = 10.0  # of processor time, for one mistake in one test
 
 
 class _OtherAnswer(BaseException):
@@ -62,12 +63,19 @@ class Diagnosis:
     """The known mistakes of one assignment, taking tests as they are asked for."""
 
     def __init__(
-        self, session: SuiteSession, mistakes: Sequence[Mistake], reference: Any, filename: str, run_seed: int
+        self,
+        session: SuiteSession,
+        mistakes: Sequence[Mistake],
+        reference: Any,
+        filename: str,
+        run_seed: int,
+        watch: Watch,
     ) -> None:
         self._session, self._mistakes, self._reference = session, mistakes, reference
-        self._filename, self._run_seed = filename, run_seed
+        self._filename, self._run_seed, self._watch = filename, run_seed, watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
+        self._kept = KeptTranscripts()
 
     def name(self, failures: Mapping[Test, Transcript]) -> dict[str, Mistake]:
         """The mistake behind each failing test, by the test's name; tests that no mistake explains are left out.
@@ -107,15 +115,20 @@ class Diagnosis:
         attempt = self._attempts.get(key)
         if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):
             attempt = self._attempts[key] = self._take(mistake, test, transcript)
+            self._kept.add(attempt.transcript)
         return attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> _Attempt:
         subject = self._subject(mistake)
         subject.connection.new_transcript = lambda: _Comparison(transcript)
         self._session.start(self._run_seed)
-        error = self._session.run(test, subject, SECONDS)
-        finished = not isinstance(error, _OtherAnswer)
-        return _Attempt(finished, error is not None, subject.connection.transcript)
+        try:
+            with self._watch.limit(f"{mistake.id} in {test.name}", SECONDS, lasting=True):
+                error = self._session.run(test, subject)
+        except TaskEndedError:
+            return _Attempt(finished=True, failed=False, transcript=Transcript())
+        taken = Transcript(subject.connection.transcript.answers)  # without the student's own
+        return _Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
 
     def _subject(self, mistake: Mistake) -> RemoteSubject[LoopbackConnection]:
         if mistake.id not in self._subjects:

@@ -24,7 +24,7 @@ from autograder.protocol.errors import (
 )
 from autograder.proxy.local import describe_error
 from autograder.records import Outcome, SourceFile
-from autograder.suite.session import TestAlarm
+from autograder.suite.alarm import TestAlarm
 
 MAX_MESSAGE = 2000
 _FILE = re.compile(r"[\w.-]{1,100}\.py")

@@ -1,7 +1,7 @@
 """One submission in, one grade out.
 
-A submission's text goes into a worker; the suite runs here, against the proxy. A failing test is run once more,
-alone in a fresh worker, before it counts. Then the failures are explained and known mistakes named.
+A submission's text goes into a worker; the suite runs here, against the proxy. Then the failures are explained and
+known mistakes named.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from autograder import __version__
-from autograder.course.config import Assignment, Course
+from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
-from autograder.grading.suite_run import SuiteRun, TestEnding
+from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
+from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.protocol.errors import StudentError
 from autograder.proxy.local import load_text
@@ -25,19 +26,29 @@ from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
-from autograder.suite.session import TestAlarm, alarm
+
+SECONDS_BESIDE_TESTS = (
+    60.0  # of processor time, for reading a submission, comparing its answers and explaining
+)
 
 
 class Grader:
     """Grades submissions of a course, one after another, with the same fresh inputs for all of them.
 
-    All that it needs of the course is loaded when it is made; raises CourseError or InfrastructureError.
+    All that it needs of the course is loaded when it is made, and the solutions take every test, so that whatever
+    they import or prepare is there. Raises CourseError or InfrastructureError.
     """
 
     def __init__(
-        self, course: Course, sandbox: Sandbox, run_seed: int, names: Iterable[str] | None = None
+        self,
+        course: Course,
+        sandbox: Sandbox,
+        run_seed: int,
+        names: Iterable[str] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.course = course
+        self.watch = watch or Watch()
         self.assignments = {assignment.name: assignment for assignment in course.select(names)}
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
@@ -49,19 +60,32 @@ class Grader:
             raise
         self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
         self._begin(run_seed)
+        self._unsound = {name: self._failures_of_solution(name) for name in self.assignments}
 
     def grade(self, submission: Submission) -> Grade:
-        """The grade of one submission. Raises InfrastructureError when the machine failed, never because of students."""
+        """The grade of one submission.
+
+        Raises InfrastructureError when the machine failed, CourseError for an assignment whose solution does not pass
+        its tests; never because of students.
+        """
         started = time.monotonic()
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
             assignment = self._assignment(submission)
-            file = self.choose(assignment, submission)
+            with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
+                return self._graded(assignment, submission, started)
+        except TaskEndedError:
+            sentence = "Reading it, and what it answers, takes too long."
+            return refused(self.course, submission, sentence, self.run_seed)
         except RefusedError as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
+
+    def _graded(self, assignment: Assignment, submission: Submission, started: float) -> Grade:
         prepared = self._prepared[assignment.name]
-        loaded = self.load(assignment, file)
+        if self._unsound[assignment.name]:
+            raise CourseError(self._unsound[assignment.name])
+        loaded = self.load(assignment, self.choose(assignment, submission))
         results = self._results(prepared, loaded)
         return Grade(
             student=submission.student,
@@ -108,18 +132,22 @@ class Grader:
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
         """The test that fails first, and how, for an answer of our own that is run here, without a sandbox.
 
-        None when all pass. `seconds` is what loading and each test may take.
+        None when all pass. `seconds` of processor time is what loading and each test may take.
         """
         assignment = self.assignments[name]
         try:
-            with alarm(seconds):
+            with self.watch.limit("loading", seconds):
                 student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
-        except TestAlarm:
-            return "loading it took too long"
+        except TaskEndedError as ended:
+            return f"loading it {ended}"
         subject = Subject(student, self.workers.references[name])
         self.session.start(run_seed)
         for test in self.tests[name]:
-            error = self.session.run(test, subject, seconds)
+            try:
+                with self.watch.limit(test.name, seconds):
+                    error = self.session.run(test, subject)
+            except TaskEndedError as ended:
+                error = ended
             if error is not None:
                 return f"{test.name} ({type(error).__name__}: {error})"[:500]
         return None
@@ -138,6 +166,7 @@ class Grader:
                 self.workers.references[name],
                 f"{prepared.assignment.stem}.py",
                 run_seed,
+                self.watch,
             )
             for name, prepared in self._prepared.items()
         }
@@ -151,15 +180,30 @@ class Grader:
         assignment = prepared.assignment
         try:
             self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            suite_run = SuiteRun(self.session, loaded, assignment, self._cache)
+            suite_run = SuiteRun(self.session, loaded, assignment, self._cache, self.watch)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
         finally:
             loaded.close()
+        for ending in endings:
+            if ending.may_be_ours:
+                reference = self.workers.references[assignment.name]
+                check_solution(self.session, ending.test, reference, self.watch)
         named = self._diagnoses[assignment.name].name(
             {each.test: each.transcript for each in endings if each.failed and each.transcript is not None}
         )
         return tuple(self._result(each, loaded.file, named.get(each.test.name)) for each in endings)
+
+    def _failures_of_solution(self, name: str) -> list[str]:
+        """What the solution does not pass, a sentence each."""
+        problems = []
+        self.session.start(self.run_seed)
+        for test in self.tests[name]:
+            try:
+                check_solution(self.session, test, self.workers.references[name], Watch())
+            except SolutionFailsError as failure:
+                problems.append(f"{name}: {failure}")
+        return problems
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test = ending.test

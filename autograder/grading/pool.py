@@ -1,4 +1,8 @@
-"""Graders as processes: each with its own pytest session and its own sandbox, ready for one submission after another."""
+"""Graders as processes: each with its own pytest session and its own sandbox, ready for one submission after another.
+
+A process of the pool loads the course once and then forks: all that submissions have a part in happens in the fork
+(see `autograder.grading.disposable`).
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,20 @@ import multiprocessing
 import os
 import threading
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograder.course.config import Course
+from autograder.grading.disposable import Disposable
+from autograder.grading.watch import KernelWatch
 
 if TYPE_CHECKING:
     from autograder.grading.grader import Grader
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -28,20 +37,31 @@ class Plan:
     names: tuple[str, ...] | None = None
 
 
+class GraderPool(ProcessPoolExecutor):
+    """`plan.jobs` processes; in what is submitted, `this_grader()` gives a grader."""
+
+    def __init__(self, plan: Plan) -> None:
+        context = multiprocessing.get_context("spawn")
+        super().__init__(plan.jobs, context, initializer=_prepare, initargs=(plan,))
+
+    def submit(self, function: Callable[..., Result], /, *args: Any) -> Future[Result]:  # type: ignore[override]
+        return super().submit(_call, function, *args)
+
+
 _plan: Plan | None = None
 _sandbox: Any = None
+_watch: KernelWatch | None = None
 _grader: Grader | None = None
+_disposable: Disposable | None = None
 
 
-def graders(plan: Plan) -> ProcessPoolExecutor:
-    """`plan.jobs` processes, in each of which `this_grader()` gives a grader."""
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(plan.jobs, context, initializer=_prepare, initargs=(plan,))
+def graders(plan: Plan) -> GraderPool:
+    return GraderPool(plan)
 
 
 def this_grader() -> Grader:
     """The grader of this process; made at its first use. Raises CourseError or InfrastructureError."""
-    global _grader
+    global _grader, _watch
     if _grader is None:
         import torch
 
@@ -49,8 +69,20 @@ def this_grader() -> Grader:
 
         torch.set_num_threads(1)
         assert _plan is not None, "this process was not made by `graders`"
-        _grader = Grader(_plan.course, _start_sandbox(), _plan.run_seed, _plan.names)
+        _watch = KernelWatch()
+        _grader = Grader(_plan.course, _start_sandbox(), _plan.run_seed, _plan.names, _watch)
     return _grader
+
+
+def _call(function: Callable[..., Result], *arguments: Any) -> Result:
+    """What the function returns in a fork of this process."""
+    global _disposable
+    if _disposable is None:
+        this_grader()
+        assert _watch is not None
+        _disposable = Disposable(_watch, started=_end_with_parent)
+    result: Result = _disposable.call(function, *arguments)
+    return result
 
 
 def _prepare(plan: Plan) -> None:

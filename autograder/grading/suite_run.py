@@ -1,4 +1,8 @@
-"""One submission takes the tests of a suite; a failing test is run once more, alone in a fresh worker."""
+"""One submission takes the tests of a suite.
+
+A failing test is run once more, alone in a fresh worker. Then the solution takes it in this process: where it fails
+as well, the grader is at fault and not the submission.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,35 @@ from dataclasses import dataclass
 
 from autograder.course.config import Assignment
 from autograder.grading.explain import Failure
+from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
-from autograder.protocol.errors import StudentError, StudentTimeoutError
+from autograder.protocol.errors import (
+    MissingNameError,
+    StudentCrashedError,
+    StudentError,
+    StudentRaisedError,
+    StudentTimeoutError,
+)
+from autograder.proxy.local import LocalStudent
 from autograder.proxy.replay import ReplayCache
-from autograder.proxy.transcript import Transcript
+from autograder.proxy.subject import Subject
+from autograder.proxy.transcript import KeptTranscripts, Transcript
 from autograder.records import InfrastructureError
 from autograder.suite.session import SuiteSession, Test
 
-CALLS_PER_TEST = 6  # a test may take this many times `call_seconds` on the trusted side
+CALLS_PER_TEST = (
+    6  # a test may take this many times `call_seconds`: by the clock, and of the grader's processor time
+)
+SOLUTION_SECONDS = 120.0  # of processor time, for the solution in one test
+UNFINISHED = (
+    MemoryError,
+    RecursionError,
+    SystemError,
+)  # can leave anything half done, wherever they are raised
+
+
+class SolutionFailsError(InfrastructureError):
+    """The solution does not pass a test in this process, so nobody's failure in it counts."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +53,7 @@ class TestEnding:
     error: BaseException | None = None
     skipped: Failure | None = None
     transcript: Transcript | None = None
+    ended_grader: bool = False
 
     @property
     def failed(self) -> bool:
@@ -40,15 +66,32 @@ class TestEnding:
             return self.error.starved
         return self.error is not None and self.transcript is not None
 
+    @property
+    def may_be_ours(self) -> bool:
+        """Whether the failure could be the grader's own: the submission did not fail before the test could judge it."""
+        if self.ended_grader:
+            return True
+        if isinstance(self.error, StudentRaisedError):
+            return self.error.remote.type != "NotImplementedError"
+        return self.failed and not isinstance(
+            self.error, StudentTimeoutError | StudentCrashedError | MissingNameError
+        )
+
 
 class SuiteRun:
     """One submission takes the tests of a suite, in their order."""
 
     def __init__(
-        self, session: SuiteSession, loaded: LoadedSubmission, assignment: Assignment, cache: ReplayCache
+        self,
+        session: SuiteSession,
+        loaded: LoadedSubmission,
+        assignment: Assignment,
+        cache: ReplayCache,
+        watch: Watch,
     ) -> None:
         self._session, self._loaded, self._limits = session, loaded, assignment.limits
-        self._cache = cache
+        self._cache, self._watch = cache, watch
+        self._kept = KeptTranscripts()
         self._end = time.monotonic() + assignment.limits.submission_seconds
         self._titles: dict[str, str] = {}
 
@@ -70,6 +113,8 @@ class SuiteRun:
             ending = self._once(test, fresh=True)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
+        if ending.failed and ending.transcript is not None:
+            self._kept.add(ending.transcript)
         return ending
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
@@ -78,22 +123,50 @@ class SuiteRun:
         except StudentError as refusal:
             self._session.skip(test)
             return TestEnding(test, error=refusal)
-        connection, name = subject.connection, test.item.nodeid
+        connection = subject.connection
         until = time.monotonic() + CALLS_PER_TEST * self._limits.call_seconds
         cache = self._cache if subject.forbidden(test.forbids) is None else None
-
-        def run_test() -> BaseException | None:
-            seconds = max(until - time.monotonic(), self._limits.call_seconds)
-            return self._session.run(test, subject, seconds)
-
-        run = connection.run(name, run_test, until, cache)
+        try:
+            with self._watch.limit(test.name, self._seconds_here):
+                run = connection.run(test.item.nodeid, lambda: self._session.run(test, subject), until, cache)
+        except TaskEndedError as ended:
+            self._session.skip(test)
+            return TestEnding(test, error=_for_student(ended), ended_grader=True)
         if run.outcome == "diverged":
             return self._once(test, fresh=True)
         if run.outcome == "passed":
             self._session.accept(test)
         if run.error is not None:
             _drop_traceback(run.error)
+        if isinstance(run.error, UNFINISHED) and not isinstance(run.error, StudentError):
+            self._watch.distrust()
         return TestEnding(test, error=run.error, transcript=connection.transcript)
+
+    @property
+    def _seconds_here(self) -> float:
+        """How long a test may work on the trusted side: each that ended a grader halves it for those that follow."""
+        once, ended = self._limits.call_seconds, self._titles.keys() & self._watch.ended.keys()
+        return max(once, CALLS_PER_TEST * once * 0.5 ** len(ended))
+
+
+def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, watch: Watch) -> None:
+    """Let the solution take a test in this process; raises SolutionFailsError unless it passes."""
+    try:
+        with watch.limit(f"the solution in {test.name}", SOLUTION_SECONDS):
+            error = session.run(test, Subject(solution, solution))
+    except TaskEndedError as ended:
+        error = ended
+    if error is not None:
+        watch.distrust()
+        raise SolutionFailsError(
+            f"The solution itself does not pass {test.name} here ({type(error).__name__}: {str(error)[:300]})."
+        )
+
+
+def _for_student(ended: TaskEndedError) -> StudentError:
+    if ended.late:
+        return StudentTimeoutError("This test took too long.")
+    return StudentCrashedError("This test ended the process that graded it.")
 
 
 def _drop_traceback(error: BaseException) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from autograder.protocol.wire import Handle
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and the random state
 MOST_NUMBERS = 1 << 14  # larger tensors and arrays are sampled at a fixed stride
 MOST_TEXT = 1 << 10  # longer texts are stored as a digest
+MOST_BYTES = 64 << 20  # of transcripts that are kept whole
+OBJECT_BYTES = 64  # roughly what a small object of Python takes
 RELATIVE, ABSOLUTE = 1e-5, 1e-7
 
 
@@ -35,8 +39,8 @@ class Answer:
 class Transcript:
     """The answers of one test, in order."""
 
-    def __init__(self) -> None:
-        self.answers: list[Answer] = []
+    def __init__(self, answers: Iterable[Answer] = ()) -> None:
+        self.answers = list(answers)
 
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects vary
@@ -55,6 +59,72 @@ class Transcript:
         if len(self.answers) < len(other.answers):
             return False
         return all(_same_answer(a, b) for a, b in zip(self.answers[known:], other.answers[known:]))
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What is left of an answer for which there is no room: another one is the same only to the last bit."""
+
+    sha256: bytes
+
+    @classmethod
+    def of(cls, value: Any) -> Digest:
+        if isinstance(value, Digest):
+            return value
+        digest = hashlib.sha256()
+        _feed(digest, value)
+        return cls(digest.digest())
+
+
+class KeptTranscripts:
+    """Transcripts that are kept for a comparison. When they take too much room, the oldest become digests."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._whole: deque[tuple[Transcript, int]] = deque()
+
+    def add(self, transcript: Transcript) -> None:
+        size = sum(_bytes_of(answer.value) for answer in transcript.answers)
+        self._whole.append((transcript, size))
+        self._bytes += size
+        while self._bytes > self._most_bytes:
+            oldest, size = self._whole.popleft()
+            oldest.answers = [replace(each, value=Digest.of(each.value)) for each in oldest.answers]
+            self._bytes -= size
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, torch.Tensor | np.ndarray):
+        return OBJECT_BYTES + value.nbytes
+    if isinstance(value, dict):
+        return OBJECT_BYTES + sum(_bytes_of(key) + _bytes_of(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return OBJECT_BYTES + sum(map(_bytes_of, value))
+    return OBJECT_BYTES + (len(value) if isinstance(value, str | bytes) else 0)
+
+
+def _feed(digest: Any, value: Any) -> None:
+    if isinstance(value, torch.Tensor):
+        described = f"{value.dtype} {tuple(value.shape)} {value.device}"
+        value = (
+            b"" if value.is_meta else value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+        )
+    elif isinstance(value, np.ndarray):
+        described, value = f"{value.dtype} {value.shape}", value.tobytes()
+    elif isinstance(value, dict | list | tuple):
+        described = f"{type(value).__name__} {len(value)}"
+    else:
+        described, value = type(value).__name__, repr(value).encode("utf-8", "backslashreplace")
+    digest.update(f"{described}\0".encode())
+    if isinstance(value, bytes):
+        digest.update(value)
+        return
+    for item in value.items() if isinstance(value, dict) else value:
+        _feed(digest, item)
+
+
+def _content(tensor: torch.Tensor) -> bytes:
+    return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
 
 
 def _target(arguments: dict[str, Any]) -> str:
@@ -114,6 +184,8 @@ def _outside_of_object(description: Any) -> Any:
 def _same_answer(a: Answer, b: Answer) -> bool:
     if (a.operation, a.target) != (b.operation, b.target):
         return False
+    if isinstance(a.value, Digest) or isinstance(b.value, Digest):
+        return Digest.of(a.value) == Digest.of(b.value)
     if a.operation == "backward":
         return _same_in_any_order(a.value, b.value)
     return _same(a.value, b.value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -63,6 +64,7 @@ class WorkerConnection(Connection):
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
         self._endless = Counter[str]() if endless is None else endless  # number of timeouts by call
+        self._until = math.inf
         self._number = 0
         self._callbacks_inside = 0
         self._received = 0
@@ -79,13 +81,15 @@ class WorkerConnection(Connection):
     ) -> TestRun:
         """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
 
-        `until` (time.monotonic) ends the replay. Without a cache, nothing is replayed or recorded.
+        The student's code is not waited for after `until` (time.monotonic). Without a cache, nothing is replayed or
+        recorded.
         """
-        if cache is None:
-            self._socket.disable()
-        elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
-            return TestRun("passed")
-        error = body()
+        with self.ending_at(until):
+            if cache is None:
+                self._socket.disable()
+            elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
+                return TestRun("passed")
+            error = body()
         if cache is not None and self._socket.diverged:
             cache.mark_nondeterministic(test)
             return TestRun("diverged")
@@ -93,6 +97,15 @@ class WorkerConnection(Connection):
             return TestRun("failed", error)
         self._socket.mark_passed()
         return TestRun("passed")
+
+    @contextmanager
+    def ending_at(self, until: float) -> Iterator[None]:
+        """Wait for none of the requests inside after that moment (time.monotonic)."""
+        self._until = until
+        try:
+            yield
+        finally:
+            self._until = math.inf
 
     def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         self._raise_if_dead()
@@ -103,7 +116,7 @@ class WorkerConnection(Connection):
         except wire.WireError as error:
             raise too_much_to_send(error) from None
         name, seconds = _called(operation, arguments), seconds or self.call_seconds
-        deadline = self._deadline(name, seconds)
+        deadline = self._deadline(name, seconds, self._until)
         try:
             self._socket.send(Request(frame, name, seconds), deadline)
             return self._await_reply(number, deadline) if number else {"ok": None}
@@ -116,12 +129,12 @@ class WorkerConnection(Connection):
             self._fail(StudentCrashedError(self._exit_reason()))
         except wire.WireError as error:
             self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
-        except BaseException:  # the test's alarm: a late reply must not answer the next request
+        except BaseException:  # raised by a callback: a late reply must not answer the next request
             self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
         raise AssertionError("unreachable")
 
-    def _deadline(self, name: str, seconds: float, until: float = math.inf) -> Deadline:
+    def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before.
 
         From the second such name on, each of them halves the time of all others.
@@ -131,6 +144,8 @@ class WorkerConnection(Connection):
         return Deadline(seconds * share if name else seconds, self.worker, until)
 
     def _too_late(self, name: str, seconds: float, late: DeadlineExceededError) -> StudentTimeoutError:
+        if not (late.endless or late.starved):  # many calls, each of them in time
+            return StudentTimeoutError("This test took too long.", starved=True)
         again = ", as in an earlier test" if self._endless[name] else ""
         if name and late.endless:
             self._endless[name] += 1

@@ -133,6 +133,10 @@ def _own_clock() -> tuple[int, ...]:
         return ()
 
 
+if hasattr(os, "register_at_fork"):  # the file tells the time of the process that opened it
+    os.register_at_fork(after_in_child=_own_clock.cache_clear)
+
+
 def _times(clock: int) -> tuple[float, float]:
     """Seconds for which a process ran, and for which it stood in line; zeros when it has ended."""
     ran, seconds_queued = (_read(clock).split() or [b"0", b"0"])[:2]

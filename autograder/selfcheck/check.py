@@ -10,6 +10,7 @@ import inspect
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,8 @@ from autograder.selfcheck.workspace import (
     read,
     run_text,
 )
-from autograder.suite.session import SuiteSession, Test, TestAlarm, alarm
+from autograder.suite.alarm import TestAlarm, alarm
+from autograder.suite.session import SuiteSession, Test
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import MistakeHint, Recording
@@ -42,6 +44,7 @@ SECONDS = 20.0
 PRINTED = 2000  # maximum length of the output stored for each test
 
 Own = Callable[[FrameType], bool]
+_alarm = partial(alarm, SECONDS)
 
 
 @dataclass(frozen=True)
@@ -208,13 +211,13 @@ class _Examination:
             return Finding(_without_points(skeleton, "skipped", "This waits for an earlier test."), details)
         printed = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()):
-            error = session.run(test, self._graded, SECONDS)
+            error = session.run(test, self._graded, _alarm)
         if error is None:
             return Finding(skeleton, details)
         if not isinstance(error, TestAlarm):
             with contextlib.redirect_stdout(printed):
                 error = (
-                    session.run(test, self._subject, SECONDS) or error
+                    session.run(test, self._subject, _alarm) or error
                 )  # includes the frames of a plain traceback
             session.skip(test)
         failure = explain(error, full=True, own=self._own)
@@ -274,7 +277,7 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
             session.skip(test)
             continue
         with contextlib.redirect_stdout(io.StringIO()):
-            if session.run(test, subject, SECONDS) is not None:
+            if session.run(test, subject, _alarm) is not None:
                 failed.append(test)
     return failed
 

@@ -21,6 +21,7 @@ import math
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import Answer, Transcript
+from autograder.suite.alarm import alarm
 from autograder.suite.session import SuiteSession, Test
 
 FILE_NAME = "hints.json"
@@ -122,7 +124,7 @@ def take(
     """Run one visible test on a module under fixed conditions."""
     subject = RemoteSubject(connection, RemoteStudent(connection), None, uses)
     with contextlib.redirect_stdout(io.StringIO()):
-        error = session.run(test, subject, SECONDS)
+        error = session.run(test, subject, partial(alarm, SECONDS))
     return Recording(error is not None, tuple(connection.transcript.answers), tuple(connection.visited))
 
 

@@ -8,15 +8,11 @@ formatted.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal
 
 import pytest
@@ -41,6 +37,7 @@ from autograder.suite.markers import (
     title_of,
 )
 
+Limit = Callable[[], AbstractContextManager[Any]]
 QUIET = [
     "--capture=no",
     "--assert=plain",
@@ -66,12 +63,6 @@ QUIET = [
     "-p",
     "no:stepwise",
 ]
-
-
-class TestAlarm(BaseException):
-    """A test took too long on the trusted side; a BaseException, so that no test swallows it."""
-
-    __test__ = False
 
 
 @dataclass(frozen=True)
@@ -138,13 +129,13 @@ class SuiteSession:
         """The test is passed, though it was not run."""
         self._suite.passed[test.name] = True
 
-    def run(self, test: Test, subject: Subject, seconds: float) -> BaseException | None:
-        """Run one test with this student; the exception that ended it, or None when it passed.
+    def run(self, test: Test, subject: Subject, limit: Limit = nullcontext) -> BaseException | None:
+        """Run one test with this subject; the exception that ended it, or None when it passed.
 
-        A `TestAlarm` ends it after `seconds`.
+        Its set-up and its call each happen inside a `limit`, which may raise what shall end them.
         """
         self._current.current = subject
-        self._reports.begin(seconds)
+        self._reports.begin(limit)
         try:
             runtestprotocol(test.item, log=False, nextitem=None)
         finally:
@@ -198,13 +189,13 @@ class _CurrentSubject(SubjectProvider):
 
 
 class _Reports:
-    """A plugin that keeps the exception that ended a test, and limits how long its set-up and call may take."""
+    """A plugin that keeps the exception that ended a test."""
 
     def __init__(self) -> None:
-        self.begin(0)
+        self.begin(nullcontext)
 
-    def begin(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
+    def begin(self, limit: Limit) -> None:
+        self._limit = limit
         self.error: BaseException | None = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -230,7 +221,7 @@ class _Reports:
     @contextmanager
     def _limited(self) -> Iterator[None]:
         try:
-            with alarm(max(self._until - time.monotonic(), 0.001)):
+            with self._limit():
                 yield
         except pytest.exit.Exception as error:
             raise _ExitRaisedError from error
@@ -311,22 +302,3 @@ def _test(item: pytest.Item) -> Test:
 def _no_settings() -> Path:
     """An empty configuration file: neither the course's nor a student's settings steer the grader."""
     return Path(__file__).with_name("session.ini")
-
-
-@contextmanager
-def alarm(seconds: float) -> Iterator[None]:
-    """Raise TestAlarm in the main thread after `seconds`; elsewhere, and on Windows, do nothing."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def ring(number: int, frame: FrameType | None) -> Any:
-        raise TestAlarm
-
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)

@@ -15,7 +15,7 @@ from autograder.protocol.errors import (
     student_raised,
 )
 from autograder.records import SourceFile
-from autograder.suite.session import TestAlarm
+from autograder.suite.alarm import TestAlarm
 
 SECRET = "the input was 0.8414709"
 LATE = "Your code gave no answer within 5 seconds."

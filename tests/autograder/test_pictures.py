@@ -25,6 +25,7 @@ from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import read_journal
 from autograder.grading.pool import Plan
+from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
@@ -268,7 +269,7 @@ def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
     file = SourceFile(f"{assignment.stem}.py", COURSE.solution_file(assignment).read_text("utf-8"))
     gallery = painter._gallery(COURSE.pictures_file(assignment))
     wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]
-    drawn = painter._drawn(LoadedSubmission(workers, assignment, file), wanted)
+    drawn = painter._drawn(LoadedSubmission(workers, assignment, file), wanted, Watch())
     assert len(drawn) >= 2
     assert {picture.title: picture.problem for picture in drawn if picture.problem} == {}
     assert all(len(picture.image) < 60_000 for picture in drawn), "too large for a page"

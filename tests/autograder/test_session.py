@@ -116,7 +116,7 @@ def outcomes(session, text=ALTERNATIVE):
     """How each test ended for a module of this process: the exception's type and first line, or None."""
     student = load_text(text, "adding.py", "adding_of_a_test")
     session.start(1)
-    errors = [(test.name, session.run(test, Subject(student, student), 20)) for test in session.tests()]
+    errors = [(test.name, session.run(test, Subject(student, student))) for test in session.tests()]
     return {name: error and f"{type(error).__name__}: {error}".split("\n")[0] for name, error in errors}
 
 

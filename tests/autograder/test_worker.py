@@ -29,7 +29,7 @@ from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
-from autograder.suite.session import TestAlarm, alarm
+from autograder.suite.alarm import TestAlarm, alarm
 from tests.autograder.sampling import sampled
 
 PRELUDE = '''

@@ -1,0 +1,146 @@
+"""A process for trusted work: it is never interrupted, only ended and replaced."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from autograder.grading.disposable import Disposable
+from autograder.grading.watch import KernelWatch, TaskEndedError, Watch
+from autograder.records import InfrastructureError
+
+WATCH = KernelWatch()
+LITTLE = 0.05  # seconds of processor time
+
+
+@pytest.fixture
+def fork() -> Iterator[Disposable]:
+    disposable = Disposable(WATCH, started=faulthandler.disable)
+    yield disposable
+    if disposable._fork is not None:
+        disposable._replace()
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def do(*tasks: str) -> list[str]:
+    """Do tasks one after another: `loop` never ends, signals by name end the process; what each came to."""
+    done = []
+    for task in tasks:
+        try:
+            with WATCH.limit(task, LITTLE, lasting=task.startswith("lasting")):
+                if task.endswith("loop"):
+                    sum(range(10**12))  # no signal's handler would be called before it ends
+                if task.startswith("SIG"):
+                    os.kill(os.getpid(), getattr(signal, task))
+            done.append(task)
+        except TaskEndedError as ended:
+            done.append(str(ended))
+    return done
+
+
+def test_calls_share_one_fork_of_this_process(fork):
+    assert fork.call(pid) == fork.call(pid) != os.getpid()
+    assert fork.call(int, "7") == 7
+
+
+def test_what_is_raised_there_is_raised_here(fork):
+    with pytest.raises(ValueError, match="invalid literal") as caught:
+        fork.call(int, "seven")
+    assert "Traceback" in str(caught.value.__cause__)
+    assert fork.call(int, "7") == 7
+
+
+def test_a_task_that_takes_too_long_is_left_out_and_the_others_are_done(fork):
+    before = fork.call(pid)
+    assert fork.call(do, "first", "loop", "last") == ["first", "took too long", "last"]
+    assert fork.call(pid) != before
+
+
+def test_the_next_call_begins_with_every_task(fork, monkeypatch):
+    fork.call(do, "loop")
+    assert fork.call(ended_before) == {}
+    fork.call(do, "lasting loop")
+    assert fork.call(ended_before) == {"lasting loop": True}, "which no submission has a part in"
+
+
+def ended_before() -> dict[str, bool]:
+    return WATCH.ended
+
+
+def test_waiting_costs_nothing(fork):
+    assert fork.call(wait_twice_as_long) == "done"
+
+
+def wait_twice_as_long() -> str:
+    with WATCH.limit("waiting", LITTLE):
+        time.sleep(2 * LITTLE)
+    return "done"
+
+
+def test_tasks_inside_a_task_are_timed_apart(fork):
+    assert fork.call(nested) == ["inside", "inside", "outside took too long"]
+
+
+def nested() -> list[str]:
+    done = []
+    try:
+        with WATCH.limit("outside", LITTLE):
+            for _ in range(2):
+                with WATCH.limit("inside", 100 * LITTLE):
+                    burn(2 * LITTLE)
+                done.append("inside")
+            burn(100 * LITTLE)
+    except TaskEndedError as ended:
+        return ["inside", "inside", f"outside {ended}"]
+    return done
+
+
+def burn(seconds: float) -> None:
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+@pytest.mark.parametrize("crash", ["SIGSEGV", "SIGABRT"])
+def test_a_crash_is_an_accident_once(fork, crash):
+    assert fork.call(do, "first", crash, "last") == ["first", "ended its process", "last"]
+
+
+def test_a_process_that_is_killed_twice_is_the_machines_fault(fork):
+    with pytest.raises(InfrastructureError, match=r"died twice in SIGKILL \(exit code -9\)"):
+        fork.call(do, "SIGKILL")
+    with pytest.raises(InfrastructureError, match=r"died twice \(exit code 3\)"):
+        fork.call(os._exit, 3)
+    assert fork.call(do, "first") == ["first"]
+
+
+def test_one_that_is_killed_once_costs_nothing(fork):
+    os.kill(fork.call(pid), signal.SIGKILL)
+    assert fork.call(do, "first") == ["first"]
+
+
+def test_a_process_in_doubt_is_replaced_after_its_call(fork):
+    first = fork.call(pid)
+    assert fork.call(doubt) == first != fork.call(pid) == fork.call(pid)
+
+
+def doubt() -> int:
+    WATCH.distrust()
+    return os.getpid()
+
+
+def test_a_watch_that_replaces_nothing_limits_nothing():
+    watch = Watch()
+    with watch.limit("anything", LITTLE):
+        burn(2 * LITTLE)
+    watch.ended["anything"] = True
+    with pytest.raises(TaskEndedError), watch.limit("anything", LITTLE):
+        raise AssertionError
