@@ -106,9 +106,7 @@ def _bytes_of(value: Any) -> int:
 def _feed(digest: Any, value: Any) -> None:
     if isinstance(value, torch.Tensor):
         described = f"{value.dtype} {tuple(value.shape)} {value.device}"
-        value = (
-            b"" if value.is_meta else value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-        )
+        value = b"" if value.is_meta else _content(value)
     elif isinstance(value, np.ndarray):
         described, value = f"{value.dtype} {value.shape}", value.tobytes()
     elif isinstance(value, dict | list | tuple):

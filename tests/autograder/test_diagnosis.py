@@ -11,7 +11,7 @@ import torch
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.protocol.errors import Frame, RemoteException, student_raised
-from autograder.proxy.transcript import Transcript
+from autograder.proxy.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
@@ -133,3 +133,23 @@ def test_words_that_students_chose_are_nobodys_mistake(code):
 def test_words_that_pytorch_chose_are_compared():
     code = "out = x @ self.table"
     assert not raised(code, "mat1 and mat2").same_as(raised(code, "size mismatch"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.tensor(1.5),
+        torch.tensor(True),
+        [torch.tensor(2.5, dtype=torch.float64), torch.arange(3)],
+        torch.zeros(0, 3),
+        torch.arange(6.0).reshape(2, 3).T,
+    ],
+    ids=["a single number", "a truth value", "a list", "no numbers", "a transposed matrix"],
+)
+def test_answers_without_room_are_compared_by_digest(value: object) -> None:
+    old, same, other = (Transcript([Answer("call", "f", each)]) for each in (value, value, torch.ones(7)))
+    kept = KeptTranscripts(most_bytes=200)
+    for transcript in (old, Transcript([Answer("call", "f", "x" * 100)]), other):
+        kept.add(transcript)
+    assert isinstance(old.answers[0].value, Digest)
+    assert same.same_as(old) and not other.same_as(old)
