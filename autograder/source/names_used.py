@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+
+from autograder.source.reachable import Definitions, Owner, Place, keep_first
 
 DYNAMIC = {
     "getattr",
@@ -48,8 +49,6 @@ NOTHING: frozenset[str] = frozenset()  # bound to a value that was not imported
 ROUNDS = 10  # maximum number of passes over a loop
 
 Names = dict[str, frozenset[str]]
-Place = tuple[int, int]  # the cell and the line
-Owner = tuple[str, int, int]  # the name, cell and line of a definition at the top of the text
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -77,25 +76,13 @@ class _Scope:
             self.now[name] = NOTHING.union(*either)
 
 
-@dataclass
-class _Definition:
-    """A top-level function or class: the names it uses and refers to, and whether it is replaced later."""
-
-    uses: dict[str, Place] = field(default_factory=dict)
-    references: set[str] = field(default_factory=set)
-    replaced: bool = False
-
-
 class NameReader:
     """Reads one text, or a notebook's cells in order, and collects names with their lines."""
 
     def __init__(self) -> None:
         self.dynamic: dict[str, Place] = {}
-        self.definitions: dict[Owner, _Definition] = {}
-        self.top = _Definition()  # the statements outside of definitions
+        self.definitions = Definitions()
         self.owner: Owner | None = None
-        self.latest: dict[str, Owner] = {}
-        self.aliased: set[str] = set()  # names that the top of the text refers to without calling them
         self.called: set[int] = set()
         self.branches = 0  # number of enclosing branches and loops
         self.deferred = False
@@ -114,7 +101,7 @@ class NameReader:
         self.skip_main = skip_main
         for _ in range(2):
             self.scope = _Scope(self.declared.get)
-            self.latest.clear()
+            self.definitions.latest.clear()
             for self.cell, tree in enumerate(trees):
                 self.run(tree.body)
             self.deferred = True
@@ -123,49 +110,14 @@ class NameReader:
             self.deferred = False
 
     def uses(self, entry_points: Collection[str] | None = None) -> dict[str, Place]:
-        """Return the first place of each name used at the top level or reachable from the entry points.
-
-        None stands for every definition that is not replaced.
-        """
-        uses = dict(self.top.uses)
-        for definition in self._reached(entry_points):
-            for name, place in definition.uses.items():
-                _keep_first(uses, name, place)
-        return uses
-
-    def _reached(self, entry_points: Collection[str] | None) -> list[_Definition]:
-        if self.dynamic:
-            return list(self.definitions.values())
-        alive: dict[str, list[_Definition]] = {}
-        for (name, _, _), definition in self.definitions.items():
-            if not definition.replaced or name in self.aliased:
-                alive.setdefault(name, []).append(definition)
-        waiting = set(alive) if entry_points is None else {*entry_points, *self.top.references} & set(alive)
-        reached = set[str]()
-        while waiting:
-            name = waiting.pop()
-            reached.add(name)
-            for definition in alive[name]:
-                waiting |= (definition.references & set(alive)) - reached
-        return [definition for name in reached for definition in alive[name]]
-
-    # ------------------------------------------------------------------ definitions
+        """Return the first place of each name used at the top level or reachable from the entry points."""
+        return self.definitions.uses(entry_points, all_count=bool(self.dynamic))
 
     def begin(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> Owner:
         """Return the owner of a definition's contents: the enclosing one, or the definition itself at top level."""
         if self.owner is not None:
             return self.owner
-        owner = node.name, self.cell, node.lineno
-        self.definitions.setdefault(owner, _Definition())
-        before = self.latest.get(node.name)
-        if before is not None and before != owner and not self.branches:
-            self.definitions[before].replaced = True
-        self.latest[node.name] = owner
-        return owner
-
-    @property
-    def current(self) -> _Definition:
-        return self.top if self.owner is None else self.definitions[self.owner]
+        return self.definitions.begin((node.name, self.cell, node.lineno), certain=not self.branches)
 
     # ------------------------------------------------------------------ statements
 
@@ -322,7 +274,7 @@ class NameReader:
                     found = frozenset(f"{each}.{attribute}" for each in full)
                     self.note(found, part.lineno)
                     if attribute == "__dict__" or attribute in DYNAMIC - METHODS:
-                        _keep_first(self.dynamic, attribute, (self.cell, part.lineno))
+                        keep_first(self.dynamic, attribute, (self.cell, part.lineno))
                     waiting.append((inner, found))
             waiting += [(inner, full) for inner in inside]
 
@@ -425,7 +377,7 @@ class NameReader:
             elif isinstance(part, (ast.Call, ast.Subscript)):
                 self.note(self.meant(part), part.lineno)
                 if isinstance(part, ast.Subscript) and "sys.modules" in self.meant(part.value):
-                    _keep_first(self.dynamic, "sys.modules", (self.cell, part.lineno))
+                    keep_first(self.dynamic, "sys.modules", (self.cell, part.lineno))
             if isinstance(part, ast.Call):
                 self.called.add(id(part.func))
             waiting.extend(each for each in ast.iter_child_nodes(part) if not self.is_mention(part, each))
@@ -447,23 +399,23 @@ class NameReader:
     def look_at_chain(self, node: ast.Attribute | ast.Name) -> list[ast.expr]:
         """Record `a.b.c` as one use; return the rest to read if the chain has another beginning."""
         root, parts = _chain(node)
-        self.current.references.update(parts)
+        self.definitions.of(self.owner).references.update(parts)
         if isinstance(root, ast.Name):
-            self.current.references.add(root.id)
+            self.definitions.of(self.owner).references.add(root.id)
             if not self.deferred and id(node) not in self.called:
-                self.aliased.add(root.id)
+                self.definitions.aliased.add(root.id)
         for part in parts:
             if (
                 part == "__dict__"
                 or part in DYNAMIC
                 and (part not in METHODS or self.is_built_in(node, root))
             ):
-                _keep_first(self.dynamic, part, (self.cell, node.lineno))
+                keep_first(self.dynamic, part, (self.cell, node.lineno))
         if not isinstance(root, ast.Name):
             self.note(self.meant(node), node.lineno)
             return [root]
         if root.id in DYNAMIC:
-            _keep_first(self.dynamic, root.id, (self.cell, node.lineno))
+            keep_first(self.dynamic, root.id, (self.cell, node.lineno))
         self.note(self.meant(node), node.lineno)
         return []
 
@@ -489,9 +441,9 @@ class NameReader:
 
     def note(self, names: Iterable[str], line: int) -> None:
         for name in names:
-            _keep_first(self.current.uses, name, (self.cell, line))
+            keep_first(self.definitions.of(self.owner).uses, name, (self.cell, line))
             if name.split(".")[0] in DYNAMIC_MODULES:
-                _keep_first(self.dynamic, name.split(".")[0], (self.cell, line))
+                keep_first(self.dynamic, name.split(".")[0], (self.cell, line))
 
     def meant(self, node: ast.expr | None) -> frozenset[str]:
         """Return the dotted names that an expression can refer to."""
@@ -558,10 +510,6 @@ def _is_mention(node: ast.AST) -> bool:
         ast.expr_context,
     )
     return all(isinstance(part, (*only_names, ast.List)) for part in ast.walk(node))
-
-
-def _keep_first(places: dict[str, tuple[int, int]], name: str, place: tuple[int, int]) -> None:
-    places[name] = min(place, places.get(name, place))
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
