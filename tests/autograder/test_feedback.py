@@ -257,7 +257,7 @@ def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignme
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert page.text.count(HINT) == 1
     assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
-    assert page.text.index(HINT) < page.text.index("The question above (subtracts) is about this, too.")
+    assert page.text.index(HINT) < page.text.index("The question above (subtracts) applies here, too.")
 
 
 def test_names_in_code_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
@@ -281,7 +281,7 @@ def test_failures_of_one_cause_are_told_once(tmp_path: Path, adding: Assignment)
     assert page.text.count(slow) == 2  # once a part
     assert page.text.count("took too long") == 2
     assert page.inside("h3") == [title for _, _, title, _ in TESTS]
-    assert "Nothing passes yet." in page.text
+    assert "No test passes yet." in page.text
 
 
 def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignment) -> None:
@@ -409,7 +409,7 @@ def test_the_report_has_everything_in_its_order(report: Page) -> None:
         "Parts and tests",
         "Teach this again",
         "Who needs help",
-        "Everybody",
+        "All students",
     ]
     assert "2 could not be graded" in report.text
     assert "The file is not UTF-8 text (byte 7)." in report.text
@@ -512,9 +512,9 @@ def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
     grades = [refused("ada"), subtracting("ada"), graded("ada")]
     assert latest_grades(grades) == [grades[-1]]
     page = Page(write_all(tmp_path, course, grades))
-    assert "None. Everything that was handed in could be graded." in page.text
+    assert "None. All submissions could be graded." in page.text
     assert HINT not in page.text
-    assert "Nobody: all have full marks." in page.text
+    assert "None: all students have full marks." in page.text
 
 
 def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -> list[str]:
