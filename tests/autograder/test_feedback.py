@@ -762,7 +762,7 @@ def test_a_report_tells_of_lines_that_cannot_be_read(tmp_path: Path, course: Cou
     done = report_of(tmp_path, course)
     assert (done.exit_code, len(rows_of(tmp_path / "grades.csv"))) == (1, 2)
     assert done.stderr.startswith(
-        f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Put a copy of the file back"
+        f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Restore a copy of the file"
     )
     write_journal(tmp_path, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score": 10.0', '"score": "10"'))
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr

@@ -540,9 +540,9 @@ def test_an_extension_for_nobody_is_told(written, course):
     done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines() == [
-        "late.extensions: nobody in these grades is called adda; did you mean ada?",
-        "late.extensions: nobody in these grades is called zoe.",
-        "late.extensions: nobody in these grades is called Cyrus Vance; did you mean cy?",
+        "late.extensions: no student in these grades has the name adda; did you mean ada?",
+        "late.extensions: no student in these grades has the name zoe.",
+        "late.extensions: no student in these grades has the name Cyrus Vance; did you mean cy?",
     ]
 
 
