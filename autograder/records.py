@@ -122,7 +122,7 @@ class Grade:
         texts = (grade.student, grade.assignment, grade.status)
         numbers = (grade.score, grade.max_score, *(t.score for t in tests), *(t.max_score for t in tests))
         if not all(isinstance(t, str) for t in texts) or not all(isinstance(n, int | float) for n in numbers):
-            raise ValueError("not a line of a journal: a text or a number is something else")
+            raise ValueError("not a line of a journal: a field has the wrong type")
         return grade
 
 

@@ -135,7 +135,7 @@ def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
         if gap.stub_line.strip() not in shown:
             yield f"{relative_name(course, file)}: the gap of `{gap.function}` has no NotImplementedError."
         if not shown.issuperset(gap.todo):
-            yield f"{relative_name(course, file)}: the gap of `{gap.function}` has lost its TODO."
+            yield f"{relative_name(course, file)}: the gap of `{gap.function}` has no TODO."
 
 
 def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, str]) -> list[str]:

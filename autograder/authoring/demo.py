@@ -1,4 +1,4 @@
-"""A sample class like a real one: most answers are right or nearly right, some are odd, one never ends.
+"""A made-up class that resembles a real one: most answers are right or nearly right, some are odd, one never ends.
 
 Equal seeds give equal bytes. The intended answers are returned, so that grades can be compared with them.
 """
@@ -47,7 +47,7 @@ _ONCE: tuple[AnswerKind, ...] = ("loop", "exit", "memory")  # once per class
 
 @dataclass(frozen=True)
 class DemoStudent:
-    """A sample student: an ability from 0 to 1, and the answer to each assignment."""
+    """A made-up student: an ability from 0 to 1, and the answer to each assignment."""
 
     name: str
     ability: float
@@ -72,7 +72,7 @@ def write_demo(
     """
     chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
     if not chosen:
-        raise CourseError("The course has no solutions yet; a class is made from them.")
+        raise CourseError("The course has no solutions, from which a made-up class is created.")
     _refuse_to_mix(output)
     books = {}
     for a in chosen:
@@ -146,7 +146,7 @@ def _random(seed: int, *words: str) -> random.Random:
 
 def _refuse_to_mix(output: Path) -> None:
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CourseError(f"{output} is there already; remove it or choose another folder.")
+        raise CourseError(f"{output} already exists; remove it or choose another folder.")
 
 
 def _write(folder: Path, student: DemoStudent) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
-# `autograder build`: every hints.json is then made anew. A test tells when it has to be raised.
+# `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
 ANSWERS_VERSION = 1
 SECONDS = 300
 FOUND = 1

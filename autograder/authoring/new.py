@@ -66,7 +66,7 @@ def _check_name(name: str, course: Course) -> None:
     if not _NAME.match(name):
         words = re.sub(r"\W+", "_", re.sub(r"^[\W\d_]+", "", name.lower()).strip("_")) or "name"
         raise CourseError(
-            f"`{name}` cannot be an assignment's name: it is a number, an underscore and small letters, "
+            f"`{name}` is not a valid name of an assignment: it must be a number, an underscore and lowercase letters, "
             f"such as `{free:02d}_{words}`."
         )
     same = [other for other in known if int(other.partition("_")[0]) == int(number)]
@@ -94,7 +94,7 @@ def _files(course: Course, name: str) -> Iterator[tuple[Path, str]]:
 def _check_room(files: dict[Path, str]) -> None:
     there = [file for file in files if file.exists()]
     if there:
-        raise CourseError([f"{file} is there already; nothing was changed." for file in there])
+        raise CourseError([f"{file} already exists; nothing was changed." for file in there])
 
 
 def _title_of(name: str) -> str:
@@ -144,7 +144,7 @@ def _assignments(text: str) -> tuple[Any, Any]:
     for key, value in top.value if isinstance(top, yaml.MappingNode) else []:
         if key.value == "assignments":
             return key, value
-    raise CourseError("There is no `assignments:` to add to.")
+    raise CourseError("There is no key `assignments`.")
 
 
 def _place(text: str, lines: list[str], name: str) -> tuple[int, int]:

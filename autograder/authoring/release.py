@@ -82,9 +82,9 @@ def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, by
     texts = dict(_texts(files))
     for name, text in texts.items():
         if set(PurePosixPath(name.partition(":")[2] or name).parts) & set(SECRET_NAMES):
-            yield f"{name} must stay with you."
+            yield f"{name} must not be released."
         if ":" not in name and (BEGIN in text or END in text):  # the engine's own code contains the markers
-            yield f"{name} holds a marker of a solution."
+            yield f"{name} contains a marker of a solution."
     for assignment in assignments:
         own = f"assignments/{assignment.name}/"
         shown = {
@@ -178,7 +178,7 @@ def _kit(wheel: Path | None) -> dict[str, bytes]:
     """Return the autograder's wheel by name; empty if it has to be installed from elsewhere."""
     if wheel is not None:
         if wheel.suffix != ".whl" or not wheel.is_file():
-            raise CourseError(f"{wheel} is no wheel (a file that ends in .whl).")
+            raise CourseError(f"{wheel} is not a wheel (a file that ends in .whl).")
         return {wheel.name: wheel.read_bytes()}
     source = Path(autograder.__file__).parents[1]
     return _built(source) if (source / "pyproject.toml").is_file() else {}
@@ -208,10 +208,14 @@ def _built(source: Path) -> dict[str, bytes]:
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            raise InfrastructureError(f"The kit's wheel is not built within {SECONDS} seconds.") from None
+            raise InfrastructureError(
+                f"The autograder's wheel was not built within {SECONDS} seconds."
+            ) from None
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise InfrastructureError(f"The kit's wheel cannot be built: {last} Give one with --wheel.")
+            raise InfrastructureError(
+                f"The autograder's wheel cannot be built: {last} Pass one with --wheel."
+            )
         return {file.name: file.read_bytes() for file in made.glob("*.whl")}
 
 
@@ -229,7 +233,7 @@ def _check_room(output: Path) -> None:
     elif output.exists() and not output.is_dir():
         raise CourseError(f"{output} is a file; a release is a folder, or an archive that ends in .zip.")
     elif output.exists() and any(entry.name != ".git" for entry in output.iterdir()):
-        raise CourseError(f"{output} is there already and not empty; remove it or choose another folder.")
+        raise CourseError(f"{output} already exists and is not empty; remove it or choose another folder.")
 
 
 def _is_archive(output: Path) -> bool:

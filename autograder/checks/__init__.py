@@ -1,17 +1,22 @@
-"""The assertion vocabulary of suites: each check either returns nothing or fails with a sentence.
+"""Assertions for suites, whose failures are sentences for students.
 
 Example:
     >>> checks.close(student.attention(q, k, v)[0], expected, "the output")
     CheckFailed: The output differs first at batch 1, position 3, feature 0: 0.1234 came back,
     0.4567 was expected. 17 of 300 numbers differ, by at most 0.36.
 
-A failure is a `CheckFailed`. Its `str` is the full sentence; its `public` is the sentence for tests that
-stay hidden, without inputs and expected values. Rooms: `values` looks at one value that came back,
-`modules` at parameters and buffers, `behaviour` at calls that are repeated with a difference, `gradients`
-at what flows back, `errors` at refusals; `sentences` holds the words.
+A failed check raises `CheckFailed`. Its `str` is the full sentence; its `public` is the sentence for hidden
+tests, without inputs and expected values.
 
-What it does not do: it runs no test, catches nothing that a student's code raises (except in `raises`),
-knows nothing of points, never broadcasts, and never calls a method of a value whose type it has not seen.
+- `values`: the type, shape and numbers of a returned value
+- `modules`: parameters and buffers
+- `behaviour`: repeated calls with changed inputs
+- `gradients`: which inputs an output depends on, and the gradients themselves
+- `errors`: the refusal of bad arguments
+- `sentences`: the wording of failures
+
+Exceptions of the student's code pass through every check except `raises`. No check broadcasts, and none calls a
+method of a value before its type is known.
 """
 
 from autograder.checks.behaviour import (

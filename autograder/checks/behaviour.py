@@ -1,7 +1,7 @@
-"""Checks of what a function or a module does when it is called again a little differently.
+"""Checks that call a function or a module repeatedly with changed inputs, and compare the results.
 
-What the student's code raises passes through untouched. Random numbers come from a private generator
-seeded with the test's seed, so a student's own draws never change what a check does.
+Exceptions of the student's code pass through. Random numbers come from a private generator that is seeded with the
+test's seed, so numbers drawn by the student's code do not affect a check.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from autograder.checks.sentences import (
     number,
     place,
     show,
+    subject,
     verb,
     without_inputs,
 )
@@ -31,7 +32,7 @@ Function = Callable[..., Any]
 
 
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
-    """Calls function(*inputs); afterwards tensors, lists and dicts among the inputs hold what they held before."""
+    """Check that function(*inputs) changes no tensor, list or dict among its inputs."""
     before = mapped(lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, list(inputs))
     with mirror_input_mutation():
         function(*inputs)
@@ -60,7 +61,7 @@ def _changed(what: str, start: str, end: str) -> CheckFailed:
 
 
 def _same_contents(now: Any, then: Any) -> bool:
-    """Whether lists, tuples and dicts hold what they held; of other things, only numbers and texts can change."""
+    """Whether containers have the same contents as before; of other values, only numbers and text are compared."""
     if isinstance(then, (list, tuple, dict)) and not isinstance(now, type(then)):
         return False
     if isinstance(then, (list, tuple)):
@@ -76,7 +77,7 @@ def _same_contents(now: Any, then: Any) -> bool:
 
 
 def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -> None:
-    """In eval mode two calls with the same input agree exactly; the mode is restored."""
+    """Check that two calls with the same input agree exactly in eval mode; the mode is restored."""
     was_training = module.training
     module.eval()
     try:
@@ -87,12 +88,12 @@ def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -
         shape(two, tuple(one.shape), f"{what} of the second call")
         gap = first_difference(two, one, atol=0.0, rtol=0.0)
         if gap is not None:
-            start = "In eval mode two calls with the same input must agree, but their answers differ"
+            start = "In eval mode, two calls with the same input must agree, but their results differ"
             raise _gap(start, gap, "in the second call", "in the first")
 
 
 def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
-    """Each row of the batch gets the answer that it gets alone."""
+    """Check that the output of each row of a batch (B, ...) equals the output of that row alone."""
     together = _numbers(function(x.clone()), what)
     _starts_like(together, x, 1, what)
     for row in range(x.shape[0]):
@@ -101,12 +102,12 @@ def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: 
         shape(alone, (1, *together.shape[1:]), name)
         gap = first_difference(alone[0], together[row], atol=atol, axes=_without_batch(together))
         if gap is not None:
-            start = f"Row {row} of the batch gets another answer alone than among the others: they differ"
-            raise _gap(start, gap, "alone", "among the others")
+            start = f"The result of row {row} depends on the other rows of the batch: it differs"
+            raise _gap(start, gap, "alone", "in the batch")
 
 
 def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
-    """Cutting the future off changes nothing: f(x[:, :t]) == f(x)[:, :t] for every t."""
+    """Check that f(x[:, :t]) == f(x)[:, :t] for every t: later positions do not affect earlier outputs."""
     full = _numbers(function(x.clone()), what)
     _starts_like(full, x, 2, what)
     for t in range(1, x.shape[1]):
@@ -116,14 +117,15 @@ def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what:
         shape(short, (x.shape[0], t, *full.shape[2:]), name)
         gap = first_difference(short, full[:, :t], atol=atol)
         if gap is not None:
-            start = f"What follows {words} must not change {what} there, but the answers differ"
-            raise _gap(start, gap, "without the rest", "with it")
+            start = f"{subject(what)} at {words} must not depend on later positions, but"
+            start = f"{start} {verb(what, 'differs', 'differ')}"
+            raise _gap(start, gap, "without them", "with them")
 
 
 def permutation_equivariant(
     function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
 ) -> None:
-    """Shuffling the positions (dimension 1) shuffles the output in the same way, and does no more."""
+    """Check that a permutation of the positions (dimension 1) only permutes the output in the same way."""
     length = x.shape[1]
     order = torch.randperm(length, generator=private_generator())
     if torch.equal(order, torch.arange(length)):
@@ -135,16 +137,16 @@ def permutation_equivariant(
     gap = first_difference(shuffled, straight[:, order], atol=atol)
     if gap is not None:
         start = f"When the positions are shuffled, {what} must be shuffled in the same way, but it differs"
-        raise _gap(start, gap, "shuffled going in", "shuffled coming out")
+        raise _gap(start, gap, "for the shuffled input", "in the shuffled output")
 
 
 def padding_invariant(
     function: Function, x: Tensor, lengths: Sequence[int], *, atol: float = 1e-6, what: str = "the output"
 ) -> None:
-    """The padding's content does not matter, and a padded row has the same output as an unpadded one.
+    """Check that the contents of padding do not affect the output, and that it equals the output without padding.
 
-    Calls function(x, padding_mask), x of shape (B, T, ...) with floats or ids and padding_mask (B, T),
-    True where row b is beyond lengths[b]. Only real positions are compared.
+    Calls function(x, padding_mask) with x (B, T, ...), floats or ids, and padding_mask (B, T), which is True at
+    position lengths[b] of row b and after it. Outputs at padding are not compared.
     """
     padding = torch.arange(x.shape[1]) >= torch.tensor(list(lengths))[:, None]
     first, other = (
@@ -158,24 +160,24 @@ def padding_invariant(
         finite(first[row, :length], f"{what} for row {row} of the batch", axes=axes)
         gap = first_difference(other[row, :length], first[row, :length], atol=atol, axes=axes)
         if gap is not None:
-            start = f"Row {row} of the batch changes when only its padding holds something else: it differs"
+            start = f"The result of row {row} depends on the contents of its padding: it differs"
             raise _gap(start, gap, "with other padding", "before")
     for row, length in enumerate(lengths):
         alone = tensor(function(x[row : row + 1, :length].clone(), padding[row : row + 1, :length]), what)
         shape(alone, (1, length, *first.shape[2:]), f"{what} for one row without its padding")
         gap = first_difference(first[row, :length], alone[0], atol=atol, axes=axes)
         if gap is not None:
-            start = f"Row {row} of the batch gets another answer padded than without padding: they differ"
-            raise _gap(start, gap, "padded", "without padding")
+            start = f"The result of row {row} depends on its padding: it differs"
+            raise _gap(start, gap, "with padding", "without")
 
 
 def heads_local(
     module: Function, x: Any, num_heads: int, touch: Callable[[int], Any], *, what: str = "the output"
 ) -> None:
-    """Touching head h alone moves exactly its own columns, h*D up to (h+1)*D of the output's last axis.
+    """Check that a change of head h changes columns h*D to (h+1)*D - 1 of the output's last axis, and no others.
 
-    `touch(h)` changes only head h's weights, in place, and need not undo it. The output must not be mixed
-    afterwards: put the identity into a projection first.
+    `touch(h)` changes only the weights of head h, in place, and need not restore them. A projection after the heads
+    would mix the columns: set it to the identity first.
 
     Example: `heads_local(mha, x, 4, touch=lambda h: checks.randomize(mha.heads[h].value))`
     """
@@ -192,11 +194,11 @@ def heads_local(
         columns = f"columns {head * width} to {(head + 1) * width - 1}"
         if bool((moved & ~own).any()):
             odd = first_index(moved & ~own)[0]
-            start = f"Touching only head {head} moves column {odd} of"
-            raise _alike(f"{start} {what}; only its own {columns} may move.")
+            start = f"A change of head {head} alone changes column {odd} of"
+            raise _alike(f"{start} {what}; it may change only its own {columns}.")
         if bool((own & ~moved).any()):
             still = first_index(own & ~moved)[0]
-            start = f"Touching head {head} does not move column {still} of"
+            start = f"A change of head {head} does not change column {still} of"
             raise _alike(f"{start} {what}, one of its own {columns}.")
         before = after
 
@@ -210,7 +212,7 @@ def silent_sublayers(
     what: str = "the output with silent sublayers",
     atol: float = 1e-6,
 ) -> None:
-    """With the parameters in `silence` at zero, module(x) equals expected(x); they are restored afterwards.
+    """Check that module(x) equals expected(x) while the parameters in `silence` are zero; they are restored.
 
     Example: `silent_sublayers(block, x, [block.ff.linear2.weight, block.ff.linear2.bias], lambda x: x)`
     """
@@ -224,10 +226,10 @@ def silent_sublayers(
 
 
 def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
-    """Outputs are weighted means of the values (..., S, E): function(values) has shape (..., T, E).
+    """Check that the outputs (..., T, E) of function(values) are weighted means of the values (..., S, E).
 
-    When all values are one and the same vector, every output is that vector; and no output leaves the
-    range that the values span, feature by feature.
+    If all values are the same vector, every output must be that vector. For other values, each feature of an output
+    must lie between the smallest and the largest value of that feature.
 
     Example: `convex_hull(lambda v: student.attention(q, k, v)[0], v)`
     """
@@ -236,8 +238,8 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     _is_mean_of(out, values, what)
     gap = first_difference(out, same[..., :1, :].expand(out.shape), atol=atol)
     if gap is not None:
-        start = f"When all values are one and the same vector, {what} must be that vector, but differs"
-        raise _gap(start, gap, "came back", "was the value")
+        start = f"When all values are the same vector, {what} must be that vector, but differs"
+        raise _gap(start, gap, "came back", "was expected")
     out = _numbers(function(values.clone()), what)
     _is_mean_of(out, values, what)
     low, high = values.detach().amin(-2, keepdim=True), values.detach().amax(-2, keepdim=True)
@@ -251,7 +253,7 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
 
 
 def _gap(start: str, gap: Difference, came: str, expected: str) -> CheckFailed:
-    """A failure about two answers of the student's own code."""
+    """Return the failure for two different answers of the student's own code."""
     where = f" first at {gap.where}" if gap.where else ""
     full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."
     return CheckFailed(full, f"{without_inputs(start)}{where}. {gap.extent}.")
@@ -262,7 +264,7 @@ def _alike(sentence: str) -> CheckFailed:
 
 
 def _numbers(value: Any, what: str) -> Tensor:
-    """The tensor that came back, without NaN."""
+    """Return the result as a tensor; fails if it is another value or contains NaN."""
     got = tensor(value, what)
     finite(got, what)
     return got
@@ -275,7 +277,7 @@ def _tensors(value: Any, what: str) -> list[Tensor]:
 
 
 def _starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
-    """The first dimensions of the answer are those of the input."""
+    """Check that the first `rank` dimensions of the result are those of the input."""
     if got.shape[:rank] != x.shape[:rank]:
         wanted = ", ".join(str(size) for size in x.shape[:rank])
         names = ", ".join(("batch", "position")[:rank])
@@ -290,7 +292,7 @@ def _without_batch(whole: Tensor) -> tuple[str, ...] | None:
 
 
 def _repad(x: Tensor, padding: Tensor) -> Tensor:
-    """The same tensor with other content where padding is True."""
+    """Return the tensor with other contents where `padding` is True."""
     other = x.detach().clone()
     if x.is_floating_point():
         noise = torch.randn(x.shape, generator=private_generator(), dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The check that a call is refused: the right exception, with a message that names what is wrong."""
+"""The check that a call raises the expected exception, with a message that names the bad argument."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def raises(
     what: str | None = None,
     **kwargs: Any,
 ) -> None:
-    """Calling the function raises that exception, with at least one word or value of `naming` in its message.
+    """Check that the call raises `exception`, with at least one word or value of `naming` in its message.
 
-    `what` describes the call in the sentence; left out, it is made of the function's name and arguments.
-    A NotImplementedError, a call that ran out of time and a process that ended pass through: they are no
-    answer to a bad argument.
+    `what` describes the call in the failure; by default, it consists of the function's name and arguments.
+    NotImplementedError, a timeout and the end of the process pass through, because none of them is a reaction to a
+    bad argument.
     """
     words = () if naming is None else naming if isinstance(naming, tuple) else (naming,)
     texts = tuple(value for value in (*args, *kwargs.values()) if isinstance(value, str))
@@ -88,14 +88,14 @@ class _Refusal:
         )
 
     def _public_words(self) -> str:
-        """Only names of arguments: numbers, and words that are part of an input, stay hidden."""
+        """Return the names of arguments only; numbers, and words that occur in an input, stay hidden."""
         names = [word for word in self.words if isinstance(word, str) and word.isidentifier()]
         names = [name for name in names if not any(name in text for text in self.texts)]
         return _either(tuple(names)) if names else "what is wrong"
 
 
 def _public_name(error: Exception) -> str:
-    """A name of Python's own: one that a student's code makes while it runs could carry an input out."""
+    """Return the name of a built-in exception: student code could put an input into the name of its own class."""
     if isinstance(error, StudentRaisedError):
         names = [error.remote.type, *error.remote.bases]
     else:

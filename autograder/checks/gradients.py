@@ -1,7 +1,7 @@
-"""Checks that look backwards: which inputs reach which outputs, and whether gradients are the right ones.
+"""Checks of gradients: which inputs an output depends on, and whether the gradients are correct.
 
-Random numbers come from a private generator seeded with the test's seed, so a student's own draws never
-change what a check does.
+Random numbers come from a private generator that is seeded with the test's seed, so numbers drawn by the student's
+code do not affect a check.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from torch import Tensor
 from autograder.checks.sentences import CheckFailed, fault, several, verb
 from autograder.checks.values import close, first_index, shape, tensor
 
-LEAK = 1e-9  # as a share of the strongest gradient: above it, a position that must be silent is heard
-BLIND = 1e-14  # below it, a position that should be heard is not
+LEAK = 1e-9  # of the largest gradient; a larger one is a dependence
+BLIND = 1e-14  # of the largest gradient; a smaller one is no dependence
 
 
 def private_generator() -> torch.Generator:
@@ -25,28 +25,28 @@ def private_generator() -> torch.Generator:
 
 
 def fresh(*inputs: Any) -> tuple[Any, ...]:
-    """The inputs with every tensor copied, so that code which changes its input spoils only a copy."""
+    """Return the inputs with copies of all tensors, to protect the originals from in-place changes."""
     return tuple(value.clone() if isinstance(value, Tensor) else value for value in inputs)
 
 
 def causal_by_gradient(
     function: Callable[[Tensor], Any], x: Tensor, *, allowed: Tensor | None = None, what: str = "the output"
 ) -> None:
-    """Output t depends on input s exactly when s <= t, or where `allowed[t, s]` is True; judged by gradients.
+    """Check by gradients that output t depends on input s if and only if s <= t, or `allowed[t, s]` is True.
 
-    x is (B, T, ...), the output (B, T, ...). Tells a leak ("position 2 hears position 4") from blindness
-    ("position 3 does not hear position 1").
+    x and the output have shape (B, T, ...), `allowed` has shape (T, T). The failure names the first pair with a
+    forbidden or a missing dependence, forbidden ones first.
     """
     length = x.shape[1]
     may = torch.ones(length, length, dtype=torch.bool).tril() if allowed is None else allowed
-    heard = _who_hears_whom(function, x, what)
-    leaks = (~may & (heard > LEAK * heard.max())).nonzero().tolist()
+    norms = _gradient_norms(function, x, what)
+    leaks = (~may & (norms > LEAK * norms.max())).nonzero().tolist()
     if leaks:
-        sentence = f"{_pairs(leaks, 'hears')}: {what} there changes with an input that it must not depend on."
+        sentence = f"{_pairs(leaks, 'depends on')}: {what} there must not change with that input."
         raise CheckFailed(sentence, sentence)
-    blind = (may & (heard <= BLIND * heard.max())).nonzero().tolist()
+    blind = (may & (norms <= BLIND * norms.max())).nonzero().tolist()
     if blind:
-        sentence = f"{_pairs(blind, 'does not hear')}: {what} there must depend on that input, but does not."
+        sentence = f"{_pairs(blind, 'does not depend on')}: {what} there must change with that input."
         raise CheckFailed(sentence, sentence)
 
 
@@ -58,9 +58,9 @@ def gradients_close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Both functions send the same gradient to every floating-point input, under one random cotangent.
+    """Check that both functions have the same vector-Jacobian product for every floating-point input.
 
-    The outputs are not compared, only their shapes.
+    The cotangent is random and the same for both. Of the outputs, only the shapes are compared.
     """
     mine, mine_inputs = _run(actual, inputs)
     theirs, their_inputs = _run(expected, inputs)
@@ -78,7 +78,7 @@ def parameter_gradients_close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Both modules, holding equal weights, send the same gradients to their parameters, compared by name."""
+    """Check that two modules with equal weights give their parameters the same gradients, compared by name."""
     actual, expected = dict(module.named_parameters()), dict(reference.named_parameters())
     missing = [name for name in expected if name not in actual]
     if missing:
@@ -89,8 +89,8 @@ def parameter_gradients_close(
         _same_gradient(g, w, f"{what} of {name}", atol, rtol)
 
 
-def _who_hears_whom(function: Callable[[Tensor], Any], x: Tensor, what: str) -> Tensor:
-    """A (T, T) table: how strongly output t reacts to input s."""
+def _gradient_norms(function: Callable[[Tensor], Any], x: Tensor, what: str) -> Tensor:
+    """Return a (T, T) table: the norm of the gradient of output t with respect to input s."""
     length = x.shape[1]
     source = x.detach().clone().requires_grad_()
     out = function(source.clone())
@@ -105,12 +105,12 @@ def _who_hears_whom(function: Callable[[Tensor], Any], x: Tensor, what: str) -> 
         (gradient,) = torch.autograd.grad(out[:, t], source, cotangent[:, t], **pull)
         gradient = torch.zeros_like(source) if gradient is None else gradient
         rows.append(gradient.double().transpose(0, 1).reshape(length, -1).norm(dim=-1))
-    heard = torch.stack(rows).cpu()
-    if bool(heard.isnan().any()):
-        t, s = first_index(heard.isnan())
+    norms = torch.stack(rows).cpu()
+    if bool(norms.isnan().any()):
+        t, s = first_index(norms.isnan())
         sentence = f"The gradient of {what} at position {t} is NaN for the input at position {s}."
         raise CheckFailed(sentence, sentence)
-    return heard
+    return norms
 
 
 def _pairs(pairs: list[list[int]], verb: str) -> str:
@@ -121,7 +121,7 @@ def _pairs(pairs: list[list[int]], verb: str) -> str:
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    """Call the function with copies of the inputs; return the result and the copies that take gradients."""
+    """Call the function with copies of the inputs; return the result and the copies that require gradients."""
     floats = []
     copies = []
     for value in inputs:
@@ -135,7 +135,7 @@ def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list
 def _pull_back(
     mine: Any, mine_sources: list[Tensor], theirs: Tensor, their_sources: list[Tensor]
 ) -> tuple[Sequence[Tensor | None], Sequence[Tensor | None]]:
-    """The gradients of both outputs for their sources, under one cotangent."""
+    """Return the gradients of both outputs for their sources, with the same cotangent."""
     shape(mine, tuple(theirs.shape), "the output")
     _still_connected(mine)
     cotangent = _cotangent(theirs)

@@ -1,4 +1,4 @@
-"""Checks of a module's parameters and buffers, and the two functions that give two modules equal weights."""
+"""Checks of a module's parameters and buffers, and functions that assign weights."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from autograder.checks.sentences import (
 
 
 def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module") -> None:
-    """Exactly these parameters, by name and shape: {"key.weight": (5, 20)}."""
+    """Check that the module has exactly these parameters, by name and shape: {"key.weight": (5, 20)}."""
     _compare_shapes(module, {name: tuple(size) for name, size in expected.items()}, what)
 
 
 def parameter_count(module: Any, n: int, what: str = "the module") -> None:
-    """Exactly `n` trainable numbers in all; a parameter shared by two layers counts once."""
+    """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
     count = sum(p.numel() for p in _module(module, what).parameters())
     if count != n:
         word = "many" if count > n else "few"
@@ -38,7 +38,7 @@ def parameter_count(module: Any, n: int, what: str = "the module") -> None:
 
 
 def no_parameters(module: Any, what: str = "the module") -> None:
-    """Nothing in the module is trainable."""
+    """Check that the module has no trainable parameters."""
     names = [name for name, _ in _module(module, what).named_parameters()]
     if names:
         raise fault(what, f"should have no trainable parameters, but has {some(names)}.", actor)
@@ -47,10 +47,10 @@ def no_parameters(module: Any, what: str = "the module") -> None:
 def buffers_follow(
     module: Any, names: Sequence[str] = (), what: str = "the module", *, holding: Tensor | None = None
 ) -> None:
-    """The module keeps its constants as buffers, so that they follow `.to(...)`.
+    """Check that the module registers its constants as buffers, which follow `.to(...)`.
 
-    There is at least one buffer; those in `names` are among them; with `holding`, one of them has exactly
-    these values in this order (any shape). Turns the module into float64 to see the buffers follow.
+    The module must have at least one buffer and those in `names`. With `holding`, one buffer must contain exactly
+    these values in this order, in any shape. The module is converted to float64, and the buffers must follow.
     """
     buffers = dict(_module(module, what).named_buffers())
     missing = [name for name in names if name not in buffers]
@@ -58,7 +58,7 @@ def buffers_follow(
     if missing:
         end = f"has no buffer called {some(missing)}."
     elif not buffers:
-        end = "keeps no buffer: a constant tensor follows the module only when it is registered as one."
+        end = "has no buffer: a constant tensor follows `.to(...)` only if it is registered as a buffer."
     elif holding is not None and not any(_holds(b, holding) for b in buffers.values()):
         end = f"has no buffer that holds the expected table; its buffers are {some(list(buffers))}."
     else:
@@ -70,9 +70,9 @@ def buffers_follow(
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
-    """Fill every parameter (gamma and beta, too) with fresh normal numbers, in place; return the module.
+    """Fill every parameter, including gamma and beta, with normal random numbers in place; return the module.
 
-    Parameters are filled in the order of their names, so the order of their definition does not matter.
+    Parameters are filled in the order of their names, so the order of their construction does not matter.
     """
     with torch.no_grad():
         for _, parameter in sorted(_module(module, "the module").named_parameters()):
@@ -81,9 +81,9 @@ def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
 
 
 def copy_parameters(source: nn.Module, target: Any, what: str = "the module") -> Any:
-    """Copies all parameters from source to target by name, in place; returns target.
+    """Copy all parameters from source to target by name, in place; return target.
 
-    A name that target lacks or has too many, or another shape, is a failure that names it.
+    Fails if a parameter of target is missing, unexpected, or of another shape, and names it.
     """
     weights = dict(source.named_parameters())
     _compare_shapes(target, {name: tuple(p.shape) for name, p in weights.items()}, what)

@@ -1,7 +1,7 @@
-"""Words for failures: what a value is called, how a number is printed, and what may be told in public.
+"""The wording of failures: descriptions of values, printed numbers, and their public versions.
 
-Knows nothing of checks. Values may come from a student's code, so a value's type is looked at before
-anything of it is used, and everything that is shown is cut to a fixed length.
+Values can come from a student's code: the type of a value is checked before anything else of it is used, and all
+shown text has a maximum length.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _TAIL = re.compile(r" (?:of|for|at|in|after|with|without|from|to|when|on|by|unde
 
 
 class CheckFailed(AssertionError):
-    """A check said no. `str(error)` is the sentence for the student.
+    """A failed check; `str(error)` is the sentence for the student.
 
-    `error.public` is the sentence for tests that stay hidden: it holds neither inputs nor expected
-    values. Left out, it is the sentence with every literal (number, quoted text, list) blanked.
+    `error.public` is the sentence for hidden tests, without inputs and expected values. By default, it is the full
+    sentence with every literal (number, quoted text, list) replaced by an ellipsis.
     """
 
     def __init__(self, sentence: str, public: str | None = None) -> None:
@@ -51,12 +51,12 @@ class CheckFailed(AssertionError):
 
 
 def without_literals(sentence: str) -> str:
-    """The sentence with its numbers, quoted texts and lists blanked: 'T = 9 is long' -> 'T = … is long'."""
+    """Replace numbers, quoted texts and lists by an ellipsis: 'T = 9 is long' -> 'T = … is long'."""
     return _LITERAL.sub("…", sentence)
 
 
 def without_inputs(what: str) -> str:
-    """A description without the inputs it shows; shapes and positions stay.
+    """Replace the inputs in a description by an ellipsis; shapes and positions stay.
 
     'causal_mask(5)' -> 'causal_mask(…)', 'row 2 for T = 9' -> 'row 2 for T = …'.
     """
@@ -84,9 +84,9 @@ def is_call(what: str) -> bool:
 
 
 def subject(what: str) -> str:
-    """How a sentence about a value begins: 'The output', 'The result of causal_mask(5)', 'out.grad', 'labels'.
+    """Return the subject of a sentence: 'The output', 'The result of causal_mask(5)', 'out.grad', 'labels'.
 
-    One word without an article ('labels', 'embed with two ids') is a name of the student's and stays as it is.
+    A first word without an article ('labels', 'embed with two ids') is an identifier and stays unchanged.
     """
     if is_call(what):
         return f"The result of {what}"
@@ -94,37 +94,37 @@ def subject(what: str) -> str:
 
 
 def verb(what: str, one: str, many: str) -> str:
-    """`many` when the description is a plural ('the weights of head 2'), otherwise `one`."""
+    """Return `many` if the description is plural ('the weights of head 2'), otherwise `one`."""
     head = "" if is_call(what) else _TAIL.sub("", what)
     plural = re.search(r"[a-z]s$", head) and not re.search(r"(ss|us|is|as|'s)$", head)
     return many if plural else one
 
 
 def returned(what: str, value: str) -> str:
-    """'f(x) returned None' for a call, 'The output is None' for anything else."""
+    """Return 'f(x) returned None' for a call, or 'The output is None' for any other description."""
     if is_call(what):
         return f"{what} returned {value}"
     return f"{subject(what)} {verb(what, 'is', 'are')} {value}"
 
 
 def actor(what: str) -> str:
-    """The beginning of a sentence about the call or the object itself, not about what it gave back."""
+    """Return the subject of a sentence about the call or the object itself instead of its result."""
     return what if is_call(what) else subject(what)
 
 
 def fault(what: str, end: str, begin: Callable[[str], str] = subject) -> CheckFailed:
-    """A failure whose sentence holds nothing secret but the inputs that its description shows."""
+    """Return a failure in which only the inputs in the description `what` are secret."""
     return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end}")
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """One printable line of at most `longest` characters."""
+    """Cut text to one printable line of at most `longest` characters."""
     line = "".join(c if c.isprintable() else " " for c in text[: longest + 1])
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """A number printed short: 0.1235, 1e-07, 109482240, 2363904.0, True."""
+    """Format a number briefly: 0.1235, 1e-07, 109482240, 2363904.0, True."""
     if isinstance(value, float) and value.is_integer() and 10**digits <= abs(value) < 1e15:
         return f"{value:.1f}"
     if isinstance(value, (float, complex)):
@@ -135,7 +135,7 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def two_numbers(first: Any, second: Any) -> tuple[str, str]:
-    """Both printed with as few digits as tell them apart, and at least four."""
+    """Format two numbers with the fewest digits that distinguish them, at least four."""
     for digits in (4, 6, 8, 12, 17):
         pair = number(first, digits), number(second, digits)
         if pair[0] != pair[1]:
@@ -144,7 +144,7 @@ def two_numbers(first: Any, second: Any) -> tuple[str, str]:
 
 
 def show(value: Any, longest: int = LONGEST) -> str:
-    """The value itself where it is short plain data, otherwise what kind of thing it is."""
+    """Return short plain data itself, or else the kind of the value."""
     return cut(_show(value, 0), longest)
 
 
@@ -196,7 +196,7 @@ _PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind(value: Any) -> str:
-    """The kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
+    """Return the kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
@@ -218,7 +218,7 @@ def kind(value: Any) -> str:
 
 
 def public_kind(value: Any) -> str:
-    """As `kind`, without what a student's code could have written into the value: the inputs, for example."""
+    """As `kind`, without text that the student's code could have put into the value, such as inputs."""
     if value is None or isinstance(value, (Tensor, numpy.ndarray)):
         return kind(value)
     for known, word in _PUBLIC_KINDS:
@@ -229,7 +229,7 @@ def public_kind(value: Any) -> str:
 
 
 def is_plain(value: Tensor) -> bool:
-    """An ordinary tensor: dense, and with numbers behind it."""
+    """Whether this is an ordinary tensor: dense, and with numbers in memory."""
     return value.layout is torch.strided and not value.is_meta
 
 
@@ -245,7 +245,7 @@ def _strange_kind(value: Any) -> str:
 
 
 def place(index: Sequence[int], axes: Sequence[str] | None = None) -> str:
-    """Words for an index: (1, 3, 0) -> 'batch 1, position 3, feature 0'."""
+    """Describe an index: (1, 3, 0) -> 'batch 1, position 3, feature 0'."""
     names = axes if axes is not None and len(axes) == len(index) else AXES.get(len(index))
     if names is None:
         return f"index {tuple(index)}" if index else ""
@@ -253,12 +253,12 @@ def place(index: Sequence[int], axes: Sequence[str] | None = None) -> str:
 
 
 def several(noun: str, names: Sequence[Any]) -> str:
-    """'the parameter a', 'the parameters a and b'."""
+    """Return 'the parameter a' or 'the parameters a and b'."""
     return f"the {noun}{'s' if len(names) > 1 else ''} {some(names)}"
 
 
 def some(names: Sequence[Any], most: int = 4) -> str:
-    """'a', 'a and b', 'a, b, c, d and 3 more'; each name cut short."""
+    """Join names: 'a', 'a and b', 'a, b, c, d and 3 more'; long names are cut."""
     shown = [cut(str(name), 60) for name in names[:most]]
     if len(names) > most:
         shown.append(f"{len(names) - most} more")

@@ -1,4 +1,4 @@
-"""Checks of one value that came back: its type, its shape, its numbers."""
+"""Checks of a returned value: its type, its shape, its numbers."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """A tensor or number near the expected one: |actual - expected| <= atol + rtol * |expected|.
+    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a tensor, or a number.
 
-    Looks at the type first, then the shape, the kind of numbers, NaN and infinity, and the values last.
-    Nothing is broadcast. A Python number and a tensor of shape () are comparable; whole numbers and
-    booleans in tensors are compared exactly. A tuple or list of expected values is compared item by item.
-    `axes` names the dimensions in the sentence: ("batch", "position", "feature").
+    Compares the type, the shape, the kind of numbers, NaN and infinity, and the values, in this order. Nothing is
+    broadcast. A Python number and a tensor of shape () are comparable; integers and booleans in tensors are compared
+    exactly. A tuple or list of expected values is compared item by item. `axes` names the dimensions in the failure:
+    ("batch", "position", "feature").
     """
     if isinstance(expected, (tuple, list)):
         for i, item in enumerate(unpack(actual, len(expected), what)):
@@ -63,10 +63,10 @@ def close(
 
 
 def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None) -> None:
-    """Exactly the expected value: numbers, text, None, lists, tuples and dicts of them, tensors.
+    """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and dicts of them.
 
-    Types count: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data the sentence names
-    the first place that differs.
+    Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the failure names the
+    first difference.
     """
     if isinstance(expected, Tensor):
         got = tensor(actual, what, expected)
@@ -91,7 +91,7 @@ def shape(
     *,
     axes: Sequence[str] | None = None,
 ) -> None:
-    """A tensor of exactly that shape; `axes` names its dimensions in the sentence."""
+    """Check for a tensor of exactly that shape; `axes` names its dimensions in the failure."""
     wanted = tuple(expected_shape)
     got = tuple(tensor(actual, what).shape)
     if got == wanted:
@@ -102,7 +102,7 @@ def shape(
 
 
 def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
-    """A tensor of exactly that number type."""
+    """Check for a tensor of exactly that dtype."""
     got = tensor(actual, what).dtype
     if got is not expected_dtype:
         end = f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected."
@@ -110,13 +110,13 @@ def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") ->
 
 
 def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None = None) -> None:
-    """A tensor or a number without NaN and infinity."""
+    """Check for a tensor or a number without NaN and infinity."""
     got = _as_tensor(actual) if isinstance(actual, (int, float)) else tensor(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
 
 
 def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None) -> Tensor:
-    """The value as a plain tensor without history; fails when it is anything else."""
+    """Return the value as a detached tensor; fails if it is not a tensor."""
     if isinstance(actual, Tensor) and is_plain(actual):
         return actual.detach().cpu()
     wanted = "a tensor" if expected is None else kind(expected)
@@ -124,7 +124,7 @@ def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
-    """The items of a tuple or list of known length: `output, weights = unpack(a, ("output", "weights"))`."""
+    """Return the items of a tuple or list of known length: `output, weights = unpack(a, ("output", "weights"))`."""
     length = names if isinstance(names, int) else len(names)
     wanted = f"a tuple of {length}" if isinstance(names, int) else f"a tuple of {length} ({', '.join(names)})"
     if not isinstance(actual, (tuple, list)) or len(actual) != length:
@@ -133,7 +133,7 @@ def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") ->
 
 
 def between(actual: Any, low: float, high: float, what: str = "the result") -> None:
-    """A number (or a tensor of shape ()) with low <= actual <= high; for shares and statistics."""
+    """Check that low <= actual <= high for a number or a tensor of shape (); for shares and statistics."""
     value = actual.item() if isinstance(actual, Tensor) and actual.numel() == 1 else actual
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _wrong_type(actual, "a number", what)
@@ -153,7 +153,7 @@ def rows_sum_to_one(
     axes: Sequence[str] | None = None,
     atol: float = 1e-5,
 ) -> None:
-    """Every row (along the last axis) is a set of shares: none negative, together one."""
+    """Check that every row along the last axis is a probability distribution: not negative, with the sum 1."""
     got = tensor(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
     if got.ndim == 0:
@@ -173,10 +173,9 @@ def rows_sum_to_one(
 
 
 def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
-    """The condition holds; otherwise `sentence` is the message.
+    """Check that the condition is true; otherwise fail with `sentence`.
 
-    `public` is the message for hidden tests; left out, the sentence's numbers, quoted texts and lists
-    are blanked.
+    `public` is the sentence for hidden tests; by default, `sentence` without its numbers, quoted texts and lists.
     """
     if isinstance(condition, Tensor) and condition.numel() == 1:
         condition = bool(condition.item())
@@ -186,7 +185,7 @@ def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between two tensors of one shape, in words, and the size of all differences."""
+    """The first difference between two tensors of equal shape, in words, and the extent of all differences."""
 
     where: str
     came: str
@@ -215,7 +214,7 @@ def first_difference(
     rtol: float = 1e-5,
     axes: Sequence[str] | None = None,
 ) -> Difference | None:
-    """The first place where two tensors of one shape differ by more than the tolerance, or None."""
+    """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
     actual, expected = actual.detach().cpu(), expected.detach().cpu()
     if _exact(actual) and _exact(expected):
         wrong = actual != expected
@@ -232,7 +231,7 @@ def first_difference(
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:
-    """The index of the first True in reading order."""
+    """Return the index of the first True in row-major order."""
     flat = int(wrong.reshape(-1).to(torch.uint8).argmax())
     index: list[int] = []
     for size in reversed(wrong.shape):
@@ -246,7 +245,7 @@ def _exact(t: Tensor) -> bool:
 
 
 def _extent(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
-    """How many numbers differ and by how much; exact kinds (whole numbers, booleans) only how many."""
+    """Return how many numbers differ and by how much; for integers and booleans, only how many."""
     count, total = int(wrong.sum()), wrong.numel()
     largest = ""
     if not (_exact(actual) and _exact(expected)):
@@ -272,7 +271,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor:
-    """The actual value as a tensor of the expected one's kind where Python numbers make no difference."""
+    """Return the actual value as a tensor, converting a Python number to the kind of the expected value."""
     if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
         if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
             raise _wrong_type(actual, "a number" if isinstance(actual, bool) else "True or False", what)
@@ -297,7 +296,7 @@ def _same_kind(got: Tensor, wanted: Tensor, what: str) -> None:
 
 
 def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None) -> None:
-    """No NaN and no infinity where the expected tensor has none."""
+    """Check that there is no NaN or infinity where the expected tensor has none."""
     if _exact(got):
         return
     for word, odd in (("NaN", got.isnan() & ~wanted.isnan()), ("infinite", got.isinf() & wanted.isfinite())):
@@ -337,7 +336,7 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
 
 
 def _how_wrong(actual: Any, expected: Any) -> str:
-    """As much as may be told of a hidden test: on which side a number is, not how far."""
+    """Return the difference for hidden tests: whether a number is too large or too small, not by how much."""
     if isinstance(expected, str):
         return "not the expected text"
     if type(expected) in (int, float) and actual != expected and actual == actual and expected == expected:

@@ -168,7 +168,7 @@ def demo(
     ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
-    """Write a sample class of submissions: right, wrong, unfinished, crashing, looping."""
+    """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
     made = write_demo(

@@ -61,7 +61,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:
-        console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (autograder doctor says why)")
+        console.print(f"[yellow]Isolation: {', '.join(tiers)}[/] (see `autograder doctor`)")
     for failure in summary.failures:
         console.print(f"[red]not graded:[/] {escape(failure)}")
     done = f"{summary.graded} graded, {summary.refused} refused, {summary.unchanged} unchanged."

@@ -37,7 +37,7 @@ FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
 MOST_SHOWN = 12
-MARKED = "The course site calls it late, and does not say when it came."
+MARKED = "The course site marks it as late, without a submission time."
 LOW, LOWEST = 0.5, 0.25
 
 

@@ -26,12 +26,12 @@ from autograder.records import Grade, TestResult
 from autograder.text.files import write_whole
 
 WORDS = (
-    (1.0, "Complete. Everything that was tested works."),
+    (1.0, "Complete. All tests pass."),
     (0.8, "Nearly there. Only a little is left."),
     (0.5, "Well on the way. At least half of it works."),
-    (0.0, "A start. Some of it works; take what is left one thing at a time."),
+    (0.0, "A start. Some of it works; correct the rest one test at a time."),
 )
-NOTHING_YET = "Nothing passes yet. Begin with the first thing below; much of the rest may wait for it."
+NOTHING_YET = "No test passes yet. Begin with the first one below; many of the others may depend on it."
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 
@@ -171,7 +171,7 @@ def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[P
     failures: dict[tuple[str | None, ...], FailureView] = {}
     for test in tests:
         if test.outcome == "skipped":
-            waiting.setdefault(test.message or "This was not tested.", []).append(test.title)
+            waiting.setdefault(test.message or "This test was not run.", []).append(test.title)
         elif test.outcome != "passed":
             failure = FailureView(STATES[test.outcome], test.message or "", test.mistake, test.hint)
             key = (test.outcome, test.message, test.mistake, test.hint)

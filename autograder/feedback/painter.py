@@ -142,7 +142,7 @@ def draw_one(job: Job) -> None:
     """Draw and store the pictures of one grade. Raises RefusedError if its text is not stored."""
     submission = texts.get(job.folder, job.grade)
     if submission is None:
-        raise RefusedError("the text that was graded is not kept. `autograder grade` keeps it again.")
+        raise RefusedError("the graded text is no longer stored. `autograder grade` stores it again.")
     grader = this_grader()
     assignment = grader.assignments[job.grade.assignment]
     file = grader.choose(assignment, submission)
@@ -187,7 +187,7 @@ def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
         warnings.simplefilter("ignore")
         figure = draw(subject.student)
         if max(figure.get_size_inches()) > INCHES:
-            raise ValueError("too large a figure")
+            raise ValueError("the figure is too large")
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=DOTS)
     return base64.b64encode(_small(drawn)).decode()
@@ -210,4 +210,4 @@ def _sentence(error: BaseException, file: SourceFile) -> str:
         return f"It took more than {SECONDS:g} seconds." if error.late else "The process that drew it ended."
     if isinstance(error, StudentError):
         return explain(error, full=True, file=file).message
-    return f"What your code gave back cannot be drawn ({type(error).__name__})."
+    return f"The result of your code cannot be drawn ({type(error).__name__})."

@@ -1,4 +1,4 @@
-"""Keep the grades of a sample class and those of a real class in separate folders."""
+"""Keep the grades of a made-up class and those of a real class in separate folders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.gradebook.journal import FILE_NAME
 
-MARK = ".made-up"  # a file in the folder of a sample class, and in that of its grades
+MARK = ".made-up"  # a file in the folder of a made-up class, and in that of its grades
 
 
 def mark(folder: Path) -> None:
@@ -17,14 +17,17 @@ def mark(folder: Path) -> None:
 def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
     """Return the output folder for these submissions, and a message if a folder was changed or moved.
 
-    If `grades` holds real grades, a sample class is graded into another folder. If it holds grades of a sample class,
+    If `grades` holds real grades, a made-up class is graded into another folder. If it holds grades of a made-up class,
     they are moved before a real class is graded.
     """
     made_up, marked = (submissions / MARK).exists(), (grades / MARK).exists()
     if made_up and not marked and (grades / FILE_NAME).exists():
         grades = grades.with_name(f"{grades.name}-made-up")
         mark(grades)
-        return grades, f"A made-up class does not go among real grades: it is graded into {grades}."
+        return (
+            grades,
+            f"The made-up class is graded into {grades}, because the output folder contains real grades.",
+        )
     if made_up:
         mark(grades)
     elif marked:

@@ -55,8 +55,8 @@ class Journal:
             self._file.flush()
         except OSError as error:
             raise InfrastructureError(
-                f"{self.path} cannot be written: {error.strerror}. The grades before are kept; run the same command "
-                "again when that is mended."
+                f"{self.path} cannot be written: {error.strerror}. Earlier grades are kept. Solve the problem "
+                "and run the same command again."
             ) from None
         self.latest[grade.student, grade.assignment] = Grade.from_json(
             line
@@ -119,8 +119,8 @@ class Reading:
                 f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
             )
         return (
-            f"{self.path}: {what}. Put a copy of the file back, or remove what cannot be read and grade again: "
-            "`autograder grade` grades what is missing."
+            f"{self.path}: {what}. Restore a copy of the file, or remove the unreadable lines and run "
+            "`autograder grade`, which grades the missing submissions."
         )
 
     def _listed(self) -> str:

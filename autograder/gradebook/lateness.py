@@ -170,14 +170,14 @@ def unknown_students(
     ]
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
-    return [_nobody(name, known) for name in dict.fromkeys(missing)] if students else []
+    return [_without_grades(name, known) for name in dict.fromkeys(missing)] if students else []
 
 
-def _nobody(name: str, known: Mapping[str, str]) -> str:
+def _without_grades(name: str, known: Mapping[str, str]) -> str:
     """Return the message about a name without grades; `known` maps each student's names to the student."""
     close = closest(name, known)
     hint = f"; did you mean {known[close]}?" if close else "."
-    return f"late.extensions: nobody in these grades is called {name}{hint}"
+    return f"late.extensions: no student in these grades has the name {name}{hint}"
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:

@@ -1,4 +1,4 @@
-"""Which tiers of isolation work on this machine: found out by trying, never by guessing."""
+"""Test which sandbox tiers work on this machine, by starting a worker in each of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROMISES = {
 
 @dataclass(frozen=True)
 class TierReport:
-    """Whether one tier works here: `reason` says what it gives or why not, `hint` what to do about it."""
+    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next step."""
 
     tier: str
     works: bool
@@ -26,7 +26,7 @@ class TierReport:
 
 
 def examine() -> list[TierReport]:
-    """Tries every tier, the strongest first."""
+    """Test every tier, the strongest first."""
     return [_examine(tier) for tier in TIERS]
 
 

@@ -1,4 +1,4 @@
-"""The process that forks workers: started behind its walls, with PyTorch imported once for all of them."""
+"""The launcher's side of a fork server: a sandboxed process that imports PyTorch once and forks the workers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Modules = tuple[str, ...]
 
 
 class ForkServerGoneError(Exception):
-    """The fork server does not answer any more; says what it complained of last."""
+    """The fork server has ended or does not reply; `str(error)` is the end of its output."""
 
 
 class ForkServer:
-    """One fork server: a process, its control socket, and what it complains of."""
+    """One fork server: its process, its control socket, and the file with its output."""
 
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier, self.note, self.ready = tier, "", False
@@ -49,7 +49,7 @@ class ForkServer:
             theirs.close()
 
     def wait_until_ready(self) -> None:
-        """Returns when workers can be forked; raises SandboxUnavailable when that will not happen."""
+        """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
         if self.ready:
             return
         answer = _receive_line(self.control, START_SECONDS)
@@ -60,7 +60,7 @@ class ForkServer:
         self.ready = True
 
     def spawn(self, limits: dict[str, float]) -> WorkerProcess:
-        """One worker; raises _ServerGone when there is nobody to fork it."""
+        """Fork a worker with these limits; raises ForkServerGoneError if the fork server has ended."""
         data, their_data = socket.socketpair()
         status, their_status = socket.socketpair()
         output = _output_file()
@@ -81,7 +81,7 @@ class ForkServer:
         return WorkerProcess(data, output, status)
 
     def last_words(self) -> str:
-        """The end of what it printed: why it failed."""
+        """Return the end of the fork server's output, as the reason of its failure."""
         try:
             self.process.wait(BRIEF_SECONDS)
         except subprocess.TimeoutExpired:
@@ -92,7 +92,7 @@ class ForkServer:
         return "Its last words: " + "\n".join(lines) if lines else "It said nothing."
 
     def close(self) -> None:
-        """Hangs up, which ends it; makes sure that it has ended."""
+        """Close the control socket, which ends the fork server; kill it if it does not end."""
         self.control.close()
         try:
             self.process.wait(END_SECONDS)
@@ -103,14 +103,14 @@ class ForkServer:
 
 
 def _output_file() -> BinaryIO:
-    """An unnamed file for what a worker prints."""
+    """Open an unnamed file for a worker's output."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
 
 
 def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
-    """One line; None when the other side hangs up or takes too long."""
+    """Receive one line; None if the other side closes the connection or takes too long."""
     until, line = time.monotonic() + seconds, b""
     try:
         while not line.endswith(b"\n"):

@@ -1,11 +1,11 @@
-"""The trusted side of the sandbox: starts the fork server behind its walls and asks it for workers.
+"""The trusted side of the sandbox: starts sandboxed fork servers and requests workers from them.
 
     with Sandbox() as sandbox:
         worker = sandbox.spawn(limits)
-        …                       # speak over worker.socket
+        …                       # exchange bytes over worker.socket
         ending = worker.end()
 
-What a worker says is never believed here: it only carries bytes.
+A worker's bytes are passed on and not interpreted here.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ PROBE_LIMITS = Limits(
 
 
 class Sandbox:
-    """A fork server behind walls; a context manager.
+    """A source of sandboxed workers; a context manager.
 
-    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest that works here and is safe.
-    `hidden` names folders that no worker may see. `entry`, `warm` and `folders` (added to the workers'
-    import path, read-only) are for tests of the sandbox itself. Raises SandboxUnavailable.
+    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest safe tier that works on this machine.
+    `hidden` lists folders that no worker may read. `entry`, `warm` and `folders` (added to the workers' import path,
+    read-only) are for tests of the sandbox itself. Raises SandboxUnavailableError.
     """
 
     def __init__(
@@ -79,21 +79,21 @@ class Sandbox:
 
     @property
     def note(self) -> str:
-        """What is weaker here than the tier promises; usually nothing."""
+        """The guarantees of the tier that are weaker on this machine, as a sentence; usually empty."""
         with self._lock:
             return self._ready_server(()).note
 
     def warm_up(self, preload: Iterable[str] = ()) -> None:
-        """Returns when workers with these modules can be forked at once; raises SandboxUnavailable."""
+        """Wait until workers with these modules can be forked at once; raises SandboxUnavailableError."""
         with self._lock:
             self._ready_server(tuple(preload))
 
     def spawn(self, limits: Limits, preload: Iterable[str] = ()) -> WorkerProcess:
-        """A fresh worker that keeps `limits`.
+        """Start a new worker with these limits.
 
-        Workers with the same modules in `preload` share a fork server that has imported them; it is started
-        when the first of them is asked for. A fork server that has died is started again once; then
-        InfrastructureError is raised.
+        Workers with the same modules in `preload` share a fork server that has imported them; it is started for the
+        first of these workers. A fork server that has died is restarted once. Raises InfrastructureError if it dies
+        again.
         """
         numbers = limits.model_dump()
         modules = tuple(preload)
@@ -108,7 +108,7 @@ class Sandbox:
                 raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
 
     def close(self) -> None:
-        """Ends the fork servers and all their workers; afterwards nothing of them is left."""
+        """End all fork servers and all their workers; no process remains."""
         with self._lock:
             for modules in list(self._servers):
                 self._discard(modules)
@@ -135,7 +135,7 @@ class Sandbox:
 
 @functools.cache
 def best_tier() -> str:
-    """The strongest safe tier that works here, found by trying; raises SandboxUnavailable."""
+    """Return the strongest safe tier that works on this machine; raises SandboxUnavailableError if none does."""
     reasons = []
     for tier in ("namespaces", "landlock"):
         try:
@@ -149,9 +149,9 @@ def best_tier() -> str:
 
 
 def try_tier(tier: str) -> str:
-    """Starts a fork server (without PyTorch), walls a worker in and lets it try the walls.
+    """Test a tier: start a fork server without PyTorch, and let a worker test its own isolation.
 
-    Returns what is weaker than promised, usually nothing; raises SandboxUnavailable.
+    Returns `Sandbox.note`. Raises SandboxUnavailableError if the tier does not work or a boundary is open.
     """
     with (
         tempfile.NamedTemporaryFile() as hidden,

@@ -1,4 +1,4 @@
-"""The C library, for the Linux calls that Python does not offer."""
+"""The C library, for Linux system calls without a function in Python."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import os
 
 @functools.cache
 def libc() -> ctypes.CDLL:
-    """The C library of this process, keeping `errno` for `check`."""
+    """Return the C library of this process, which preserves `errno` for `check`."""
     return ctypes.CDLL(None, use_errno=True)
 
 
 def check(result: int, doing: str) -> int:
-    """`result` when it says success; raises OSError with what was being done otherwise."""
+    """Return `result` if it reports success; otherwise raise OSError, with `doing` in its message."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{doing}: {os.strerror(number)}")

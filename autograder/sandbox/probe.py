@@ -29,7 +29,7 @@ def report_isolation(channel: socket.socket) -> None:
 def _succeeds(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
-    except ProcessLookupError:  # nobody was there, but it would have been allowed
+    except ProcessLookupError:  # no such process, but the signal would have been allowed
         return True
     except OSError:
         return False

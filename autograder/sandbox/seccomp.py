@@ -26,7 +26,7 @@ NUMBER, ARCHITECTURE, ARGUMENT_0, ARGUMENT_1, ARGUMENT_3 = 0, 4, 16, 24, 40
 X32_BIT = 0x40000000
 FIRST_UNIFIED_NUMBER = 424
 CLONE_THREAD = 0x00010000
-MSG_OOB = 0x1  # a second stream beside the first: nobody here needs it, and kernels have stumbled over it
+MSG_OOB = 0x1  # out-of-band data: not needed, and the cause of several kernel bugs
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -111,7 +111,7 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "pause": (34, None),
     "exit": (60, 93),
     "exit_group": (231, 94),
-    # time and chance
+    # time and random numbers
     "nanosleep": (35, 101),
     "clock_nanosleep": (230, 115),
     "clock_gettime": (228, 113),

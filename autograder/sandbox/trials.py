@@ -61,7 +61,7 @@ def _possible(attempts: Mapping[str, Callable[[], object]]) -> list[str]:
 def _succeeds(attempt: Callable[[], object]) -> bool:
     try:
         attempt()
-    except ProcessLookupError:  # nobody was there, but it would have been allowed
+    except ProcessLookupError:  # no such process, but the signal would have been allowed
         return True
     except (OSError, MemoryError):
         return False

@@ -1,4 +1,4 @@
-"""One worker: the process that the fork server made for one student's code, as the trusted side sees it."""
+"""The launcher's side of a worker: the sandboxed process that executes one student's code."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Ending:
-    """How a worker ended: by itself ("exit"), or killed for "cpu", "wall" or because we asked ("closed").
+    """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on request ("closed").
 
-    `code` is the exit code, or minus the number of the signal. Memory includes what workers share.
+    `code` is the exit code, or minus the number of the signal. The memory includes pages shared with other workers.
     """
 
     reason: str
@@ -32,9 +32,9 @@ class Ending:
 
 
 class WorkerProcess:
-    """One forked process for one student's code, and the descriptors that lead to it.
+    """A worker and the descriptors connected to it, as a context manager that kills it.
 
-    `socket` is the data socket. Everything that comes out of a worker is a claim, not a fact.
+    `socket` is the data socket. Everything that a worker sends is an unverified claim.
     """
 
     def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket) -> None:
@@ -51,20 +51,20 @@ class WorkerProcess:
         self.close()
 
     def output(self, limit: int = 64 * 1024) -> str:
-        """What the worker has printed so far, at most `limit` bytes of it, control characters and all."""
+        """Return the first `limit` bytes of the worker's output so far, including control characters."""
         return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
 
     def seconds_queued(self) -> float:
-        """Seconds that its first thread, or this process when it was asked back, stood in line for a processor.
+        """Return the seconds for which the worker's first thread and this process have waited for a processor.
 
-        0.0 where the system does not tell.
+        0.0 if the system does not provide the number.
         """
         if not self._clocks and self._ending is None:
             self._clocks = _receive_clocks(self._status)
         return sum(_times(each)[1] for each in (*self._clocks[:1], *_own_clock()))
 
     def other_threads_seconds(self) -> float:
-        """Seconds of processor time that its further threads have used; 0.0 where the system does not tell."""
+        """Return the processor time of all threads but the first; 0.0 if the system does not provide the number."""
         if not self._clocks:
             return 0.0
         first, all_together = self._clocks
@@ -72,16 +72,16 @@ class WorkerProcess:
         return max(0.0, sum(map(int, ticks)) / TICKS - _times(first)[0])
 
     def end(self, kill: bool = True) -> Ending:
-        """How it ended: after killing it, or after giving it a moment to end by itself.
+        """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it ended.
 
-        Raises InfrastructureError when not the worker but the sandbox failed.
+        Raises InfrastructureError if the sandbox failed.
         """
         if self._ending is None:
             self._ending = self._await_ending(kill)
         return self._ending
 
     def close(self) -> None:
-        """Kills the worker if it lives and frees everything; afterwards it is reaped."""
+        """Kill the worker if it is alive, wait until it is reaped, and close all descriptors."""
         try:
             self.end()
         except InfrastructureError:
@@ -109,7 +109,7 @@ class WorkerProcess:
 
 
 def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
-    """Everything until the other side hangs up; None when that takes too long."""
+    """Receive everything until the other side closes the connection; None if that takes too long."""
     until, text = time.monotonic() + seconds, b""
     try:
         while True:
@@ -126,19 +126,19 @@ def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
 
 @functools.cache
 def _own_clock() -> tuple[int, ...]:
-    """The file that tells the time of this process; none where there is none."""
+    """Open the kernel's file of this process's scheduling times; empty if the system has none."""
     try:
         return (os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC),)
     except OSError:
         return ()
 
 
-if hasattr(os, "register_at_fork"):  # the file tells the time of the process that opened it
+if hasattr(os, "register_at_fork"):  # the file belongs to the process that opened it
     os.register_at_fork(after_in_child=_own_clock.cache_clear)
 
 
 def _times(clock: int) -> tuple[float, float]:
-    """Seconds for which a process ran, and for which it stood in line; zeros when it has ended."""
+    """Return the seconds for which a process has run and waited for a processor; zeros if it has ended."""
     ran, seconds_queued = (_read(clock).split() or [b"0", b"0"])[:2]
     return int(ran) / 1e9, int(seconds_queued) / 1e9
 
@@ -151,7 +151,7 @@ def _read(file: int) -> bytes:
 
 
 def _receive_clocks(connection: socket.socket) -> list[int]:
-    """The files that a worker sends before all else: what the kernel knows of its time; none while it has not."""
+    """Receive the descriptors of a worker's scheduling times, which it sends first; empty if they have not arrived."""
     try:
         connection.settimeout(0)
         if connection.recv(1, socket.MSG_PEEK) != CLOCK:
@@ -163,7 +163,7 @@ def _receive_clocks(connection: socket.socket) -> list[int]:
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """Asks the fork server to kill the worker; one that has ended is no error."""
+    """Make the fork server kill the worker; does nothing if the worker has ended."""
     try:
         connection.shutdown(socket.SHUT_WR)
     except OSError:

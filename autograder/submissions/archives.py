@@ -115,8 +115,8 @@ class PackedFolder:
         key = unicodedata.normalize("NFC", entry.name).casefold()
         other = self._spellings.setdefault(key, entry.name)
         if other != entry.name:
-            self._spoil(other, "in the archive twice, in capital and in small letters")
-            self._spoil(entry.name, "in the archive twice, in capital and in small letters")
+            self._spoil(other, "in the archive twice, in uppercase and in lowercase")
+            self._spoil(entry.name, "in the archive twice, in uppercase and in lowercase")
 
     def _spoil(self, name: str, what: str) -> None:
         entry = self.children[name]
@@ -135,7 +135,7 @@ def _parts(name: str) -> tuple[list[str], str | None]:
             continue
         odd = piece == ".." or "\\" in piece or "\0" in piece or (number == 0 and piece.endswith(":"))
         if not piece or odd or len(parts) >= DEPTH or len(name) > PATH_LENGTH:
-            return parts, f"The archive holds a file with the odd name {shown(name)!r}. Pack it again."
+            return parts, f"The archive contains a file with the invalid name {shown(name)!r}. Pack it again."
         parts.append(piece)
     return parts, None
 

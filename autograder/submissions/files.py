@@ -119,9 +119,9 @@ def read_source(file: File) -> SourceFile:
     except UnicodeDecodeError as error:
         raise RefusedError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
     if "\0" in text:
-        raise RefusedError(f"{name} is not a text: it contains a zero byte.")
+        raise RefusedError(f"{name} is not a text file: it contains a zero byte.")
     if suffix(file.name) == ".ipynb" and not _has_cells(text):
-        raise RefusedError(f"{name} is not a notebook that can be read. Is it saved completely?")
+        raise RefusedError(f"{name} is not a readable notebook. Was it saved completely?")
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 
 

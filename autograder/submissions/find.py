@@ -101,7 +101,7 @@ class _Search:
         elif path.is_file() and is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
-            raise SubmissionsError(f"{path} is no folder, no .py or .ipynb file and no zip or tar archive.")
+            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip or tar archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         """Return the student and the assignment of a file, from its name and its folders."""
@@ -116,7 +116,7 @@ class _Search:
     def _certain(self, path: Path, assignment: Assignment | None) -> Assignment:
         if assignment is None:
             raise SubmissionsError(
-                f"Which assignment is {path.name}? Say it with --assignment, or name the file like the assignment."
+                f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
             )
         return assignment
 
@@ -150,7 +150,7 @@ class _Search:
         elif search.wanted is None and self._is_of_lost_files(entries):
             files = [entry for entry in entries if is_source(entry)]
             raise SubmissionsError(
-                f"Which assignment are the files in {folder.name} ({names(files)})? Say it with --assignment."
+                f"The assignment of the files in {folder.name} ({names(files)}) is unknown. Pass --assignment."
             )
         else:
             yield from search._class([*entries, *_dotted(folder)])
@@ -199,15 +199,13 @@ class _Search:
         if _is_dotted(entries[0]):
             problem = (
                 f"The name of the folder {shown(entries[0].name)} begins with a dot, like those of programs. "
-                "Rename it if it is a student's; else take it away."
+                "Rename it if it is a student's, otherwise remove it."
             )
             yield self._refused(student, entries[0], problem)
         elif self.wanted and all(is_source(entry) for entry in entries):
             yield self._one(student, self.wanted, entries)
         elif len(entries) > 1:
-            yield self._refused(
-                student, entries[0], f"{names(entries)} are all there; hand in only one of them."
-            )
+            yield self._refused(student, entries[0], f"Found {names(entries)}; hand in only one of them.")
         else:
             yield from self._holder(student, entries[0])
 
@@ -215,7 +213,7 @@ class _Search:
         """Return a file beside the students' folders as a submission, if no assignment was given."""
         problem = (
             f"{shown(entry.name)} lies beside the students' folders: it is not clear whose it is, and for which "
-            "assignment. Put it into a student's folder, or take it away."
+            "assignment. Move it into a student's folder, or remove it."
         )
         return Submission(student, safe_name(entry.name), problem=problem, path=entry.path)
 

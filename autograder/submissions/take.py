@@ -58,7 +58,7 @@ def take(
     `beside`; without them, the only other file of its kind. Raises RefusedError if two of them differ.
     """
     if len(entries) > 1 and not all(map(is_source, entries)):
-        raise RefusedError(f"{names(entries)} are all there; hand in only one of them.")
+        raise RefusedError(f"Found {names(entries)}; hand in only one of them.")
     if is_source(entries[0]):
         return _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
     return _take_from(entries[0], assignment, DEPTH)
@@ -85,15 +85,13 @@ def _take_from(
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
         if found and packed and not _is_expected(found[0], assignment):
-            raise RefusedError(
-                f"{names([*found, *packed])} are all there; {_expected(assignment)} is expected."
-            )
+            raise RefusedError(f"Found {names([*found, *packed])}; {_expected(assignment)} is expected.")
         if found:
             return _texts([*found, *_below(inner, assignment)])
         if len(inner) == 1 and depth > 0:
             return _take_from(inner[0], assignment, depth - 1, another)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
-        where = f" in {shown(another)}, which is called like another assignment" if another else ""
+        where = f" in {shown(another)}, which is named like another assignment" if another else ""
         raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
 
 
@@ -140,7 +138,7 @@ def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
             own = [_text(entry) for entry in same]
         except RefusedError as refusal:
             others = [entry for entry in sources if entry not in same]
-            too = f" There is {names(others)}, too; hand in only what counts." if others else ""
+            too = f" The submission also contains {names(others)}; hand in only one file." if others else ""
             raise RefusedError(f"{refusal}{too}") from None
         if len({"\n".join(text.text.splitlines()) for text in own}) > 1:
             raise RefusedError(_not_clear(same))
@@ -156,7 +154,7 @@ def _text(entry: Entry) -> SourceFile:
 
 
 def _not_clear(same: Sequence[Entry]) -> str:
-    return f"{names(same)} are all there, and it is not clear which counts; hand in only one of them."
+    return f"Found {names(same)} with different contents; hand in only one of them."
 
 
 def opened(entry: Entry) -> AbstractContextManager[Folder]:

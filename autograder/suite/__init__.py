@@ -1,0 +1,1 @@
+"""The pytest side of grading: markers, fixtures, sessions, and the subjects of their tests."""

@@ -1,7 +1,7 @@
-"""Interrupts a student's own code in their own process, which has nobody else's work in it. Graders never use it.
+"""A time limit for code in the student's own process, as an exception. Graders do not use it.
 
-The alarm is an exception wherever the code happens to be. Graders outlive a submission, so what takes too long there
-ends the process instead (see `autograder.grading.watch`).
+The exception can occur at any line, so it may leave any state behind. That is harmless in a process that serves one
+student. A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-AGAIN_SECONDS = 0.5  # an exception in a callback or in __del__ is printed and lost; the next one is not
+AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
 
 
 class TestAlarm(BaseException):
-    """Something took too long; a BaseException, so that nothing swallows it by accident."""
+    """The time limit was exceeded; a BaseException, so that `except Exception` does not catch it."""
 
     __test__ = False
 

@@ -1,4 +1,4 @@
-"""The fixtures of suites. The plugin registers them with the first test of a suite, so other projects keep theirs."""
+"""The fixtures of suites, registered with the first collected test of a suite: other projects keep their own."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from autograder.suite.markers import SUITE
 
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> Any:
-    """The module under test: functions and classes of a student's file, wherever it runs."""
+    """Return the module under test: the functions and classes of a student's file, in this process or in a worker."""
     return request.config.stash[SUITE].subject(request.node).student
 
 
 @pytest.fixture
 def reference(request: pytest.FixtureRequest) -> Any:
-    """The solution, in this process. Only hidden tests may use it: students do not have it."""
+    """Return the solution, in this process. Only hidden tests may use it, because students do not have it."""
     found = request.config.stash[SUITE].subject(request.node).reference
     if found is None:
-        raise pytest.UsageError("there is no solution here: visible tests must do without `reference`")
+        raise pytest.UsageError("there is no solution here: visible tests cannot use `reference`")
     return found
 
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """This test's seed in this run; torch, numpy and random have been seeded with it already."""
+    """Return this test's seed in this run; torch, numpy and random are seeded with it before the test."""
     return seed_of(request.config.stash[SUITE].run_seed, request.node.name)

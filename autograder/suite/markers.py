@@ -1,4 +1,4 @@
-"""The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and what is known during a session."""
+"""The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a session."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 MARKERS = (
     "part(name): the part of the assignment that the test belongs to",
-    "points(number): what the test is worth",
-    "needs(*tests): tests that must have passed before this one makes sense",
-    "forbids(*names): dotted names that a submission must not use, such as torch.nn.LayerNorm",
+    "points(number): the points of the test",
+    "needs(*tests): skip the test if one of these tests failed",
+    "forbids(*names): fail the test if the submission uses one of these dotted names, such as torch.nn.LayerNorm",
 )
 SUITE = pytest.StashKey["Suite"]()
 FIXTURES = "autograder.suite.fixtures"  # the module that defines them
 
 
 class Suite:
-    """What is known during a session: the run's seed, where the subjects come from, and which tests passed."""
+    """The state of a session: the run's seed, the provider of subjects, and the outcome of each test by name."""
 
     def __init__(self, run_seed: int) -> None:
         self.run_seed = run_seed
@@ -35,23 +35,23 @@ class Suite:
 
 
 class SubjectProvider:
-    """Finds the subject of a file of tests; a base class."""
+    """Base class: provides the subject of a test file."""
 
     def subject(self, test_file: Path) -> Subject:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Stop whatever was started for the subjects."""
+        """Release the resources of all subjects, such as worker processes."""
 
 
 def is_test_of_suite(item: pytest.Item) -> bool:
-    """Whether a test belongs to a part and uses the fixture `student` of suites, not one of another project."""
+    """Whether a test belongs to a part and uses the fixture `student` of suites, not another project's."""
     definitions = fixture_definitions(item).get("student", ())
     return has_part(item) and any(each.func.__module__ == FIXTURES for each in definitions[-1:])
 
 
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
-    """The definitions of each fixture that a test uses, the one that counts last; pytest has no public name for it."""
+    """Return the definitions of each fixture of a test, the effective one last; pytest has no public API for it."""
     info = getattr(item, "_fixtureinfo", None)
     return info.name2fixturedefs if info else {}
 
@@ -71,7 +71,7 @@ def part_of(item: pytest.Item) -> str:
 
 
 def title_of(item: pytest.Item) -> str:
-    """The sentence that students read: the first paragraph of the test's docstring on one line."""
+    """Return the test's title for students: the first paragraph of its docstring, on one line."""
     text = (getattr(item.obj, "__doc__", None) or item.name).strip()  # type: ignore[attr-defined]
     return " ".join(text.split("\n\n")[0].split())
 
@@ -85,7 +85,7 @@ def forbidden_by(item: pytest.Item) -> list[str]:
 
 
 def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The items with each folder's hidden tests behind its visible ones, since hidden tests may need those."""
+    """Return the items with each folder's visible tests before its hidden ones, which may need them."""
     folders = {
         folder: place for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
     }
@@ -93,5 +93,5 @@ def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def missing_needs(item: pytest.Item, suite: Suite) -> list[str]:
-    """The needed tests that did not pass. A need that was not run at all (say, with -k) does not hold a test up."""
+    """Return the needed tests that failed or were skipped. A test that was not selected (with -k) does not count."""
     return [name for name in needs_of(item) if suite.passed.get(name, True) is False]

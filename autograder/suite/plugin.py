@@ -1,11 +1,11 @@
-"""The pytest plugin that suites are written for: markers, and the fixtures `student`, `reference` and `seed`.
+"""The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
 With plain pytest, a released test file runs against the student's file beside it. `autograder.grading.pytest_plugin`
-adds the subjects of a course: the reference, or one submission in the sandbox. Graders choose the subjects of a
-session themselves (see `autograder.suite.session`).
+adds the subjects of a course: the reference, or one submission in the sandbox. Graders set the subject of each test
+themselves (see `autograder.suite.session`).
 
-The plugin is loaded wherever this package is installed. So its options begin with `--autograder-`, and its fixtures
-and its header exist only where a suite is collected.
+pytest loads the plugin in every environment that has this package. Therefore all options begin with `--autograder-`,
+and the fixtures and the header exist only in sessions that collect a suite.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("autograder")
     group.addoption(
-        "--autograder-seed", metavar="N", type=int, help="repeat a run of a suite: the seed that it printed"
+        "--autograder-seed",
+        metavar="N",
+        type=int,
+        help="seed of the random inputs, as an earlier run printed it",
     )
 
 
@@ -55,7 +58,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> None:
-    """Register the fixtures with the first test of a suite, before pytest looks for them."""
+    """Register the fixtures at the first test of a suite, before pytest resolves its arguments."""
     plugins = collector.config.pluginmanager
     if plugins.has_plugin(FIXTURES) or not isinstance(obj, FunctionType):
         return
@@ -107,7 +110,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
-    """Fail a test whose `forbids` names something that the submission uses."""
+    """Fail a test if the submission uses a name that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
 
     names = forbidden_by(item)
@@ -115,6 +118,6 @@ def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
     if use is not None:
         sentence = (
             f"{use.place} uses `{use.name}`, which this exercise asks you to write by hand. "
-            'A comparison with it may stand below `if __name__ == "__main__":`.'
+            'You may compare with it below `if __name__ == "__main__":`.'
         )
         raise CheckFailed(sentence, public=sentence)

@@ -1,8 +1,7 @@
-"""One pytest session that collects suites once and then runs their tests again and again, for one student after another.
+"""A pytest session that collects suites once and runs their tests repeatedly, for one student after another.
 
-pytest's own loop would start a session for each submission; here its collection, fixtures and hooks are kept and
-only the protocol of a single test (set-up, call, tear-down) is repeated. Failures are kept as exceptions: nothing is
-formatted.
+pytest's own loop would need a session per submission. Here collection, fixtures and hooks are reused, and only the
+protocol of a single test (set-up, call, teardown) is repeated. Failures stay exceptions and are not formatted.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ QUIET = [
 
 @dataclass(frozen=True)
 class Test:
-    """One test of a suite: what the grader needs to know of it."""
+    """One test of a suite, with the properties that the grader uses."""
 
     __test__ = False
 
@@ -82,7 +81,7 @@ class Test:
 
 
 class SuiteSession:
-    """Suites collected once. `run` runs one test with one subject."""
+    """Suites, collected once; `run` runs one test with one subject. Raises CourseError if a suite cannot be used."""
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._current = _CurrentSubject()
@@ -92,7 +91,7 @@ class SuiteSession:
         with _own_environment():
             self._config = _prepareconfig(arguments, plugins=[self._collected, self._reports])
         self._config._do_configure()
-        self._config.pluginmanager.unregister(name="terminalreporter")  # its options are asked for elsewhere
+        self._config.pluginmanager.unregister(name="terminalreporter")  # but plugins read its options
         self._suite: Suite = self._config.stash[SUITE]
         self._suite.subjects = self._current
         self._session = pytest.Session.from_config(self._config)
@@ -108,17 +107,17 @@ class SuiteSession:
             raise CourseError(self._collected.problems)
 
     def tests(self, folder: Path | None = None) -> tuple[Test, ...]:
-        """The tests in a folder (or all), visible ones first."""
+        """Return the tests in a folder, or all tests, visible ones first."""
         items = [item for item in self._session.items if folder is None or item.path.parent == folder]
         return tuple(_test(item) for item in items if is_test_of_suite(item))
 
     def start(self, run_seed: int) -> None:
-        """Begin with a new student: no test has passed yet."""
+        """Begin with a new submission: forget the outcomes of all tests."""
         self._suite.run_seed = run_seed
         self._suite.passed.clear()
 
     def blocked_by(self, test: Test) -> str | None:
-        """The needed test that did not pass, if any."""
+        """Return the first needed test that did not pass, or None."""
         missing = missing_needs(test.item, self._suite)
         return missing[0] if missing else None
 
@@ -126,13 +125,13 @@ class SuiteSession:
         self._suite.passed[test.name] = False
 
     def accept(self, test: Test) -> None:
-        """The test is passed, though it was not run."""
+        """Record a test as passed without running it."""
         self._suite.passed[test.name] = True
 
     def run(self, test: Test, subject: Subject, limit: Limit = nullcontext) -> BaseException | None:
-        """Run one test with this subject; the exception that ended it, or None when it passed.
+        """Run one test with this subject; return the exception that ended it, or None if it passed.
 
-        Its set-up and its call each happen inside a `limit`, which may raise what shall end them.
+        Set-up and call each run inside a `limit`, a context manager that can end them with an exception.
         """
         self._current.current = subject
         self._reports.begin(limit)
@@ -145,13 +144,13 @@ class SuiteSession:
         return self._reports.error
 
     def close(self) -> None:
-        """End the session."""
+        """End the session and tear down its fixtures."""
         self._config.hook.pytest_sessionfinish(session=self._session, exitstatus=0)
         self._config._ensure_unconfigure()
 
 
 def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> list[str]:
-    """What is wrong with a suite, a sentence each: points that do not add up, needs that cannot be met, …"""
+    """Return one sentence per problem of a suite, such as points that do not add up or needs that cannot be met."""
     where = f"tests/assignments/{assignment.name}"
     problems = []
     if not tests:
@@ -162,10 +161,10 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
             problems.append(f"{where}: two tests are called {test.name}.")
         for need in test.needs:
             if need not in seen:
-                problems.append(f"{where}: {test.name} needs {need}, which does not stand before it.")
+                problems.append(f"{where}: {test.name} needs {need}, which is not defined before it.")
         if test.part not in [part.name for part in assignment.parts]:
             problems.append(
-                f"{where}: {test.name} belongs to part `{test.part}`, which course.yml does not know."
+                f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml."
             )
         if test.item.obj.__doc__ is None:  # type: ignore[attr-defined]
             problems.append(f"{where}: {test.name} has no docstring for students to read.")
@@ -184,7 +183,7 @@ class _CurrentSubject(SubjectProvider):
 
     def subject(self, test_file: Path) -> Subject:
         if self.current is None:
-            raise pytest.UsageError("there is no subject between two tests")
+            raise pytest.UsageError("there is no subject outside of a test")
         return self.current
 
 
@@ -200,7 +199,7 @@ class _Reports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """A report for pytest's own books: a test whose set-up failed is not called, and no `tmp_path` is kept."""
+        """Return a report for pytest itself, which skips the call after a failed set-up and removes `tmp_path`."""
         assert call.when != "collect"
         error = call.excinfo.value if call.excinfo else None
         if self.error is None:
@@ -228,11 +227,11 @@ class _Reports:
 
 
 class _ExitRaisedError(Exception):
-    """Stands for `pytest.exit`, after which pytest would not tear a test down."""
+    """Replaces the exception of `pytest.exit`, after which pytest would not tear the test down."""
 
 
 class _Collected:
-    """A plugin that turns what goes wrong while collecting into sentences."""
+    """A plugin that converts collection errors to sentences."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -247,7 +246,7 @@ class _Collected:
 
 @contextmanager
 def _own_modules(names: set[str]) -> Iterator[None]:
-    """Files of another course may bear the same names: pytest must neither be given theirs nor leave ours behind."""
+    """Hide modules with these names during collection: test files of several courses can have the same names."""
     aside = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     try:
         yield
@@ -259,7 +258,7 @@ def _own_modules(names: set[str]) -> Iterator[None]:
 
 @contextmanager
 def _own_environment() -> Iterator[None]:
-    """Without the plugins and options that people have set for their own pytest."""
+    """Hide the plugins and options that the environment sets for pytest."""
     aside = {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("PYTEST_")}
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     try:
@@ -270,16 +269,16 @@ def _own_environment() -> Iterator[None]:
 
 
 def _unusable(items: Iterable[pytest.Item]) -> list[str]:
-    """A sentence for each test that could not run, or would test nobody's module."""
+    """Return a sentence for each test that cannot run, or that does not use the fixture `student`."""
     problems = []
     for item in items:
         if has_part(item) and not is_test_of_suite(item):
             problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
         known = {"request", *fixture_definitions(item)}
         problems += [
-            f"{item.nodeid} uses the fixture `{name}`, which suites do not have: neither conftest.py nor plugins are "
-            "loaded. It may use `student`, `reference`, `seed`, what its own file defines, and fixtures of pytest "
-            "such as `tmp_path`, `monkeypatch` and `capsys`."
+            f"{item.nodeid} uses the fixture `{name}`, which is not available in suites: neither conftest.py nor "
+            "plugins are loaded. Available are `student`, `reference`, `seed`, the fixtures of the file itself, and "
+            "pytest's own, such as `tmp_path`, `monkeypatch` and `capsys`."
             for name in item.fixturenames  # type: ignore[attr-defined]
             if name not in known
         ]
@@ -300,5 +299,5 @@ def _test(item: pytest.Item) -> Test:
 
 
 def _no_settings() -> Path:
-    """An empty configuration file: neither the course's nor a student's settings steer the grader."""
+    """Return an empty configuration file, so that pytest reads no settings of the course or of a student."""
     return Path(__file__).with_name("session.ini")

@@ -1,4 +1,4 @@
-"""Subjects for plain pytest where there is no course: the student's file beside the tests."""
+"""Subjects for plain pytest without a course: the student's file beside the test file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.suite.markers import SubjectProvider
 
 
 class FilesBeside(SubjectProvider):
-    """The file beside each file of tests, such as `adding.py` beside `test_adding.py`; loaded once a session."""
+    """Provides the file beside each test file, such as `adding.py` for `test_adding.py`; loads it once per session."""
 
     def __init__(self) -> None:
         self._subjects: dict[Path, Subject] = {}
@@ -25,7 +25,7 @@ class FilesBeside(SubjectProvider):
     def _load(self, test_file: Path) -> Subject:
         beside = file_beside(test_file)
         if beside is None:
-            raise pytest.UsageError(f"There is no file beside {test_file.name} that it could test.")
+            raise pytest.UsageError(f"There is no file to test beside {test_file.name}.")
         return Subject(
             load_file(beside),
             None,
@@ -34,6 +34,6 @@ class FilesBeside(SubjectProvider):
 
 
 def file_beside(test_file: Path) -> Path | None:
-    """`adding.py` for `test_adding.py` in the same folder; None where there is none."""
+    """Return `adding.py` for `test_adding.py` in the same folder; None if it does not exist."""
     beside = test_file.with_name(test_file.name.removeprefix("test_"))
     return beside if beside != test_file and beside.is_file() else None

@@ -223,7 +223,7 @@ def test_a_gap_without_its_todo_or_error_is_said(course: Course, adding: Assignm
     rewrite(course.stub_file(adding), "        # TODO: refuse a negative number, then", "        # then")
     assert check(course)[1:] == [
         "assignments/01_adding/adding.py: the gap of `add` has no NotImplementedError.",
-        "assignments/01_adding/adding.py: the gap of `Total.push` has lost its TODO.",
+        "assignments/01_adding/adding.py: the gap of `Total.push` has no TODO.",
     ]
 
 

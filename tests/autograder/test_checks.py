@@ -530,25 +530,24 @@ GOLDEN = {
     "deterministic_in_eval": (
         lambda: checks.deterministic_in_eval(Noise(), X),
         (
-            "In eval mode two calls with the same input must agree, but their answers differ first at "
+            "In eval mode, two calls with the same input must agree, but their results differ first at "
             "batch 0, position 0, feature 0: 2 in the second call, 1 in the first. 24 of 24 numbers "
             "differ, by at most 1."
         ),
         (
-            "In eval mode two calls with the same input must agree, but their answers differ first at "
+            "In eval mode, two calls with the same input must agree, but their results differ first at "
             "batch 0, position 0, feature 0. 24 of 24 numbers differ, by at most 1."
         ),
     ),
     "batch_invariant": (
         lambda: checks.batch_invariant(lambda x: x - x.mean(0), X),
         (
-            "Row 0 of the batch gets another answer alone than among the others: they differ first at "
-            "position 0, feature 0: 0 alone, -6 among the others. 12 of 12 numbers differ, by at most "
-            "6."
+            "The result of row 0 depends on the other rows of the batch: it differs first at position 0, "
+            "feature 0: 0 alone, -6 in the batch. 12 of 12 numbers differ, by at most 6."
         ),
         (
-            "Row 0 of the batch gets another answer alone than among the others: they differ first at "
-            "position 0, feature 0. 12 of 12 numbers differ, by at most 6."
+            "The result of row 0 depends on the other rows of the batch: it differs first at position 0, "
+            "feature 0. 12 of 12 numbers differ, by at most 6."
         ),
     ),
     "batch_invariant_shape": (
@@ -559,13 +558,12 @@ GOLDEN = {
     "prefix_invariant": (
         lambda: checks.prefix_invariant(blend, X),
         (
-            "What follows the first position must not change the output there, but the answers differ "
-            "first at batch 0, position 0, feature 0: 0 without the rest, 4 with it. 8 of 8 numbers "
-            "differ, by at most 4."
+            "The output at the first position must not depend on later positions, but differs first at "
+            "batch 0, position 0, feature 0: 0 without them, 4 with them. 8 of 8 numbers differ, by at most 4."
         ),
         (
-            "What follows the first position must not change the output there, but the answers differ "
-            "first at batch 0, position 0, feature 0. 8 of 8 numbers differ, by at most 4."
+            "The output at the first position must not depend on later positions, but differs first at "
+            "batch 0, position 0, feature 0. 8 of 8 numbers differ, by at most 4."
         ),
     ),
     "prefix_invariant_shape": (
@@ -575,22 +573,22 @@ GOLDEN = {
     ),
     "causal_leak": (
         lambda: checks.causal_by_gradient(leak, HEARD),
-        "Position 0 hears position 2: the output there changes with an input that it must not depend on.",
+        "Position 0 depends on position 2: the output there must not change with that input.",
         SAME,
     ),
     "causal_many_leaks": (
         lambda: checks.causal_by_gradient(blend, HEARD),
         (
-            "Position 0 hears position 1 (and 2 more such pairs): the output there changes with an "
-            "input that it must not depend on."
+            "Position 0 depends on position 1 (and 2 more such pairs): the output there must not change "
+            "with that input."
         ),
         SAME,
     ),
     "causal_blind": (
         lambda: checks.causal_by_gradient(lambda x: x, HEARD),
         (
-            "Position 1 does not hear position 0 (and 2 more such pairs): the output there must depend "
-            "on that input, but does not."
+            "Position 1 does not depend on position 0 (and 2 more such pairs): the output there must "
+            "change with that input."
         ),
         SAME,
     ),
@@ -607,12 +605,12 @@ GOLDEN = {
     "padding_length": (
         lambda: checks.padding_invariant(lambda x, padding: x + x.shape[1], X, [3, 2]),
         (
-            "Row 1 of the batch gets another answer padded than without padding: they differ first at "
-            "position 0, feature 0: 15 padded, 14 without padding. 8 of 8 numbers differ, by at most 1."
+            "The result of row 1 depends on its padding: it differs first at position 0, feature 0: "
+            "15 with padding, 14 without. 8 of 8 numbers differ, by at most 1."
         ),
         (
-            "Row 1 of the batch gets another answer padded than without padding: they differ first at "
-            "position 0, feature 0. 8 of 8 numbers differ, by at most 1."
+            "The result of row 1 depends on its padding: it differs first at position 0, feature 0. "
+            "8 of 8 numbers differ, by at most 1."
         ),
     ),
     "padding_nan": (
@@ -668,8 +666,8 @@ GOLDEN = {
     "buffers_follow": (
         lambda: checks.buffers_follow(Table(False)),
         (
-            "The module keeps no buffer: a constant tensor follows the module only when it is "
-            "registered as one."
+            "The module has no buffer: a constant tensor follows `.to(...)` only if it is "
+            "registered as a buffer."
         ),
         SAME,
     ),
@@ -690,12 +688,12 @@ GOLDEN = {
     ),
     "heads_local_leak": (
         lambda: heads_local([0, 1, 0, 1]),
-        "Touching only head 0 moves column 2 of the output; only its own columns 0 to 1 may move.",
+        "A change of head 0 alone changes column 2 of the output; it may change only its own columns 0 to 1.",
         SAME,
     ),
     "heads_local_still": (
         lambda: heads_local([0, 2, 1, 1]),
-        "Touching head 0 does not move column 1 of the output, one of its own columns 0 to 1.",
+        "A change of head 0 does not change column 1 of the output, one of its own columns 0 to 1.",
         SAME,
     ),
     "silent_sublayers": (
@@ -712,12 +710,12 @@ GOLDEN = {
     "convex_hull_constant": (
         lambda: checks.convex_hull(lambda v: v.sum(-2, keepdim=True), X),
         (
-            "When all values are one and the same vector, the output must be that vector, but differs "
-            "first at batch 0, position 0, feature 1: 3 came back, 1 was the value. 7 of 8 numbers "
+            "When all values are the same vector, the output must be that vector, but differs "
+            "first at batch 0, position 0, feature 1: 3 came back, 1 was expected. 7 of 8 numbers "
             "differ, by at most 30."
         ),
         (
-            "When all values are one and the same vector, the output must be that vector, but differs "
+            "When all values are the same vector, the output must be that vector, but differs "
             "first at batch 0, position 0, feature 1. 7 of 8 numbers differ, by at most 30."
         ),
     ),
@@ -745,8 +743,8 @@ ROUGH = {
         lambda: checks.permutation_equivariant(remember, X),
         (
             "When the positions are shuffled, the output must be shuffled in the same way, but it "
-            "differs first at batch …, position …, feature …: … shuffled going in, … shuffled coming "
-            "out. … of … numbers differ, by at most …."
+            "differs first at batch …, position …, feature …: … for the shuffled input, … in the "
+            "shuffled output. … of … numbers differ, by at most …."
         ),
         (
             "When the positions are shuffled, the output must be shuffled in the same way, but it "
@@ -756,13 +754,12 @@ ROUGH = {
     "padding_content": (
         lambda: checks.padding_invariant(lambda x, padding: blend(x), X, [3, 2]),
         (
-            "Row … of the batch changes when only its padding holds something else: it differs first "
-            "at position …, feature …: … with other padding, … before. … of … numbers differ, by at "
-            "most …."
+            "The result of row … depends on the contents of its padding: it differs first at "
+            "position …, feature …: … with other padding, … before. … of … numbers differ, by at most …."
         ),
         (
-            "Row … of the batch changes when only its padding holds something else: it differs first "
-            "at position …, feature …. … of … numbers differ, by at most …."
+            "The result of row … depends on the contents of its padding: it differs first at "
+            "position …, feature …. … of … numbers differ, by at most …."
         ),
     ),
     "gradients_close": (
@@ -1279,7 +1276,7 @@ def test_right_answers_pass_through_the_proxy(remote: RemoteStudent) -> None:
 def test_wrong_answers_fail_through_the_proxy(remote: RemoteStudent) -> None:
     x = torch.randn(2, 5, 4).double()
     leaky = checks.randomize(remote.Layer(4, leaky=True).double())
-    with pytest.raises(checks.CheckFailed, match="^Position 0 hears position 1 "):
+    with pytest.raises(checks.CheckFailed, match="^Position 0 depends on position 1 "):
         checks.causal_by_gradient(leaky, x)
     with pytest.raises(checks.CheckFailed, match="^What follows the first position "):
         checks.prefix_invariant(leaky, x)

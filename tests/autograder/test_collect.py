@@ -587,7 +587,7 @@ def test_dotted_and_empty_folders_of_students_are_listed(packed, gather, tmp_pat
     told = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
     assert told[0] == (
         ".ada: The name of the folder .ada begins with a dot, like those of programs. "
-        "Rename it if it is a student's; else take it away."
+        "Rename it if it is a student's, otherwise remove it."
     )
     assert told[1] == "ben: Nothing in the folder ben can be graded: it is empty."
     assert len(told) == 3 and report.counts == {"new": 4}
@@ -611,7 +611,7 @@ def test_one_file_and_a_folder_of_files(gather, tmp_path):
     (week / "ada.py").write_text("ada = 1\n")
     (week / "grace.py").write_text("grace = 1\n")
     assert gather(week, assignment=NAME).summary == "2 submissions of 2 students: 2 new."
-    assert "Say it with --assignment" in gather(week).odd[0]
+    assert "Pass --assignment" in gather(week).odd[0]
     assert gather(week / "ada.py", assignment=NAME).counts == {"unchanged": 1}
 
 

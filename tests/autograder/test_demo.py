@@ -144,7 +144,7 @@ def test_a_class_is_not_mixed_with_another(tiny: Course, tmp_path: Path) -> None
     write_demo(tiny, tmp_path / "class", 2)
     for output in (tmp_path / "class", tmp_path / "class" / "file"):
         (tmp_path / "class" / "file").write_text("x")
-        with pytest.raises(CourseError, match="is there already"):
+        with pytest.raises(CourseError, match="already exists"):
             write_demo(tiny, output, 2)
 
 

@@ -257,7 +257,7 @@ def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignme
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert page.text.count(HINT) == 1
     assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
-    assert page.text.index(HINT) < page.text.index("The question above (subtracts) is about this, too.")
+    assert page.text.index(HINT) < page.text.index("The question above (subtracts) applies here, too.")
 
 
 def test_names_in_code_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
@@ -281,7 +281,7 @@ def test_failures_of_one_cause_are_told_once(tmp_path: Path, adding: Assignment)
     assert page.text.count(slow) == 2  # once a part
     assert page.text.count("took too long") == 2
     assert page.inside("h3") == [title for _, _, title, _ in TESTS]
-    assert "Nothing passes yet." in page.text
+    assert "No test passes yet." in page.text
 
 
 def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignment) -> None:
@@ -409,7 +409,7 @@ def test_the_report_has_everything_in_its_order(report: Page) -> None:
         "Parts and tests",
         "Teach this again",
         "Who needs help",
-        "Everybody",
+        "All students",
     ]
     assert "2 could not be graded" in report.text
     assert "The file is not UTF-8 text (byte 7)." in report.text
@@ -512,9 +512,9 @@ def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
     grades = [refused("ada"), subtracting("ada"), graded("ada")]
     assert latest_grades(grades) == [grades[-1]]
     page = Page(write_all(tmp_path, course, grades))
-    assert "None. Everything that was handed in could be graded." in page.text
+    assert "None. All submissions could be graded." in page.text
     assert HINT not in page.text
-    assert "Nobody: all have full marks." in page.text
+    assert "None: all students have full marks." in page.text
 
 
 def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -> list[str]:
@@ -762,7 +762,7 @@ def test_a_report_tells_of_lines_that_cannot_be_read(tmp_path: Path, course: Cou
     done = report_of(tmp_path, course)
     assert (done.exit_code, len(rows_of(tmp_path / "grades.csv"))) == (1, 2)
     assert done.stderr.startswith(
-        f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Put a copy of the file back"
+        f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Restore a copy of the file"
     )
     write_journal(tmp_path, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score": 10.0', '"score": "10"'))
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr

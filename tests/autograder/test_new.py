@@ -113,7 +113,7 @@ def test_new_course_is_called_like_its_folder(tmp_path):
     ("name", "sentence"),
     [
         ("01_adding", "course.yml has `01_adding` already."),
-        ("Beam search", "small letters, such as `02_beam_search`."),
+        ("Beam search", "lowercase letters, such as `02_beam_search`."),
         ("14", "such as `02_name`."),
         ("02_../../x", "such as `02_x`."),
         ("02_class", "`class` is a word of Python"),
@@ -140,7 +140,7 @@ def test_nothing_is_written_over(tmp_path):
     mine.parent.mkdir()
     mine.write_text("mine", "utf-8")
     before = (root / "course.yml").read_bytes()
-    with pytest.raises(CourseError, match="new.py is there already; nothing was changed."):
+    with pytest.raises(CourseError, match="new.py already exists; nothing was changed."):
         new(root, "02_new")
     assert mine.read_text("utf-8") == "mine"
     assert (root / "course.yml").read_bytes() == before

@@ -132,7 +132,7 @@ def test_what_cannot_be_drawn_is_a_sentence(folder: Path, course: Course, grades
 
     assert "ended" in problem("cleo")
     assert "2 seconds" in problem("dev")
-    assert problem("eve") == "What your code gave back cannot be drawn (ValueError)."
+    assert problem("eve") == "The result of your code cannot be drawn (ValueError)."
     assert problem("kim") == "`add` is not written yet (line 18)."
     assert "line 1" in problem("lou")
 
@@ -142,7 +142,7 @@ def test_a_page_shows_the_picture_beside_what_to_look_for(folder: Path, course: 
     (image,) = re.findall(r"<img [^>]*>", page)
     assert 'src="data:image/png;base64,' in image
     assert (
-        'alt="a row of sums, drawn from this submission. In a right one: The sums climb like a staircase."'
+        'alt="a row of sums, drawn from this submission. In a correct one: The sums climb like a staircase."'
         in image
     )
     assert "What to look for:" in page and page.index("What to look for:") < page.index("<img")
@@ -235,7 +235,7 @@ def test_a_report_draws_from_the_kept_texts(
     keeping.put(tmp_path, [submission])
     done = autograder("report", tmp_path, "--pictures", "--jobs", 1, "--course", course.root)
     assert done.returncode == 1
-    assert "Ada, 01_adding: the text that was graded is not kept." in done.stderr
+    assert "Ada, 01_adding: the graded text is no longer stored." in done.stderr
     assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
 
 

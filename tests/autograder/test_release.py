@@ -132,7 +132,7 @@ def test_only_what_is_asked_for(root, wheel, tmp_path):
 def test_nothing_is_written_over(root, wheel, tmp_path, output):
     before = files(tmp_path)
     done = release(root, wheel, tmp_path / output)
-    assert (done.exit_code, "is there already and not empty" in done.stderr) == (2, True)
+    assert (done.exit_code, "already exists and is not empty" in done.stderr) == (2, True)
     assert files(tmp_path) == before
 
 
@@ -152,9 +152,7 @@ def test_no_file_of_somebody_else_is_written_over(root, wheel, tmp_path, output)
     (tmp_path / "empty.zip").touch()
     before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
     done = release(root, wheel, tmp_path / output)
-    said = (
-        "is a file; a release" if output == "notes" else "is there already, and `release` did not write it."
-    )
+    said = "is a file; a release" if output == "notes" else "already exists, and `release` did not write it."
     assert (done.exit_code, said in done.stderr) == (2, True)
     assert before == {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
 
@@ -174,7 +172,7 @@ def test_a_repository_may_be_there(root, wheel, tmp_path):
 
 def test_what_is_no_wheel_is_a_sentence(root, tmp_path):
     done = release(root, root / "course.yml", tmp_path / "out")
-    assert (done.exit_code, "is no wheel" in done.stderr) == (2, True)
+    assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
 
 
 # ---------------------------------------------------------------------- leaks
@@ -228,7 +226,7 @@ def test_a_stale_stub_stops_it(root, wheel, tmp_path):
             "# What happens to the numbers of earlier pushes?",
             "the mistake `forgets_what_came_before` of 01_adding",
         ),
-        ("### BEGIN SOLUTION", "constraints.txt holds a marker of a solution."),
+        ("### BEGIN SOLUTION", "constraints.txt contains a marker of a solution."),
     ],
 )
 def test_a_leak_beside_the_assignments_stops_it(root, wheel, tmp_path, text, told):
@@ -242,8 +240,12 @@ def test_a_leak_beside_the_assignments_stops_it(root, wheel, tmp_path, text, tol
     [
         ("autograder/notes.py", f"def push(self, number):\n    {SECRET}\n", "notes.py gives away line"),
         ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
-        ("solutions/01_adding/adding.py", "", f"kit/{KIT}:solutions/01_adding/adding.py must stay with you."),
-        ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must stay with you."),
+        (
+            "solutions/01_adding/adding.py",
+            "",
+            f"kit/{KIT}:solutions/01_adding/adding.py must not be released.",
+        ),
+        ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must not be released."),
     ],
 )
 def test_a_leak_in_the_kit_stops_it(root, tmp_path, member, text, told):

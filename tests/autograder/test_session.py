@@ -75,8 +75,8 @@ def test_what_is_wrong_with_a_suite_is_said(course):
     finally:
         session.close()
     assert problems == [
-        f"{SUITE}: test_any_two_numbers needs test_nothing, which does not stand before it.",
-        f"{SUITE}: test_pushes_add_up belongs to part `totals`, which course.yml does not know.",
+        f"{SUITE}: test_any_two_numbers needs test_nothing, which is not defined before it.",
+        f"{SUITE}: test_pushes_add_up belongs to part `totals`, which is not in course.yml.",
         f"{SUITE}: test_negative_numbers_are_refused has no docstring for students to read.",
         f"{SUITE}: the tests of part `total` add up to 3 points; course.yml says 6.",
     ]

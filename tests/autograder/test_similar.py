@@ -315,7 +315,7 @@ def test_page_takes_the_place_of_an_earlier_one_only(adders, tmp_path):
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"{mine} cannot be written: {mine} is not a folder.\n"
     assert (
-        "essay.html is there already, and `similar` did not write it." in run(adders, "--output", mine).stderr
+        "essay.html already exists, and `similar` did not write it." in run(adders, "--output", mine).stderr
     )
     assert mine.read_text("utf-8") == "<title>My essay</title>"
     assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0

@@ -280,7 +280,7 @@ def test_wrong_usage_is_a_sentence(tmp_path: Path, course: Course) -> None:
         with pytest.raises(SubmissionsError, match=sentence):
             find_submissions(tmp_path / name, course, option)
     os.mkfifo(tmp_path / "pipe.py")
-    with pytest.raises(SubmissionsError, match="pipe.py is no folder"):
+    with pytest.raises(SubmissionsError, match="pipe.py is not a folder"):
         find_submissions(tmp_path / "pipe.py", course, "01_adding")
 
 
@@ -308,7 +308,7 @@ def test_no_folder_of_a_student_is_passed_over(tmp_path: Path, course: Course, o
     for student in (".cleo", "..dots", ".finn"):
         assert problems[student] == (
             f"The name of the folder {student} begins with a dot, like those of programs. "
-            "Rename it if it is a student's; else take it away."
+            "Rename it if it is a student's, otherwise remove it."
         )
     assert problems["ben"].endswith("is empty.") and "only essay.pdf" in problems["eve"]
 
@@ -361,9 +361,9 @@ def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
     }
     for title, files in several.items():
         folder = write(tmp_path / title, {f"ada/{name}": content for name, content in files.items()})
-        assert "are all there" in problem(folder, course), title
+        assert "hand in only one of them" in problem(folder, course), title
     folder = write(tmp_path / "twice", {"ada.py": CODE, "ada/adding.py": CODE})
-    assert problem(folder, course) == "ada and ada.py are all there; hand in only one of them."
+    assert problem(folder, course) == "Found ada and ada.py; hand in only one of them."
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_two_attempts_are_refused_unless_they_are_the_same(
 ) -> None:
     folder = write(tmp_path / place, {"adding.py": CODE, other: "x = 1\n", "old/notes.py": "y = 1\n"})
     assert problem(tmp_path / "c", course, option) == (
-        f"adding.py and {other} are all there, and it is not clear which counts; hand in only one of them."
+        f"Found adding.py and {other} with different contents; hand in only one of them."
     )
     write(folder, {other: CODE.replace("\n", "\r\n")})
     assert texts(found(tmp_path / "c", course, option)) == {("ada", "01_adding"): {"adding.py": CODE}}
@@ -386,7 +386,7 @@ def test_two_attempts_are_refused_unless_they_are_the_same(
 def test_two_attempts_in_an_archive_are_refused(tmp_path: Path, course: Course, pack) -> None:
     packed = pack({"work/adding.py": CODE, "work/old/adding (3).py": "x = 1\n"})
     folder = write(tmp_path / "c", {"ada.zip" if pack is zipped else "ada.tgz": packed})
-    assert problem(folder, course).startswith("adding.py and old/adding (3).py are all there")
+    assert problem(folder, course).startswith("Found adding.py and old/adding (3).py with")
 
 
 def test_an_attempt_with_a_number_alone_counts(tmp_path: Path, course: Course) -> None:
@@ -446,9 +446,9 @@ def test_a_folder_of_another_assignment_is_not_the_wanted_one(tmp_path: Path, co
     submissions = found(tmp_path / "c", course, "01_adding")
     assert [submission.problem for submission in submissions.values()] == [
         "No file adding.py or adding.ipynb was handed in; there is only x.py in 99_nothing, "
-        "which is called like another assignment.",
+        "which is named like another assignment.",
         "No file adding.py or adding.ipynb was handed in; there is only totals.py in 02_totals, "
-        "which is called like another assignment.",
+        "which is named like another assignment.",
     ]
     write(tmp_path, {"d/ada/2026_homework/adding.py": CODE, "d/ben/homework/x.py": CODE})
     assert all(submission.files for submission in found(tmp_path / "d", course, "01_adding").values())
@@ -469,7 +469,7 @@ def test_a_stray_file_does_not_stop_the_class(tmp_path: Path, course: Course) ->
     assert submissions["notes", "notes.py"].problem.startswith("notes.py lies beside the students' folders")
     folder = write(tmp_path / "s1", {"ada.py": CODE, "ben.py": CODE, "data/x.csv": "1"})
     with pytest.raises(
-        SubmissionsError, match=r"the files in s1 \(ada.py and ben.py\)\? Say it with --assign"
+        SubmissionsError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"
     ):
         find_submissions(folder, course)
 
@@ -505,7 +505,7 @@ def test_text_is_kept_as_it_is(tmp_path: Path, course: Course, content: bytes, t
     [
         ("x = 'é'\n".encode("latin-1"), "adding.py is not UTF-8 text (byte 6); save it as UTF-8."),
         ("x = 1\n".encode("utf-16"), "adding.py is not UTF-8 text (byte 1); save it as UTF-8."),
-        (b"x = 1\n\0", "adding.py is not a text: it contains a zero byte."),
+        (b"x = 1\n\0", "adding.py is not a text file: it contains a zero byte."),
         (b"#" * (FILE_BYTES + 1), "adding.py is larger than 4 MB."),
     ],
 )
@@ -520,10 +520,13 @@ def test_what_is_no_text_is_refused(
 @pytest.mark.parametrize("content", ['{"cells": [', "{}", "[]", '{"cells": 3}', "[" * 100_000, "", "x = 1"])
 def test_what_is_no_notebook_is_refused(tmp_path: Path, course: Course, content: str) -> None:
     write(tmp_path, {"c/ada/adding.ipynb": content})
-    sentence = "adding.ipynb is not a notebook that can be read. Is it saved completely?"
+    sentence = "adding.ipynb is not a readable notebook. Was it saved completely?"
     assert problem(tmp_path / "c", course) == sentence
     write(tmp_path, {"c/ada/adding.py": CODE})
-    assert problem(tmp_path / "c", course) == f"{sentence} There is adding.py, too; hand in only what counts."
+    assert (
+        problem(tmp_path / "c", course)
+        == f"{sentence} The submission also contains adding.py; hand in only one file."
+    )
 
 
 def test_a_file_of_exactly_the_limit_is_read(tmp_path: Path, course: Course) -> None:
@@ -640,12 +643,12 @@ ODD_NAMES = [
 def test_paths_that_lead_elsewhere_are_refused(tmp_path: Path, course: Course, name: str, pack) -> None:
     ending = "zip" if pack is zipped else "tgz"
     folder = hand_in(tmp_path, f"ada.{ending}", pack({name: "x = 1\n", "adding.py": CODE}))
-    assert "odd name" in problem(folder, course)
+    assert "invalid name" in problem(folder, course)
 
 
 def test_a_zero_byte_in_a_name_is_refused(tmp_path: Path, course: Course) -> None:
     content = zipped({"adding.pyXtxt": CODE}).replace(b"adding.pyXtxt", b"adding.py\0txt")
-    assert "odd name" in problem(hand_in(tmp_path, "ada.zip", content), course)
+    assert "invalid name" in problem(hand_in(tmp_path, "ada.zip", content), course)
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -248,7 +248,7 @@ def test_everybodys_feedback_is_two_clicks_away(
 ) -> None:
     folder, grades = lecture
     with opened(browser, (folder / "index.html").as_uri()) as page:
-        page.get_by_role("link", name="Everybody").click()  # the first
+        page.get_by_role("link", name="All students").click()  # the first
         links = page.locator("#everybody tbody a").evaluate_all("all => all.map(one => one.href)")
         reached = {Path(unquote(urlsplit(link).path)) for link in links}
         assert reached == {folder / feedback_path(grade) for grade in grades}
