@@ -19,6 +19,7 @@ ALLOW = 0x7FFF0000
 ERRNO = 0x00050000
 REFUSE = ERRNO | errno.EPERM
 UNKNOWN = ERRNO | errno.ENOSYS
+AGAIN = ERRNO | errno.EAGAIN
 
 # offsets in struct seccomp_data; the lower half of an argument comes first on both architectures
 NUMBER, ARCHITECTURE, ARGUMENT_0, ARGUMENT_1, ARGUMENT_3 = 0, 4, 16, 24, 40
@@ -26,6 +27,7 @@ NUMBER, ARCHITECTURE, ARGUMENT_0, ARGUMENT_1, ARGUMENT_3 = 0, 4, 16, 24, 40
 X32_BIT = 0x40000000
 FIRST_UNIFIED_NUMBER = 424
 CLONE_THREAD = 0x00010000
+FUTEX_PRIVATE = 0x80
 MSG_OOB = 0x1  # out-of-band data: not needed, and the cause of several kernel bugs
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
@@ -46,7 +48,6 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "dup": (32, 23),
     "dup2": (33, None),
     "dup3": (292, 24),
-    "flock": (73, 32),
     "fsync": (74, 82),
     "fdatasync": (75, 83),
     "ftruncate": (77, 46),
@@ -98,7 +99,6 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
     "madvise": (28, 233),
     "membarrier": (324, 283),
     # threads, locks, signals to itself
-    "futex": (202, 98),
     "set_robust_list": (273, 99),
     "rseq": (334, 293),
     "restart_syscall": (219, 128),
@@ -142,6 +142,7 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
 # calls whose first, second or fourth argument decides; each has its own rule in `filter_program`
 SENDTO = (44, 206)
 RECVFROM = (45, 207)
+FUTEX = (202, 98)
 CLONE = (56, 220)
 CLONE3 = (435, 435)
 KILL = (62, 129)
@@ -150,16 +151,14 @@ FCNTL = (72, 25)
 IOCTL = (16, 29)
 PRLIMIT64 = (302, 261)
 
-# asking and setting flags, duplicating, locking. Not F_SETOWN and F_SETSIG: they send signals to others
+# asking and setting flags, duplicating. Not F_SETOWN and F_SETSIG: they send signals to others. No locks or leases,
+# nor the call flock: a lock on a package's file is seen by every other worker that can read the file
 FCNTL_COMMANDS = {
     "F_DUPFD": 0,
     "F_GETFD": 1,
     "F_SETFD": 2,
     "F_GETFL": 3,
     "F_SETFL": 4,
-    "F_GETLK": 5,
-    "F_SETLK": 6,
-    "F_SETLKW": 7,
     "F_DUPFD_CLOEXEC": 1030,
 }
 IOCTL_COMMANDS = {
@@ -248,8 +247,8 @@ def filter_program(machine: str, own_pid: int) -> bytes:
     program.if_at_least(X32_BIT, "refuse")
     # the C library falls back to clone, whose flags are in a register where a filter can read them
     program.if_equal(CLONE3[column], "unknown")
-    rules = {"sendto": SENDTO, "recvfrom": RECVFROM, "clone": CLONE, "kill": KILL, "tgkill": TGKILL}
-    rules |= {"fcntl": FCNTL, "ioctl": IOCTL, "prlimit64": PRLIMIT64}
+    rules = {"sendto": SENDTO, "recvfrom": RECVFROM, "futex": FUTEX, "clone": CLONE}
+    rules |= {"kill": KILL, "tgkill": TGKILL, "fcntl": FCNTL, "ioctl": IOCTL, "prlimit64": PRLIMIT64}
     for name, numbers in rules.items():
         program.if_equal(numbers[column], name)
     for number in (pair[column] for pair in ALLOWED.values()):
@@ -269,12 +268,18 @@ def filter_program(machine: str, own_pid: int) -> bytes:
 
 
 def _argument_rules(program: Assembler, own_pid: int) -> None:
-    """Add argument checks: plain bytes, threads but no processes, own signals and limits, harmless commands."""
+    """Add checks of arguments: plain bytes, own threads, own signals, own limits, harmless commands."""
     program.label("sendto")
     program.label("recvfrom")
     program.load(ARGUMENT_3)
     program.if_any_bit(MSG_OOB, "refuse")
     program.answer(ALLOW)
+    # two workers that wait and wake on a page of the same file would hear each other. The C library, which joins a
+    # thread by a wait that is not private, asks again until the thread has ended
+    program.label("futex")
+    program.load(ARGUMENT_1)
+    program.if_any_bit(FUTEX_PRIVATE, "allow")
+    program.answer(AGAIN)
     program.label("clone")
     program.load(ARGUMENT_0)
     program.if_any_bit(CLONE_THREAD, "allow")

@@ -426,6 +426,99 @@ def test_signals_reach_nobody_else(any_tier):
         victim.wait()
 
 
+# what one worker does and what another one sees of it, through a file that both can read
+CHANNELS = {
+    "flock": """
+        import fcntl, os
+        file = os.open(os.__file__, os.O_RDONLY)
+        def send(bit):
+            fcntl.flock(file, fcntl.LOCK_EX if bit else fcntl.LOCK_UN)
+        def receive():
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_UN)
+    """,
+    "record locks": """
+        import fcntl, os, struct
+        file = os.open(os.__file__, os.O_RDONLY)
+        def send(bit):
+            for command in (fcntl.F_SETLK, 37):  # 37: F_OFD_SETLK
+                fcntl.fcntl(file, command, struct.pack("hhqqi", fcntl.F_RDLCK if bit else fcntl.F_UNLCK, 0, 0, 0, 0))
+        def receive():
+            return fcntl.fcntl(file, fcntl.F_GETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 0, 0)).hex()
+    """,
+    "leases": """
+        import fcntl, os
+        file = os.open(os.__file__, os.O_RDONLY)
+        def send(bit):
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK if bit else fcntl.F_UNLCK)
+        def receive():
+            return fcntl.fcntl(file, fcntl.F_GETLEASE)
+    """,
+    "futex": """
+        import ctypes, os, platform, threading, time
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p] + [ctypes.c_long] * 5
+        number = {"x86_64": 202, "aarch64": 98}[platform.machine()]
+        page = libc.mmap(None, 4096, 1, 1, os.open(os.__file__, os.O_RDONLY), 0)
+        word = ctypes.c_int.from_address(page).value
+        def wait():
+            libc.syscall(number, ctypes.c_void_p(page), 0, word, None, None, 0)
+        def send(bit):
+            if bit:
+                threading.Thread(target=wait, daemon=True).start()
+                time.sleep(0.2)
+            else:
+                libc.syscall(number, ctypes.c_void_p(page), 1, 9, None, None, 0)
+        def receive():
+            return libc.syscall(number, ctypes.c_void_p(page), 1, 9, None, None, 0)
+    """,
+}
+SPEAK = """
+import builtins
+def attempt(step, *arguments):
+    if not hasattr(builtins, "channel"):
+        builtins.channel = channel_of()
+    try:
+        return builtins.channel[step](*arguments)
+    except OSError as error:
+        return error.errno
+"""
+
+
+@pytest.mark.parametrize("way", CHANNELS)
+def test_two_sandboxes_have_no_way_to_signal_each_other(safe, entry, way):
+    """A locked file, or a thread that waits for it, would carry a bit; each bit sent looks the same to the other."""
+    text = (
+        "def channel_of():\n"
+        + textwrap.indent(textwrap.dedent(CHANNELS[way]), "    ")
+        + "    return locals()\n"
+        + SPEAK
+    )
+    with (
+        Sandbox(safe.tier, **entry) as other,
+        safe.spawn(limits()) as sender,
+        other.spawn(limits()) as receiver,
+    ):
+        received = []
+        for bit in (1, 0, 1, 1, 0, 0):
+            ask(sender, text, "send", bit)
+            received.append(ask(receiver, text, "receive")["value"])
+    assert len(set(received)) == 1, received
+
+
+def test_threads_are_joined_although_no_file_can_be_waited_for(any_tier):
+    """The C library waits for a thread's end by the same system call, on memory of its own."""
+    text = """
+        import ctypes, time
+        def attempt():
+            libc, thread = ctypes.CDLL(None), ctypes.c_void_p()
+            pause = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda _: time.sleep(0.1))
+            started = libc.pthread_create(ctypes.byref(thread), None, pause, None)
+            return [started, libc.pthread_join(thread, None)]
+    """
+    assert attempt(any_tier, text) == {"value": [0, 0]}
+
+
 def test_no_limit_and_no_owner_of_another_process_can_be_set(any_tier):
     text = """
         import fcntl, os, resource, signal

@@ -42,6 +42,7 @@ def number_of(name: str, machine: str) -> int | None:
     special = {
         "sendto": seccomp.SENDTO,
         "recvfrom": seccomp.RECVFROM,
+        "futex": seccomp.FUTEX,
         "clone": seccomp.CLONE,
         "clone3": seccomp.CLONE3,
         "kill": seccomp.KILL,
@@ -63,6 +64,8 @@ def test_every_listed_call_is_allowed_and_no_other(machine):
         decision = decide(machine, number, 9999, 9999, 0, seccomp.MSG_OOB)
         if number in allowed:
             assert decision == seccomp.ALLOW, number
+        elif number == number_of("futex", machine):
+            assert decision == seccomp.AGAIN, number
         elif number in by_argument:
             assert decision == seccomp.REFUSE, number
         else:
@@ -75,14 +78,14 @@ REFUSED = {
         ptrace=101, mount=165, unshare=272, setns=308, tkill=200, rt_sigqueueinfo=129,
         prctl=157, chmod=90, fchmodat=268, truncate=76, memfd_create=319, shmget=29, keyctl=250,
         bpf=321, setpriority=141, process_vm_readv=310, sched_setaffinity=203, symlink=88,
-        link=86, mknod=133, setsid=112,
+        link=86, mknod=133, setsid=112, flock=73,
     ),
     "aarch64": dict(
         execve=221, execveat=281, socket=198, socketpair=199, connect=203, ptrace=117, mount=40,
         unshare=97, setns=268, tkill=130, rt_sigqueueinfo=138, prctl=167, fchmodat=53,
         truncate=45, memfd_create=279, shmget=194, keyctl=219, bpf=280, setpriority=140,
         process_vm_readv=270, sched_setaffinity=122, symlinkat=36, linkat=37, mknodat=33,
-        setsid=157, sendmsg=211, recvmsg=212,
+        setsid=157, sendmsg=211, recvmsg=212, flock=32,
     ),
 }  # fmt: skip
 
@@ -114,6 +117,12 @@ def test_calls_that_an_argument_decides(machine):
     assert on("ioctl", 0, 0x5412) == on("ioctl", 0, 0x541C) == on("ioctl", 0, 0x8901) == seccomp.REFUSE
     assert on("ioctl", 0, 0x5412 | 1 << 32) == seccomp.REFUSE
     assert on("fcntl", 3, 4) == seccomp.ALLOW
+    locks, leases = (5, 6, 7, 36, 37, 38), (1024, 1025, 1026)
+    assert {on("fcntl", 3, command) for command in (*locks, *leases)} == {seccomp.REFUSE}
+    wait, wake, wait_by_clock = 0, 1, 9 | 256
+    for operation in (wait, wake, wait_by_clock):
+        assert on("futex", 0, operation) == seccomp.AGAIN
+        assert on("futex", 0, operation | seccomp.FUTEX_PRIVATE) == seccomp.ALLOW
     assert on("fcntl", 3, 8) == on("fcntl", 3, 10) == on("fcntl", 3, 1031) == seccomp.REFUSE
 
 
@@ -144,7 +153,8 @@ def test_the_table_agrees_with_the_kernels_headers(machine):
     kernel = {name: int(number) for name, number in re.findall(pattern, Path(path).read_text())}
     kernel.setdefault("newfstatat", kernel.get("fstatat"))
     ours = {
-        name: number_of(name, machine) for name in [*seccomp.ALLOWED, "clone", "clone3", "kill", "tgkill"]
+        name: number_of(name, machine)
+        for name in [*seccomp.ALLOWED, "futex", "clone", "clone3", "kill", "tgkill"]
     }
     ours |= {name: number_of(name, machine) for name in ("fcntl", "ioctl", "prlimit64")}
     ours |= {name: number for name, number in REFUSED[machine].items()}
