@@ -72,12 +72,12 @@ def named(grader: Grader, mistake: str | None) -> set[str | None]:
 
 
 @pytest.mark.parametrize("order", [list(EDITS), list(reversed(EDITS)), [*EDITS, *EDITS]])
-def test_every_mistake_is_named_whoever_comes_first(grader, order):
+def test_mistakes_are_named_in_any_order_of_submissions(grader, order):
     for mistake in order:
         assert named(grader, mistake) == {mistake}
 
 
-def test_a_mistake_goes_on_where_a_later_student_agrees_with_it_for_longer(grader):
+def test_mistake_run_continues_when_a_later_submission_agrees_longer(grader):
     """Both forget; what one answers is the other's answer, too, for the first pushes."""
     assert named(grader, "forgets_what_came_before") == {"forgets_what_came_before"}
     diagnosis = grader._diagnoses[NAME]
@@ -94,7 +94,7 @@ def answered(operation: str, value: object) -> Transcript:
     return transcript
 
 
-def test_gradients_may_come_in_another_order():
+def test_transcripts_ignore_the_order_of_gradients():
     weight, bias = torch.randn(3, 2), torch.randn(3)
     asked = answered("backward", [weight, bias, None])
     assert asked.same_as(answered("backward", [None, bias.clone(), weight.clone()]))
@@ -111,7 +111,7 @@ def changed(**values: torch.Tensor) -> Transcript:
     return answered("call", {"result": None, "modules": [[0, change]]})
 
 
-def test_changed_weights_may_come_in_another_order():
+def test_transcripts_ignore_the_order_of_changed_weights():
     one, two = torch.randn(3), torch.randn(3)
     assert changed(a=one, b=two).same_as(changed(b=two.clone(), a=one.clone()))
     assert not changed(a=one, b=two).same_as(changed(a=two, b=one))
@@ -126,10 +126,10 @@ def raised(code: str, text: str) -> Transcript:
 
 
 @pytest.mark.parametrize("code", ["raise AssertionError(f'{T} is too long')", "assert T <= 5, T"])
-def test_words_that_students_chose_are_nobodys_mistake(code):
+def test_students_own_error_messages_are_not_compared(code):
     assert raised(code, "8").same_as(raised(code, "T is 8, but 5 fit."))
 
 
-def test_words_that_pytorch_chose_are_compared():
+def test_pytorchs_error_messages_are_compared():
     code = "out = x @ self.table"
     assert not raised(code, "mat1 and mat2").same_as(raised(code, "size mismatch"))

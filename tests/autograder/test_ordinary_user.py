@@ -135,7 +135,7 @@ def nobodys_namespaces(as_nobody) -> Surroundings:
     return as_nobody
 
 
-def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
+def test_every_boundary_holds_for_an_ordinary_user(nobodys_namespaces):
     done = nobodys_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
@@ -152,7 +152,7 @@ def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
     ],
     ids=["walls", "attacks"],
 )
-def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
+def test_sandbox_and_attack_tests_pass_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
     done = nobodys_namespaces.pytest(file, f"namespaces and ({chosen})", seconds=6 * HANGS)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
     summary = done.stdout.strip().splitlines()[-1]
@@ -160,7 +160,7 @@ def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen,
     assert int(summary.split(" passed")[0]) >= at_least, summary
 
 
-def test_an_ordinary_user_grades(nobodys_namespaces):
+def test_ordinary_user_can_grade(nobodys_namespaces):
     grade = grade_the_solution(nobodys_namespaces)
     assert (grade["score"], grade["isolation"]) == (FULL, "namespaces")
 
@@ -182,7 +182,7 @@ def without_namespaces(folder, tiers) -> Surroundings:
     return Surroundings(prefix, sys.executable, folder)
 
 
-def test_without_namespaces_the_doctor_says_why(without_namespaces):
+def test_doctor_explains_missing_namespaces(without_namespaces):
     done = without_namespaces.autograder("doctor", "--json")
     assert done.returncode == 0, done.stderr
     reports = {each["tier"]: each for each in json.loads(done.stdout)}
@@ -193,7 +193,7 @@ def test_without_namespaces_the_doctor_says_why(without_namespaces):
 
 
 @pytest.mark.slow
-def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
+def test_landlock_boundaries_hold_without_namespaces(without_namespaces):
     done = without_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
@@ -202,6 +202,6 @@ def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
     assert [cell for cell in columns["landlock"]["cells"] if cell["verdict"] == "open"] == []
 
 
-def test_without_namespaces_landlock_grades(without_namespaces):
+def test_grading_under_landlock_works_without_namespaces(without_namespaces):
     grade = grade_the_solution(without_namespaces)
     assert (grade["score"], grade["isolation"]) == (FULL, "landlock")

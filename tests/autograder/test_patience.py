@@ -67,13 +67,13 @@ def wait_out(
     return clock.now - began, late.value
 
 
-def test_code_that_had_all_its_time_is_endless(clock):
+def test_code_that_used_its_full_time_is_endless(clock):
     seconds, late = wait_out(clock, Deadline(0.1, Told(waited=7.0)))
     assert seconds == pytest.approx(0.1, abs=MOMENT)
     assert late.endless and not late.starved
 
 
-def test_time_in_line_is_given_back_once(clock):
+def test_queueing_time_is_added_once(clock):
     worker = Told(waited=7.0)
     deadline = Deadline(0.1, worker)
     worker.waited += 0.2
@@ -82,7 +82,7 @@ def test_time_in_line_is_given_back_once(clock):
     assert late.endless and not late.starved
 
 
-def test_a_loop_gets_the_processor_time_it_was_promised_on_a_busy_machine(clock):
+def test_deadline_is_extended_by_queueing_time_on_a_busy_machine(clock):
     """Two thirds of the time the worker stands in line, so that its second takes three."""
     worker = Told()
 
@@ -94,7 +94,7 @@ def test_a_loop_gets_the_processor_time_it_was_promised_on_a_busy_machine(clock)
     assert late.endless and not late.starved
 
 
-def test_code_that_stood_in_line_all_the_time_was_starved(clock):
+def test_code_that_only_waited_for_a_processor_is_starved(clock):
     worker = Told()
     deadline = Deadline(0.05, worker)
     worker.waited = 100.0
@@ -103,7 +103,7 @@ def test_code_that_stood_in_line_all_the_time_was_starved(clock):
     assert late.starved and not late.endless
 
 
-def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it(clock):
+def test_queueing_behind_own_threads_does_not_extend_the_deadline(clock):
     worker = Told()
     deadline = Deadline(0.1, worker)
     worker.waited, worker.others = 1.0, 3.0
@@ -112,7 +112,7 @@ def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it(clock)
     assert late.endless and not late.starved
 
 
-def test_the_end_of_a_test_ends_all_and_proves_nothing(clock):
+def test_end_of_the_tests_time_is_not_proof_of_an_endless_call(clock):
     seconds, late = wait_out(clock, Deadline(60, Told(), clock.now + 0.05))
     assert seconds == pytest.approx(0.05, abs=MOMENT)
     assert not late.endless and not late.starved
@@ -139,17 +139,17 @@ def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Coun
         connection.close()
 
 
-def test_sleep_is_no_want_of_processors(sandbox):
+def test_sleep_does_not_extend_the_deadline(sandbox):
     late, endless = call_in_vain(sandbox, "sleep")
     assert not late.starved and endless == {"sleep": 1}
 
 
-def test_a_loop_is_endless_unless_the_machine_starved_it(sandbox):
+def test_loop_is_endless_unless_starved(sandbox):
     late, endless = call_in_vain(sandbox, "loop")
     assert endless == ({} if late.starved else {"loop": 1})
 
 
-def test_what_did_not_end_again_and_again_is_waited_for_less_and_less():
+def test_repeated_timeouts_shorten_the_deadline():
     connection = WorkerConnection(SimpleNamespace(socket=None, seconds_queued=lambda: 0.0), 1.0)
     waits = []
     for _ in range(5):
@@ -185,7 +185,7 @@ def replay(line: ReplaySocket, known: ReplayCache, test: str) -> bool:
     return line.replay(known, test, lambda name, seconds, until: Deadline(seconds, Told(), until), 1e12)
 
 
-def test_a_test_that_is_not_recited_adds_nothing_to_the_one_before(ends):
+def test_uncached_test_adds_nothing_to_the_previous_test(ends):
     here, there = ends
     known, line = ReplayCache(), ReplaySocket(here)
     assert not replay(line, known, "first")
@@ -198,7 +198,7 @@ def test_a_test_that_is_not_recited_adds_nothing_to_the_one_before(ends):
     assert last.passed and not last.requests
 
 
-def test_a_test_that_does_not_listen_to_the_end_did_not_repeat_itself(ends):
+def test_incomplete_replay_counts_as_nondeterministic(ends):
     here, there = ends
     known, line = ReplayCache(), ReplaySocket(here)
     replay(line, known, "first")

@@ -59,7 +59,7 @@ def make_variables() -> set[str]:
     return set(re.findall(r"\$\(([A-Z]+)\)", read(ROOT / "Makefile")))
 
 
-def test_there_is_something_to_test():
+def test_readme_and_guides_contain_commands():
     assert len(typed()) > 25
     assert {line.page for line in typed()} == {page.name for page in PAGES}
 
@@ -106,7 +106,7 @@ def accepted_by_pytest(words):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_have_a_target(page):
     for target in re.findall(r"\]\(([^)#]+)\)", read(page)):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -117,7 +117,7 @@ def test_files_in_the_layout_exist():
         assert (ROOT / line.split()[0]).exists(), line
 
 
-def test_table_of_assignments_is_that_of_the_course():
+def test_table_of_assignments_matches_the_course():
     rows = re.findall(
         r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE
     )
@@ -125,7 +125,7 @@ def test_table_of_assignments_is_that_of_the_course():
     assert rows == course, "each assignment of course.yml has a row in README.md"
 
 
-def test_example_of_a_failure_is_a_real_one(tmp_path):
+def test_example_of_a_failure_matches_the_output(tmp_path):
     """The README's excerpt, line by line, is in what `autograder check` says of that mistake."""
     course = load_course(ROOT)
     assignment = course.assignment("03_masked_heads")
@@ -164,7 +164,7 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_make
-def test_make_alone_says_what_it_can_do():
+def test_make_without_a_target_lists_the_targets():
     said = make().stdout
     assert all(f"make {target}" in said for target in make_targets() - {"help"})
 
@@ -185,7 +185,7 @@ def test_make_grades_a_folder_with_a_space_in_its_name():
         (("STUDENTS=30",), "examples/class-of-30", "--students 30 --output"),
     ],
 )
-def test_make_without_a_folder_makes_a_class_up(students, folder, options):
+def test_make_grade_without_a_folder_creates_a_made_up_class(students, folder, options):
     done = make("-n", "-B", "grade", "OUTPUT=elsewhere", *students)
     assert f"autograder demo {options}" in done.stdout
     assert f'autograder grade "{folder}" --output "elsewhere"' in done.stdout
@@ -206,7 +206,7 @@ def test_continuous_integration_runs_every_test():
     assert quick.replace(' -m "not slow"', "") == every
 
 
-def test_setup_asks_for_a_newer_python_in_a_sentence(tmp_path):
+def test_setup_refuses_an_old_python_with_a_message(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     old.chmod(0o755)

@@ -37,11 +37,11 @@ def run_pytest(folder, *arguments):
     return result.stdout + result.stderr
 
 
-def test_against_the_reference(course):
+def test_suite_runs_against_the_reference(course):
     assert "5 passed" in run_pytest(course, SUITE)
 
 
-def test_against_a_file_in_the_sandbox(course, tmp_path):
+def test_suite_runs_against_a_file_in_the_sandbox(course, tmp_path):
     file = tmp_path / "adding.py"
     file.write_text(ALTERNATIVE, "utf-8")
     assert "5 passed" in run_pytest(course, SUITE, "--autograder-submission", str(file))
@@ -50,14 +50,14 @@ def test_against_a_file_in_the_sandbox(course, tmp_path):
     assert "1 failed, 3 passed, 1 skipped" in said and "add(2, 3)" in said
 
 
-def test_a_file_of_no_assignment_is_a_sentence(course, tmp_path):
+def test_file_without_an_assignment_is_reported(course, tmp_path):
     file = tmp_path / "subtracting.py"
     file.write_text(ALTERNATIVE, "utf-8")
     said = run_pytest(course, SUITE, "--autograder-submission", str(file))
     assert "subtracting.py" in said and "adding.py" in said and "Traceback" not in said
 
 
-def test_beside_a_students_own_file(course):
+def test_released_tests_run_against_the_file_beside_them(course):
     build(load_course(course))
     stub = course / "assignments/01_adding"
     assert "2 failed" in run_pytest(stub, ".")
@@ -65,7 +65,7 @@ def test_beside_a_students_own_file(course):
     assert "2 passed" in run_pytest(stub, ".")
 
 
-def test_a_seed_is_printed_and_can_be_repeated(course):
+def test_seed_is_printed_and_can_be_passed_again(course):
     said = run_pytest(course, SUITE, "-v")
     seed = re.search(r"^autograder: (--autograder-seed \d+)$", said, re.MULTILINE)
     assert seed, said
@@ -106,7 +106,7 @@ def test_without(reference):
 """
 
 
-def test_a_project_with_the_same_names_does_not_notice_the_plugin(tmp_path):
+def test_plugin_does_not_affect_a_project_with_the_same_names(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
     (tmp_path / "test_own.py").write_text(TESTS.split("@pytest.fixture")[0], "utf-8")
     (tmp_path / "test_without.py").write_text("def test_without(reference, student): ...\n", "utf-8")
@@ -115,7 +115,7 @@ def test_a_project_with_the_same_names_does_not_notice_the_plugin(tmp_path):
     assert "autograder:" not in said
 
 
-def test_fixtures_of_a_project_are_stronger_than_those_of_suites(tmp_path):
+def test_projects_own_fixtures_override_those_of_suites(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
     (tmp_path / "test_own.py").write_text(TESTS.partition("def test_without")[0], "utf-8")
     said = run_pytest(tmp_path, "-v", "--unsafe")

@@ -96,7 +96,7 @@ worker.Server.call = lambda self, *a, **k: {"call": 1, "result": True}
 """,
     ),
     Attack(
-        "test_functions",
+        "test_functions_return_the_same_results",
         "looks for tests in memory and empties their code",
         """
 import gc, types

@@ -112,7 +112,7 @@ def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) 
     assert field.left_behind() == []
 
 
-def test_the_field_itself(tiers, tmp_path) -> None:
+def test_canaries_are_planted_and_honest_scores_are_as_expected(tiers, tmp_path) -> None:
     """The canaries are where attackers look, the honest answers lose points, and the right ones do not."""
     tier = next(tier for tier, report in tiers.items() if report.works)
     with open_field(tier, tmp_path) as field:
@@ -138,7 +138,7 @@ def attention(q, k, v, mask=None):
 @pytest.mark.parametrize(
     "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
 )
-def test_inputs_changed_by_a_call_win_nothing(field_of, tiers, act: str) -> None:
+def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
     """An answer of zeros may not become right because the call made the test's own mask or values fit it."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))
     honest = field.grade(HEADS, field.right[HEADS] + BLIND.format(act="pass"))
@@ -147,19 +147,19 @@ def test_inputs_changed_by_a_call_win_nothing(field_of, tiers, act: str) -> None
     assert gained == []
 
 
-def test_the_sample_has_every_class_in_both_tiers() -> None:
+def test_sample_contains_every_class_of_attacks_in_both_tiers() -> None:
     for tier in ("namespaces", "landlock"):
         kinds = {case[1] for case in CASES if case[0] == tier and in_sample(case)}
         assert kinds == {kind for kind, _ in ATTACKS}, tier
 
 
-def test_attacks_are_many_and_have_names() -> None:
+def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
     assert len(names) >= 120 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 
-def test_attacks_aim_at_modules_that_exist() -> None:
+def test_modules_that_attacks_import_exist() -> None:
     """Or they would end with an ImportError before they have tried anything."""
     code = "\n".join(attack.code for _, attack in ATTACKS)
     for module in set(re.findall(r"autograder(?:\.\w+)+", code)):

@@ -61,7 +61,9 @@ def grades(course: Course, tier: str, submissions: list[Submission], folder: Pat
 
 
 @pytest.mark.slow
-def test_a_third_of_the_class_is_hostile(tiers: dict[str, TierReport], tmp_path: Path) -> None:
+def test_honest_grades_are_unchanged_when_a_third_of_the_class_is_hostile(
+    tiers: dict[str, TierReport], tmp_path: Path
+) -> None:
     tier = next((tier for tier, report in tiers.items() if report.works), "unsafe")
     if tier == "unsafe":
         pytest.skip("no tier with walls works here")

@@ -58,7 +58,7 @@ def without_time(grade: Grade) -> dict:
     "attack",
     sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name),
 )
-def test_neighbours_of_an_attack_have_the_grades_that_they_have_alone(
+def test_replay_attacks_do_not_change_the_grades_of_other_submissions(
     field: Field, attack: Attack, tmp_path: Path
 ) -> None:
     texts = list(neighbours(field, attack.course))

@@ -165,7 +165,7 @@ def grave(page: Page) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read_by_everybody(
+def test_pages_have_no_accessibility_violations(
     browser: Browser, site: Path, name: str, width: str, scheme: str
 ) -> None:
     with opened(browser, address(site, PAGES[name]), color_scheme=scheme) as page:
@@ -177,7 +177,7 @@ def test_a_page_can_be_read_by_everybody(
         assert grave(page) == []
 
 
-def test_the_pictures_are_there(browser: Browser, site: Path) -> None:
+def test_feedback_page_shows_its_pictures(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, PAGES["feedback"])) as page:
         (image,) = page.locator("img").all()
         assert image.evaluate("image => image.complete && image.naturalWidth") == 860
@@ -186,7 +186,7 @@ def test_the_pictures_are_there(browser: Browser, site: Path) -> None:
         assert page.get_by_text("No picture yet of gradient xray").is_visible()
 
 
-def test_the_report_is_found_through_by_keyboard(browser: Browser, site: Path) -> None:
+def test_report_table_can_be_searched_and_sorted_by_keyboard(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
         tab_to(page, "#search")
         page.keyboard.type("stud 007")
@@ -208,7 +208,7 @@ def test_the_report_is_found_through_by_keyboard(browser: Browser, site: Path) -
         assert page.locator("#everybody th.total").get_attribute("aria-sort") == "descending"
 
 
-def test_a_score_is_opened_by_keyboard(browser: Browser, site: Path) -> None:
+def test_score_link_opens_the_feedback_page_by_keyboard(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
         tab_to(page, "#everybody tbody a")
         page.keyboard.press("Enter")
@@ -233,7 +233,9 @@ def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
 
 
-def test_the_report_of_three_hundred_is_small(browser: Browser, lecture: tuple[Path, list[Grade]]) -> None:
+def test_report_of_three_hundred_students_is_small(
+    browser: Browser, lecture: tuple[Path, list[Grade]]
+) -> None:
     index = lecture[0] / "index.html"
     assert index.stat().st_size < 3_000_000
     with opened(browser, index.as_uri()) as page:
@@ -243,7 +245,7 @@ def test_the_report_of_three_hundred_is_small(browser: Browser, lecture: tuple[P
             page.screenshot(path=SCREENSHOTS / f"lecture-{width}.png", full_page=True)
 
 
-def test_everybodys_feedback_is_two_clicks_away(
+def test_feedback_of_every_student_is_two_clicks_away(
     browser: Browser, lecture: tuple[Path, list[Grade]], course: Course
 ) -> None:
     folder, grades = lecture

@@ -128,7 +128,7 @@ def photograph(page: Any, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
-def test_formgrader_shows_the_graded_class(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Classroom) -> None:
     with page_of(browser, "formgrader-class") as page:
         page.goto(f"{jupyter}/formgrader/gradebook/{TINY}/adding")
         page.get_by_text("Submission #3").wait_for()
@@ -138,7 +138,7 @@ def test_formgrader_shows_the_graded_class(browser: Any, jupyter: str, room: Cla
         assert page.locator("tr", has_text="ada").get_by_text("10", exact=False).count()
 
 
-def test_formgrader_shows_our_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_formgrader_shows_the_autograders_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
     from nbgrader.api import Gradebook
 
     with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
@@ -152,7 +152,9 @@ def test_formgrader_shows_our_feedback(browser: Any, jupyter: str, room: Classro
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_student_goes_from_red_to_green(browser: Any, jupyter: str, room: Classroom, theme: str) -> None:
+def test_student_completes_the_first_part_in_jupyterlab(
+    browser: Any, jupyter: str, room: Classroom, theme: str
+) -> None:
     settings(room, "themes", f'{{"theme": "JupyterLab {theme.capitalize()}"}}')
     with page_of(browser, f"lab-{theme}-green") as page:
         page.goto(f"{jupyter}/lab/workspaces/{theme}/tree/assignments/{TINY}/adding.ipynb?reset")
@@ -161,7 +163,7 @@ def test_student_goes_from_red_to_green(browser: Any, jupyter: str, room: Classr
         from_red_to_green(page, f"lab-{theme}-red")
 
 
-def test_notebook_7_shows_the_same(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
     pytest.importorskip(
         "notebook", "7", reason="Notebook is not installed: pip install 'autograder[nbgrader]'"
     )

@@ -42,7 +42,7 @@ def files(folder: Path) -> set[str]:
     return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_release_is_what_the_build_makes(tmp_path):
+def test_generate_assignment_creates_the_same_files_as_build(tmp_path):
     """With a real assignment: pictures, several parts, several gaps in a cell."""
     room = real_classroom(tmp_path, "03_masked_heads")
     released = room.course.release_folder(room.assignment)
@@ -53,7 +53,7 @@ def test_release_is_what_the_build_makes(tmp_path):
     assert "masked_heads.ipynb" in files(released)
 
 
-def test_release_follows_the_solution_not_an_old_notebook(room):
+def test_generate_assignment_ignores_an_outdated_source_notebook(room):
     source = room.folder / "solutions" / TINY / "adding.py"
     source.write_text(source.read_text().replace("# # Adding", "# # Adding up"))
     room.nbgrader("generate_assignment", TINY)
@@ -62,7 +62,7 @@ def test_release_follows_the_solution_not_an_old_notebook(room):
     assert "# Adding up" in (source.with_suffix(".ipynb")).read_text()
 
 
-def test_autograde_before_generate_says_what_comes_first(room):
+def test_autograde_before_generate_assignment_names_the_missing_step(room):
     (room.folder / "gradebook.db").unlink()
     room.hand_in("ada", room.solution())
     said = room.nbgrader("autograde", TINY, fails=True)
@@ -70,7 +70,7 @@ def test_autograde_before_generate_says_what_comes_first(room):
     assert "Traceback" not in said
 
 
-def test_other_points_in_course_yml_stop_before_a_score_is_wrong(room):
+def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
     room.hand_in("ada", room.solution())
     for name, old, new in (
         ("course.yml", "points: 4", "points: 5"),
@@ -86,7 +86,7 @@ def test_other_points_in_course_yml_stop_before_a_score_is_wrong(room):
     assert room.gradebook_scores() == {"ada": {"add": 5.0, "total": 6.0}}
 
 
-def test_broken_course_is_a_sentence(room):
+def test_invalid_course_is_reported_as_a_sentence(room):
     room.hand_in("ada", room.solution())
     (room.folder / "course.yml").write_text("title: only a title\n")
     said = room.nbgrader("autograde", TINY, fails=True)
@@ -94,7 +94,7 @@ def test_broken_course_is_a_sentence(room):
     assert "Traceback" not in said
 
 
-def test_without_autograder_nothing_runs(room):
+def test_commands_stop_when_the_settings_cannot_be_loaded(room):
     """A settings file that fails is passed over by Jupyter; nbgrader must not go on with its own kernels."""
     room.nbgrader("generate_assignment", TINY)
     room.hand_in(
@@ -116,7 +116,7 @@ def test_settings_that_would_release_solutions_are_refused(room):
     assert not any(SECRET in (room.folder / "assignments" / name).read_text() for name in released)
 
 
-def test_unwritable_gradebook_is_a_sentence_without_the_password(room):
+def test_unwritable_gradebook_is_reported_without_the_password(room):
     url = "postgresql://ada:secret@127.0.0.1:1/none"
     room.hand_in("ada", room.solution())
     said = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
@@ -124,7 +124,7 @@ def test_unwritable_gradebook_is_a_sentence_without_the_password(room):
     assert "secret" not in said
 
 
-def test_export_after_grade(room):
+def test_export_to_nbgrader_after_autograder_grade(room):
     """The fast path, then nbgrader's: gradebook, notebooks, feedback, export; and again after a new submission."""
     place = room.folder / "class"
     for student, work in {"ada": room.solution(), "bob": room.stub(), "eva": "no notebook"}.items():
@@ -157,7 +157,7 @@ def test_export_after_grade(room):
     assert room.gradebook_scores()["bob"] == FULL
 
 
-def test_a_class_without_a_notebook_is_seen(room):
+def test_autograde_finds_submissions_without_notebooks(room):
     """nbgrader looks for notebooks; here nobody handed one in. And a wish for one student is a wish for one."""
     solution = (room.folder / "solutions" / TINY / "adding.py").read_text()
     for student in ("ada", "bob"):
@@ -169,7 +169,7 @@ def test_a_class_without_a_notebook_is_seen(room):
     assert "Traceback" not in said
 
 
-def test_manual_grades_and_comments_stay(room):
+def test_manual_grades_and_comments_are_kept(room):
     from nbgrader.api import Gradebook
 
     room.hand_in("ada", room.stub())
@@ -185,7 +185,7 @@ def test_manual_grades_and_comments_stay(room):
     assert "Almost." in (room.folder / "feedback/ada" / TINY / "adding.html").read_text()
 
 
-def test_exchange_stays_in_the_course(room):
+def test_release_assignment_copies_to_the_exchange_without_solutions(room):
     room.nbgrader("release_assignment", TINY)
     released = room.folder / "exchange" / "attention-by-hand" / "outbound" / TINY
     assert {"adding.ipynb", "adding.py", "test_adding.py"} <= files(released)
@@ -199,13 +199,13 @@ def test_exchange_stays_in_the_course(room):
         (("nowhere", "--to", "nbgrader"), "There is no journal nowhere"),
     ],
 )
-def test_export_of_nothing_is_a_sentence(room, words, sentence):
+def test_export_without_grades_is_reported_as_a_sentence(room, words, sentence):
     said = room.autograder("export", *words, fails=True)
     assert sentence in said
     assert "Traceback" not in said
 
 
-def test_settings_name_this_course():
+def test_settings_set_this_course_and_no_hooks():
     """And nothing in them hangs on a hook: nbgrader swallows what goes wrong in one."""
     assert "hook" not in (ROOT / "nbgrader_config.py").read_text()
     assert load_course(ROOT).database is None

@@ -91,7 +91,7 @@ def test_stub_runs_from_top_to_bottom(executed, name):
 
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in READY])
-def test_every_editor_can_open_the_file(name):
+def test_notebook_is_valid_for_every_editor(name):
     """Valid to the letter, and what VS Code reads besides: the language, a kernel by name, an id for each cell."""
     text = COURSE.notebook_file(COURSE.assignment(name)).read_text("utf-8")
     notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
@@ -107,7 +107,7 @@ def test_every_editor_can_open_the_file(name):
     assert text.endswith("}\n") and "\r" not in text
 
 
-def test_solution_passes_and_draws(executed):
+def test_solution_passes_all_checks_and_draws_pictures(executed):
     notebook = executed["right"]
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
     for cell in test_cells(notebook):
@@ -116,11 +116,11 @@ def test_solution_passes_and_draws(executed):
     assert sum("image/png" in output.get("data", {}) for output in outputs(notebook)) >= 3
 
 
-def test_known_mistake_has_its_question(executed, tmp_path):
+def test_known_mistake_shows_its_hint(executed, tmp_path):
     assert mistake_of(real_classroom(tmp_path, NAME)).hint in said(executed[MISTAKE])
 
 
-def test_nbgrader_validate_tells_finished_from_unfinished(tmp_path):
+def test_nbgrader_validate_names_unfinished_parts(tmp_path):
     room = tiny_classroom(tmp_path)
     for name, notebook in {"stub": room.stub(), "right": room.solution()}.items():
         place = room.course.release_folder(room.assignment) / f"{name}.ipynb"
@@ -130,7 +130,7 @@ def test_nbgrader_validate_tells_finished_from_unfinished(tmp_path):
     assert "Success!" in room.nbgrader("validate", f"{folder}/right.ipynb")
 
 
-def test_without_our_settings_nothing_is_a_full_score(tmp_path):
+def test_test_cell_raises_in_nbgraders_own_kernel(tmp_path):
     """nbgrader's own kernel would take a verdict for full marks; the cell refuses instead."""
     room = tiny_classroom(tmp_path)
     room.nbgrader("generate_assignment", room.name)

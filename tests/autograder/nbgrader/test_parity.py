@@ -42,7 +42,7 @@ def hand_in_known_answers(room: Classroom) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_ways_give_the_same_scores(tmp_path: Path, name: str) -> None:
+def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: Path, name: str) -> None:
     room = real_classroom(tmp_path, name)
     write_demo(room.course, tmp_path / "demo", students=30, seed=7, assignments=[name])
     shutil.copytree(tmp_path / "demo", tmp_path / "submitted")

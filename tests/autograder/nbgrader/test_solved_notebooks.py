@@ -66,7 +66,7 @@ def images(cell: NotebookNode) -> int:
 
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in COURSE.assignments])
-def test_solved_notebook_passes_and_draws(name, tmp_path):
+def test_solved_notebook_passes_all_checks_and_draws_pictures(name, tmp_path):
     assignment = COURSE.assignment(name)
     notebook = executed(name, tmp_path)
     KEPT.mkdir(parents=True, exist_ok=True)

@@ -318,18 +318,18 @@ def scores(room: Classroom) -> dict[str, dict[str, float]]:
     return room.gradebook_scores()
 
 
-def test_score_is_what_the_code_deserves(room, scores, student):
+def test_score_depends_on_the_code_alone(room, scores, student):
     trap = the_traps(room)[student]
     assert scores[student] == trap.scores, room.said(student)
     for words in trap.says:
         assert words in room.said(student)
 
 
-def test_nobody_is_missing(room, scores):
+def test_every_student_has_a_score(room, scores):
     assert set(scores) == set(the_traps(room))
 
 
-def test_same_as_autograder_grade(room):
+def test_scores_equal_those_of_autograder_grade(room):
     room.autograder("grade", "submitted", "--assignment", TINY, "--output", "second")
     assert room.journal_scores("second") == room.gradebook_scores()
 
@@ -344,13 +344,13 @@ def processes_with(word: str) -> list[str]:
     return found
 
 
-def test_nothing_was_planted_and_nothing_is_left(room):
+def test_no_files_or_processes_of_students_remain(room):
     assert not (room.folder / "poisoned").exists()
     assert not (room.folder / "ipykernel_launcher.py").exists()
     assert wait_until(lambda: not processes_with(SLEEP)), processes_with(SLEEP)
 
 
-def test_solution_stays_where_it_is(room):
+def test_released_and_graded_files_do_not_contain_the_solution(room):
     secret = "together = a + b"
     assert secret in (room.folder / "solutions" / TINY / "adding.py").read_text()
     wrote_it = {name for name, trap in the_traps(room).items() if trap.scores == FULL}
@@ -361,7 +361,7 @@ def test_solution_stays_where_it_is(room):
                 assert secret not in file.read_text("utf-8", "replace"), file
 
 
-def test_graded_notebooks_are_notebooks(room):
+def test_graded_notebooks_are_valid(room):
     for student in the_traps(room):
         notebook = room.autograded(student)
         assert [cell.metadata.nbgrader.grade_id for cell in test_cells(notebook)] in (
@@ -370,7 +370,7 @@ def test_graded_notebooks_are_notebooks(room):
         )
 
 
-def test_gradebook_is_whole(room):
+def test_gradebook_is_not_damaged(room):
     with sqlite3.connect(room.folder / "gradebook.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
         assert database.execute("select count(*) from grade where manual_score is not null").fetchone() == (
@@ -378,7 +378,7 @@ def test_gradebook_is_whole(room):
         )
 
 
-def test_pages_run_nothing_of_a_student(room):
+def test_feedback_pages_contain_no_active_content_of_students(room):
     room.nbgrader("generate_feedback", TINY, "--student", "page")
     page = (room.folder / "feedback" / "page" / TINY / "adding.html").read_text()
     assert "alert(1)" in page
@@ -388,7 +388,7 @@ def test_pages_run_nothing_of_a_student(room):
     assert {file.suffix for file in pages} == {".html"}
 
 
-def test_grading_again_takes_the_results_that_are_there(room):
+def test_grading_again_reuses_existing_results(room):
     before = (room.folder / "grades" / "grades.jsonl").read_text().count("\n")
     graded = {g["student"] for g in map(json.loads, (room.folder / "grades" / "grades.jsonl").open())}
     assert "right" in graded
