@@ -1,4 +1,4 @@
-"""The Python door: it does what the commands do, costs nothing to open, and its guide runs."""
+"""The Python API does the same as the commands, is cheap to import, and its guide runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "01_adding"
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course with two submissions: Ada's is right, Ben's forgets what came before."""
+    """A course with two submissions: Ada's is correct, Ben's forgets the earlier numbers."""
     root = write_tiny_course(tmp_path_factory.mktemp("api") / "course")
     wrong = SOLUTION.replace("self.value = self.value + number", "self.value = number")
     for student, text in (("ada", SOLUTION), ("ben", wrong)):
@@ -82,7 +82,7 @@ def test_all_names_can_be_imported_and_are_sorted() -> None:
 
 
 def test_importing_the_package_imports_neither_torch_nor_the_engine() -> None:
-    """The cost of the import is what it imports; a time would depend on the machine."""
+    """The modules are checked instead of the time, which depends on the machine."""
     code = "import sys, json, autograder; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""The audit finds what is unfair, on a tiny course into which each kind of unfairness is really planted."""
+"""The audit finds every kind of unfairness that is planted in a tiny course."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def course(tmp_path):
 
 
 def audit(course, *options):
-    """The exit code and the JSON of `autograder audit` on the course."""
+    """Return the exit code and the JSON of `autograder audit` for the course."""
     command = [
         "audit",
         "--course",

@@ -1,4 +1,4 @@
-"""What students receive: the stub, the notebook, and the proof that neither gives anything away."""
+"""The released files: the stub, the notebook, and the proof that neither contains a solution."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LABEL = "solutions/01_adding/adding.py"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """Without mistakes, so that nothing need be run for hints (see test_clues)."""
+    """A course without mistakes, so that building its hints runs nothing (see test_clues)."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     course.mistakes_file(course.assignments[0]).unlink()
     return course

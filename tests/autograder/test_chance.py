@@ -1,4 +1,4 @@
-"""Tests with chance in them: a short form of `python tests/assignments/chance.py`, and that it notices what is wrong."""
+"""A short form of `python tests/assignments/chance.py`, and tests that the script detects problems."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The sentences of the checks, literally, and that right answers pass without a word.
+"""The exact sentences of all checks, and that correct answers pass.
 
-Every entry of GOLDEN is one failing call with the sentence that the student reads and, below it, the
-public one, which must not give away inputs and expected values.
+Every entry of GOLDEN is a failing call with the sentence for the student and, below it, the public one, which
+must not contain inputs or expected values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from autograder.records import InfrastructureError
 
 
 def count(*size: int) -> Tensor:
-    """0.0, 1.0, 2.0, … in that shape."""
+    """Return a tensor 0.0, 1.0, 2.0, … of that shape."""
     return torch.arange(math.prod(size), dtype=torch.float64).reshape(size)
 
 
@@ -64,7 +64,7 @@ def add_in_place(x: Tensor) -> Tensor:
 
 
 def blend(x: Tensor) -> Tensor:
-    """Every position becomes the mean of all positions."""
+    """Replace every position by the mean of all positions."""
     return x.mean(1, keepdim=True).expand_as(x)
 
 
@@ -77,7 +77,7 @@ def ignore_padding(x: Tensor, padding: Tensor) -> Tensor:
 
 
 class Noise(nn.Module):
-    """Counts its calls, as dropout that never rests would differ from call to call."""
+    """Counts its calls, so that each call gives another result, as dropout that is always active."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Noise(nn.Module):
 
 
 class Table(nn.Module):
-    """A module with one weight and one constant, kept as a buffer or not."""
+    """A module with one weight and one constant, which is a buffer or not."""
 
     def __init__(self, registered: bool) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Table(nn.Module):
 
 
 class Scale(nn.Module):
-    """x * gamma, with a twist for the tests of gradients."""
+    """A module x * gamma with options for the tests of gradients."""
 
     def __init__(self, power: int = 1, use: bool = True) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class Scale(nn.Module):
 
 
 class TwoHeads(nn.Module):
-    """Each column is scaled by one of three weights; the third belongs to no head."""
+    """A module that scales each column by one of three weights; the third belongs to no head."""
 
     def __init__(self, columns: list[int]) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ def throw(error: Exception) -> None:
 
 
 def leaf() -> Tensor:
-    """An input that takes gradients, so that an output can be connected without any parameter."""
+    """Return an input that requires gradients, so that an output can be connected without any parameter."""
     return torch.ones(3, dtype=torch.float64, requires_grad=True)
 
 
@@ -1005,7 +1005,7 @@ def test_checks_do_not_catch_exceptions_of_the_student(check: object) -> None:
 
 
 class Hostile:
-    """Every use of it is a crash."""
+    """A class whose every method raises."""
 
     def __repr__(self) -> str:
         raise RuntimeError("touched")

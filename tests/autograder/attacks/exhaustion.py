@@ -1,4 +1,4 @@
-"""Using everything up: time, processor, memory, disk, output, threads, descriptors."""
+"""Attacks that exhaust time, processor, memory, disk, output, threads or descriptors."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 

@@ -1,4 +1,4 @@
-"""Forging results: exit codes, printed verdicts, outcomes of pytest, replies written by hand."""
+"""Attacks that forge results: exit codes, printed results, outcomes of pytest, handwritten replies."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 

@@ -1,4 +1,4 @@
-"""Getting points without the work: finished layers, tables of answers, code that knows when it is graded."""
+"""Attacks that score without solving the task: finished layers, tables of answers, code that detects grading."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 

@@ -1,4 +1,4 @@
-"""What an import may find or leave: fake modules, hooks, files for the next student."""
+"""Attacks on imports: fake modules, hooks, and files left for the next submission."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 

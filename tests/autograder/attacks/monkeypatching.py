@@ -1,4 +1,4 @@
-"""Changing the tools that a grader would use: comparison, arithmetic, pytest, the engine, the interpreter."""
+"""Attacks that change the tools of a grader: comparison, arithmetic, pytest, the engine, the interpreter."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 

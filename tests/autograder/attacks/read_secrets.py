@@ -1,4 +1,4 @@
-"""Reading what students must not see: tests, solutions, other students, the environment, the machine's files."""
+"""Attacks that read secrets: tests, solutions, other submissions, the environment, files of the machine."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 

@@ -1,4 +1,4 @@
-"""Misusing what the grader remembers of conversations: answers ahead of questions, replays, deaths, too much of all."""
+"""Attacks on the replay cache: early replies, replays, crashes during a replay, overfilling."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -38,13 +38,13 @@ NEVER = "pass"
 
 
 def speaking(body: str, at_seed: str = NEVER, before: str = "", course: str = TINY) -> dict:
-    """Between the engine and the student's answers, `body` says what becomes of each question."""
+    """Insert `body` between the engine and the student's answers, to handle each request."""
     loop = LOOP.replace("AT_SEED", at_seed).replace("BODY", body)
     return dict(code=f"{TAKEOVER}{before}\n{loop}", course=course, proves="TOOK OVER")
 
 
 def rightly(body: str) -> dict:
-    """The same beside right answers, which earn all the points that they deserve."""
+    """As `speaking`, with correct answers, which keep all their points."""
     spoken = speaking(body)
     return {**spoken, "code": f"{ALTERNATIVE}\n{spoken['code']}", "alone": True, "gains": 10}
 

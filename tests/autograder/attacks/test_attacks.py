@@ -1,4 +1,4 @@
-"""Every attack wins nothing, learns nothing, disturbs nobody and leaves nothing behind.
+"""No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
 All attacks meet the strongest tier and every third one meets Landlock; with `ATTACKS=all` in the environment all
 attacks meet both. `make test` takes a sample: of each class, the first attack, and one from its middle.
@@ -71,7 +71,7 @@ def in_sample(case: tuple[str, str, Attack]) -> bool:
 
 @pytest.fixture(scope="module")
 def field_of(tiers, tmp_path_factory) -> Iterator[Callable[[str], Field]]:
-    """The field of a tier, opened when it is first asked for; skips where the tier does not work."""
+    """Return the environment of a tier, created on first use; skip if the tier does not work."""
     before = descendants(os.getpid())
     fields: dict[str, Field] = {}
     with ExitStack() as stack:
@@ -113,7 +113,7 @@ def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) 
 
 
 def test_canaries_are_planted_and_honest_scores_are_as_expected(tiers, tmp_path) -> None:
-    """The canaries are where attackers look, the honest answers lose points, and the right ones do not."""
+    """The canaries are in the attacked places, wrong answers lose points, and correct answers keep them."""
     tier = next(tier for tier, report in tiers.items() if report.works)
     with open_field(tier, tmp_path) as field:
         for name, points in ((TINY, 10), (HEADS, 15)):
@@ -139,7 +139,7 @@ def attention(q, k, v, mask=None):
     "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
 )
 def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
-    """An answer of zeros may not become right because the call made the test's own mask or values fit it."""
+    """An answer of zeros must not become correct because the call changed the test's own mask or values."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))
     honest = field.grade(HEADS, field.right[HEADS] + BLIND.format(act="pass"))
     attack = field.grade(HEADS, field.right[HEADS] + BLIND.format(act=act))
@@ -160,7 +160,7 @@ def test_there_are_many_attacks_with_unique_names() -> None:
 
 
 def test_modules_that_attacks_import_exist() -> None:
-    """Or they would end with an ImportError before they have tried anything."""
+    """Otherwise the attacks would end with an ImportError before they take place."""
     code = "\n".join(attack.code for _, attack in ATTACKS)
     for module in set(re.findall(r"autograder(?:\.\w+)+", code)):
         assert importlib.util.find_spec(module), module

@@ -1,4 +1,5 @@
-"""Jupyter in a real browser: formgrader's pages show a graded class; a student's notebook goes from red to green.
+"""Jupyter in a real browser: formgrader shows a graded class, and a student completes the first part of a
+notebook.
 
 Needs Playwright and a Chromium of the system (`apt-get install chromium`). The pictures go to build/screenshots.
 """
@@ -112,7 +113,7 @@ def browser() -> Iterator[Any]:
 
 @contextmanager
 def page_of(browser: Any, name: str, **options: Any) -> Iterator[Any]:
-    """A page of its own; what it looked like at the end is kept, whatever became of it."""
+    """Open a page; its last state is saved as a screenshot, also after a failure."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, **options)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
@@ -175,7 +176,7 @@ def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: s
 
 
 def from_red_to_green(page: Any, red: str) -> None:
-    """Run everything, write what the first part asks for, run everything again."""
+    """Run all cells, write the code of the first part, and run all cells again."""
     run_all(page)
     answers = page.locator(".jp-OutputArea")
     answers.get_by_text("is not written yet").nth(1).wait_for()
@@ -193,7 +194,7 @@ def from_red_to_green(page: Any, red: str) -> None:
 
 
 def settings(room: Classroom, name: str, text: str) -> None:
-    """What a user would have chosen in JupyterLab's settings."""
+    """Write the settings that a user would choose in JupyterLab."""
     file = room.folder / ".lab" / "@jupyterlab" / "apputils-extension" / f"{name}.jupyterlab-settings"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

@@ -1,4 +1,4 @@
-"""nbgrader's commands with this course's settings: what is released, what is refused, and that no setting is optional."""
+"""nbgrader's commands with this course's settings: released files, refusals, and required settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET = "together = a + b"
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
-    """A course whose gradebook knows its assignment."""
+    """Return a course whose gradebook contains its assignment."""
     room = tiny_classroom(tmp_path_factory.mktemp("generated"))
     room.nbgrader("generate_assignment", TINY)
     return room
@@ -95,7 +95,7 @@ def test_invalid_course_is_reported_as_a_sentence(room):
 
 
 def test_commands_stop_when_the_settings_cannot_be_loaded(room):
-    """A settings file that fails is passed over by Jupyter; nbgrader must not go on with its own kernels."""
+    """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
     room.nbgrader("generate_assignment", TINY)
     room.hand_in(
         "ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')"))
@@ -125,7 +125,7 @@ def test_unwritable_gradebook_is_reported_without_the_password(room):
 
 
 def test_export_to_nbgrader_after_autograder_grade(room):
-    """The fast path, then nbgrader's: gradebook, notebooks, feedback, export; and again after a new submission."""
+    """Export gradebook, notebooks and feedback after `autograder grade`, and again after a new submission."""
     place = room.folder / "class"
     for student, work in {"ada": room.solution(), "bob": room.stub(), "eva": "no notebook"}.items():
         room.hand_in(student, work)
@@ -158,7 +158,7 @@ def test_export_to_nbgrader_after_autograder_grade(room):
 
 
 def test_autograde_finds_submissions_without_notebooks(room):
-    """nbgrader looks for notebooks; here nobody handed one in. And a wish for one student is a wish for one."""
+    """nbgrader searches for notebooks, and here there are none. `--student` selects only that student."""
     solution = (room.folder / "solutions" / TINY / "adding.py").read_text()
     for student in ("ada", "bob"):
         room.hand_in(student, solution, "adding.py")
@@ -206,6 +206,6 @@ def test_export_without_grades_is_reported_as_a_sentence(room, words, sentence):
 
 
 def test_settings_set_this_course_and_no_hooks():
-    """And nothing in them hangs on a hook: nbgrader swallows what goes wrong in one."""
+    """nbgrader hides the errors of hooks, so the settings must not use any."""
     assert "hook" not in (ROOT / "nbgrader_config.py").read_text()
     assert load_course(ROOT).database is None

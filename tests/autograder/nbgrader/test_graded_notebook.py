@@ -1,4 +1,4 @@
-"""Whatever a student's file holds, what comes of it is a valid notebook with each part's test cell exactly once."""
+"""Any student's file becomes a valid notebook with each part's test cell exactly once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def grade_of(*tests: Result, **facts) -> Grade:
 
 
 def checked(notebook, assignment) -> None:
-    """It is a notebook for nbformat and for nbgrader's rules about ids, and can be written."""
+    """Check that the notebook is valid for nbformat and for nbgrader's rules about ids, and can be written."""
     show_grade(notebook, assignment, grade_of())
     nbformat.validate(notebook)
     nbformat.writes(notebook).encode("utf-8")
@@ -170,7 +170,8 @@ LIVELY = [
 
 @pytest.mark.parametrize("prose", LIVELY)
 def test_students_markdown_contains_no_active_links(assignment, release, prose):
-    """A page of nbgrader's is opened by somebody who is logged in: nothing on it may run or call for more.
+    """A logged-in instructor opens nbgrader's pages: nothing in them may run or load a resource. A
+    written-out address is harmless, because it is only opened on purpose.
 
     An address that is written out is no secret; whoever follows it has read it.
     """

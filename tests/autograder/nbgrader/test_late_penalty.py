@@ -1,4 +1,4 @@
-"""What late work costs in nbgrader's gradebook: the same as in ours."""
+"""Late penalties in nbgrader's gradebook equal those of the autograder."""
 
 from __future__ import annotations
 

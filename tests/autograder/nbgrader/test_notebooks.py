@@ -1,4 +1,4 @@
-"""What students receive, in a real kernel: runs from top to bottom, answers in sentences, never with a traceback."""
+"""Released notebooks in a real kernel run from top to bottom, answer with sentences, and show no traceback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READY = [assignment for assignment in COURSE.assignments if COURSE.notebook_file
 
 
 def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
-    """The notebooks after all their cells were run, one after another in one kernel that forgets in between."""
+    """Run all cells of the notebooks, one notebook after another in one kernel that is reset in between."""
     cells = []
     for notebook, folder in work:
         forget = "%reset -f\n%reset -f in\nimport autograder.notebook as n\nn._seen.clear()\n"
@@ -51,7 +51,9 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
-    """Every assignment's notebook as released; one that is right, and one with a known mistake."""
+    """The executed notebooks: every assignment's as released, one with correct answers, and one with a known
+    mistake.
+    """
     room = real_classroom(tmp_path_factory.mktemp("room"), NAME)
     here = room.course.release_folder(room.assignment)
     work = {
@@ -92,7 +94,9 @@ def test_stub_runs_from_top_to_bottom(executed, name):
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in READY])
 def test_notebook_is_valid_for_every_editor(name):
-    """Valid to the letter, and what VS Code reads besides: the language, a kernel by name, an id for each cell."""
+    """The notebook is valid, and has the metadata that VS Code reads: the language, a kernel name, and cell
+    ids.
+    """
     text = COURSE.notebook_file(COURSE.assignment(name)).read_text("utf-8")
     notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
@@ -131,7 +135,7 @@ def test_nbgrader_validate_names_unfinished_parts(tmp_path):
 
 
 def test_test_cell_raises_in_nbgraders_own_kernel(tmp_path):
-    """nbgrader's own kernel would take a verdict for full marks; the cell refuses instead."""
+    """nbgrader's own kernel would give full marks for a returned value, so the cell raises an error."""
     room = tiny_classroom(tmp_path)
     room.nbgrader("generate_assignment", room.name)
     own = "['nbgrader.preprocessors.Execute', 'nbgrader.preprocessors.SaveAutoGrades']"

@@ -31,7 +31,7 @@ UNSTEADY = {"keys_from_the_writer"}
 
 
 def hand_in_known_answers(room: Classroom) -> int:
-    """Every mistake (or each fifth) as a notebook, every other right answer as a `.py`."""
+    """Hand in every mistake, or every fifth, as a notebook, and every alternative as a `.py`."""
     mistakes = [m for m in load_mistakes(room.course, room.assignment) if m.id not in UNSTEADY][::EVERY]
     alternatives = load_alternatives(room.course, room.assignment)[::EVERY]
     for mistake in mistakes:

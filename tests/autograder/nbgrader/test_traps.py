@@ -1,6 +1,6 @@
-"""What students' notebooks do to nbgrader, by accident or on purpose: each gets the score that its code deserves.
+"""Unusual and hostile notebooks: each gets the score of its code, and none stops nbgrader.
 
-All of them are handed in by one class and graded by one `nbgrader autograde`; none may stop it.
+One class hands in all of them and is graded by one `nbgrader autograde`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SLEEP = "86399.5"  # how long a process that is left behind would sleep
 
 @dataclass(frozen=True)
 class Trap:
-    """What one student hands in, what it must score, and words that its feedback must hold."""
+    """One student's submission, its expected score, and words of its feedback."""
 
     work: NotebookNode | str | bytes | None
     scores: dict[str, float]
@@ -196,7 +196,9 @@ def replacing(stub: NotebookNode, code: str) -> NotebookNode:
 
 
 def the_traps(room: Classroom) -> dict[str, Trap]:
-    """One student each; those with a right solution must keep all points, those without must get none."""
+    """Return the submissions, one per student; those with a correct solution must keep all points, the others
+    get none.
+    """
     stub, right, root = room.stub(), room.solution(), room.folder
     solution = (root / "solutions" / TINY / "adding.py").read_text("utf-8")
     poison = f"open({str(root / 'poisoned')!r}, 'w')"
@@ -268,7 +270,7 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
 
 
 def nbgraders_own() -> dict[str, Trap]:
-    """Notebooks with which nbgrader tests itself: another course's, so worth nothing here."""
+    """Return notebooks from nbgrader's own tests; they belong to another course, so they score nothing here."""
     files = Path(nbgrader.__file__).parent / "tests"
     names = [
         "apps/files/submitted-changed",
@@ -305,7 +307,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The students' names are needed before there is a class."""
+    """Provide the students' names, which are needed before the class exists."""
     if "student" in metafunc.fixturenames:
         import tempfile
 
@@ -335,7 +337,7 @@ def test_scores_equal_those_of_autograder_grade(room):
 
 
 def processes_with(word: str) -> list[str]:
-    """The processes of this machine in whose command line this word stands."""
+    """Return the processes of this machine with this word in their command line."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
