@@ -1,4 +1,4 @@
-"""Clues: everybody who makes a known mistake can read its hint, and nobody else can."""
+"""Hints for known mistakes: code with the mistake unlocks its hint, and no other code does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STEP = 1 if os.environ.get("CLUES") == "all" else 6  # every so-and-so-many-th m
 
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some tests of the course work for seconds, and a busy machine makes more of them."""
+    """Use long limits: some tests of the course compute for seconds, and longer on a busy machine."""
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", HANGS)
     monkeypatch.setattr("autograder.selfcheck.locked_hints.SECONDS", HANGS)
 
@@ -65,7 +65,7 @@ each_assignment = pytest.mark.parametrize(
 
 
 def check_copy(assignment: Assignment, text: str, folder: Path) -> CheckReport:
-    """What a student who hands in this text reads."""
+    """Return the output of `check` for a student with this text."""
     if not folder.exists():
         shutil.copytree(COURSE.release_folder(assignment), folder)
     (folder / f"{assignment.stem}.py").write_text(text)
@@ -76,7 +76,8 @@ def check_copy(assignment: Assignment, text: str, folder: Path) -> CheckReport:
 def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     assignment: Assignment, tmp_path: Path, record_property: Any
 ) -> None:
-    """Two mistakes that answer alike in all their failing visible tests may get each other's; they are counted.
+    """Two mistakes with equal answers in all their failing visible tests may unlock each other's hint; these
+    are counted. With CLUES=all, every mistake is tried, otherwise a sample.
 
     Only some of the mistakes are tried, unless CLUES=all is set.
     """
@@ -137,7 +138,9 @@ ANSWERS_CHANGED = (
 
 
 def share_of_locks_derived_again(assignment: Assignment) -> float:
-    """How many of the committed locks are found again, whichever grid another computer chooses near a border."""
+    """Return the share of the committed locks that are derived again; near a border, another computer may
+    choose another grid.
+    """
     committed = json.loads((COURSE.release_folder(assignment) / FILE_NAME).read_text())["tests"]
     derived, _ = survey(COURSE, assignment)
     ours, theirs = (
@@ -184,7 +187,7 @@ def test_changed_text_of_the_engine_keeps_the_hints_current(
 def test_hints_are_unlocked_despite_rounding_differences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every number of every answer is off by about a millionth, and every mistake is still told."""
+    """Every number of every answer differs by about a millionth, and every mistake still unlocks its hint."""
     random, read = np.random.default_rng(0), _Reading._read_floats
 
     def read_elsewhere(reading: _Reading, flat: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Downloads of course sites become `submitted/`: everybody is found, nothing is lost, nothing is believed."""
+"""Downloads of course sites become `submitted/`: every student is found, no file is lost, no path is trusted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OTHER = """\
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Course:
-    """The tiny course and a second assignment of which there is only the name."""
+    """The tiny course with a second assignment that exists only in course.yml."""
     root = write_tiny_course(tmp_path_factory.mktemp("course"))
     (root / "course.yml").write_text(FILES["course.yml"] + OTHER, "utf-8")
     return load_course(root)
@@ -69,18 +69,18 @@ def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Every file below a folder and its text, but not collected.json."""
+    """Return every file below a folder with its text, except collected.json."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "collected.json"]
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files}
 
 
 def known(folder: Path) -> dict[str, Collected]:
-    """What collected.json says, by student."""
+    """Return the record in collected.json by student."""
     return {student: one for (student, _), one in read_collected(folder).items()}
 
 
 def unpacked(archive: Path) -> Path:
-    """The archive as a folder, with the same name."""
+    """Unpack the archive to a folder of the same name."""
     folder = archive.with_suffix("")
     with zipfile.ZipFile(archive) as files:
         files.extractall(folder)
@@ -169,7 +169,7 @@ TYPED = {
 
 
 def test_canvas_typed_texts_and_links_are_collected_and_refused(packed, gather, course, tmp_path):
-    """As Canvas's content_zipper.rb names them: no second number, because there is no file."""
+    """Canvas names them without a second number because there is no file (content_zipper.rb)."""
     report = gather(packed("math-1-adding submissions.zip", TYPED))
     facts = known(tmp_path / "submitted")
     assert {student: (one.name, one.late) for student, one in facts.items()} == {
@@ -282,7 +282,9 @@ def team_sheet(tmp_path: Path) -> Path:
 def test_moodle_group_number_is_not_used_as_participant_number(
     packed, gather, course, team_sheet, tmp_path, tool
 ):
-    """Collected without a roster: Ada is participant 17 and Team Blue is group 17, and she never gets its score."""
+    """Collected without a roster: Ada is participant 17, Team Blue is group 17, and Ada must not get its
+    score.
+    """
     gather(packed("LIN101-adding-4712.zip", TEAMS))
     exported = export_to(tool, course, tmp_path, team_sheet)
     assert not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
@@ -300,7 +302,7 @@ def test_moodle_group_number_is_not_used_as_participant_number(
 def export_to(
     tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
 ) -> Exported:
-    """Exports a grade, with a page, for each student who was collected: 1 point, 2 points and so on."""
+    """Export a grade and a page for each collected student: 1 point, 2 points and so on."""
     students = sorted(known(tmp_path / "submitted"))
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
     write_all(tmp_path / "grades", course, grades)
@@ -397,7 +399,7 @@ def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(packed, g
 
 
 def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
-    """The site's own name is noted, so that the row is found again."""
+    """The site's name is stored, so that the row is found in the export."""
     people = roster("student,name,canvas\nada42,Countess King,1001\n")
     gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
     assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
@@ -535,7 +537,7 @@ def test_unexpected_gradescope_metadata_does_not_stop_the_collection(packed, gat
 
 
 def test_large_gradescope_metadata_is_read(packed, gather, monkeypatch):
-    """With every test's output in it, the file is larger than what a student may hand in."""
+    """With the output of every test, the file is larger than a submission may be."""
     long = METADATA + "# " + "x" * (5 << 20) + "\n"
     archive = packed("export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long})
     assert gather(archive).counts["new"] == 5
@@ -710,7 +712,7 @@ def test_name_of_two_students_identifies_neither(roster):
 
 
 def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, tmp_path):
-    """Moodle's number for Ada is Canvas's number for Grace."""
+    """Moodle's number of Ada equals Canvas's number of Grace."""
     people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
     report = gather(packed("moodle.zip", MOODLE), roster=people)
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
@@ -964,7 +966,7 @@ Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modifi
 def test_collected_students_are_found_in_the_sites_sheet(
     packed, gather, course, tmp_path, tool, files, sheet, column
 ):
-    """Everybody who was collected is found in the site's own sheet, each in a row of their own."""
+    """Every collected student is found in the site's own sheet, each in a separate row."""
     gather(packed("download.zip", files))
     students = [student for student in sorted(known(tmp_path / "submitted")) if student in sheet]
     grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
@@ -1085,7 +1087,7 @@ def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(identity=st.text(min_size=1, max_size=120))
 def test_graded_names_equal_the_names_in_the_record(course, identity):
-    """Whatever an id looks like: its folder's name is harmless, and grading calls the student `graded_name`."""
+    """For any id, the name of its folder is safe, and grading uses the `graded_name` of the record."""
     name = folder_name(identity)
     assert not set(name) & set('/\\\0:*?"<>|') and not name.startswith(".")
     with tempfile.TemporaryDirectory() as folder:

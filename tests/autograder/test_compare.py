@@ -1,4 +1,4 @@
-"""`autograder compare`: two gradings of a class, who goes up or down, and which tests are the reason."""
+"""`autograder compare`: the changes between two gradings of a class, and the tests that caused them."""
 
 from __future__ import annotations
 

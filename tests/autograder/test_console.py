@@ -1,4 +1,4 @@
-"""Long commands show their progress: a bar in a terminal, a line now and then in a pipe."""
+"""Long commands show their progress: a bar in a terminal, a line from time to time in a pipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.cli import console
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Callable[[], list[str]]:
-    """The lines on stderr since the last call; stderr is a pipe here."""
+    """Return the lines on stderr since the last call; stderr is a pipe here."""
     return lambda: capsys.readouterr().err.splitlines()
 
 

@@ -1,4 +1,4 @@
-"""What was said before is not worked out again, and nobody gains or loses by it."""
+"""The replay cache: known exchanges are not computed again, and no grade changes by it."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ def one_grader(course_folder: Path, sandbox: Sandbox) -> Iterator[Grader]:
 
 @pytest.fixture
 def grader(one_grader: Grader) -> Grader:
-    """A grader in a run of its own, that has heard nothing yet."""
+    """A grader in a new run, with an empty cache."""
     one_grader.reseed(one_grader.run_seed + 1)
     return one_grader
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the tests whose own code has run."""
+    """The names of the tests whose code was executed."""
     names: list[str] = []
     run = SuiteSession.run
 

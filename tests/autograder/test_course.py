@@ -1,4 +1,4 @@
-"""course.yml: what a right one says, and one readable sentence for everything a wrong one can say."""
+"""course.yml: valid files are loaded, and every error is reported as a readable sentence."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_preload_accepts_only_module_names(tmp_path: Path) -> None:
     "stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"]
 )
 def test_assignment_name_that_hides_a_module_is_refused(tmp_path: Path, stem: str) -> None:
-    """A student's folder comes first on the way to modules: torch would meet a student's `random`."""
+    """A student's folder comes first on the import path: torch would import a student's `random`."""
     said = problems_of(tmp_path, COURSE.replace("01_adding", f"01_{stem}"))
     assert said.startswith(f"course.yml, line 5: `{stem}` is ")
     assert said.endswith(f", which a student's {stem}.py would hide; choose another name.")

@@ -1,4 +1,4 @@
-"""The made-up class: the same for a seed, like a real one, and graded as it was meant."""
+"""The made-up class: reproducible by its seed, similar to a real class, and graded as intended."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_course_without_solutions_is_refused(tiny: Course, tmp_path: Path) -> No
 def graded(
     tiny: Course, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> list[tuple[SampleAnswer, Grade | None]]:
-    """A class of thirty, each answer with its grade; None when nothing was handed in."""
+    """A class of thirty: each answer with its grade, None without a submission."""
     folder = tmp_path_factory.mktemp("class")
     students = write_demo(tiny, folder, 30, seed=4)
     grader = Grader(tiny, sandbox, 11, [TINY])

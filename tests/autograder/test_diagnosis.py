@@ -1,4 +1,4 @@
-"""Mistakes are named by their answers, whoever comes first, and take a test no further than they have to."""
+"""Mistakes are recognised by their answers in any order of submissions, and run only as far as needed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def one_grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> It
 
 @pytest.fixture
 def grader(one_grader: Grader) -> Grader:
-    """A grader in a run of its own, in which no mistake has taken a test yet."""
+    """A grader in a new run, in which no mistake has run yet."""
     one_grader.reseed(one_grader.run_seed + 1)
     return one_grader
 
@@ -78,7 +78,7 @@ def test_mistakes_are_named_in_any_order_of_submissions(grader, order):
 
 
 def test_mistake_run_continues_when_a_later_submission_agrees_longer(grader):
-    """Both forget; what one answers is the other's answer, too, for the first pushes."""
+    """Both known mistakes forget earlier numbers, and their answers to the first pushes are equal."""
     assert named(grader, "forgets_what_came_before") == {"forgets_what_came_before"}
     diagnosis = grader._diagnoses[NAME]
     before = diagnosis._attempts["forgets_later", "test_pushes_add_up"]

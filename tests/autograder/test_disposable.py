@@ -1,4 +1,4 @@
-"""A process for trusted work: it is never interrupted, only ended and replaced."""
+"""A disposable fork for trusted work: it is not interrupted, but ended and replaced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def pid() -> int:
 
 
 def do(*tasks: str) -> list[str]:
-    """Do tasks one after another: `loop` never ends, signals by name end the process; what each came to."""
+    """Do tasks one after another and return their outcomes: `loop` never ends, the name of a signal ends the
+    process.
+    """
     done = []
     for task in tasks:
         try:

@@ -1,4 +1,4 @@
-"""Sentences for failures: what students read, and what they must not be able to read."""
+"""The sentences that explain failures, and the data that they must not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grades for other tools: golden files made from each tool's documented format, and the way back."""
+"""Exports for other tools: golden files from each tool's documented format, and the round trip."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def course(tmp_path: Path) -> Course:
 
 @pytest.fixture
 def submitted(tmp_path: Path) -> Path:
-    """A folder that was collected: the names of three students are known, and when one came."""
+    """A collected folder: the names of three students are known, and the submission time of one."""
     folder = tmp_path / "submitted"
     folder.mkdir()
     known = [
@@ -116,7 +116,7 @@ def submitted(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ask(course: Course, submitted: Path, tmp_path: Path):
-    """Exports the class, into a copy of the golden file that the sheet shall be `like`."""
+    """Export the class, into a copy of the golden file `like` for a sheet."""
 
     def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **wishes: object) -> Exported:
         if like:
@@ -322,7 +322,7 @@ def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
 
 
 def test_moodle_feedback_names_have_moodles_format(ask, course, tmp_path):
-    """As `importziplib.php` does: parts between underscores, the second is the participant's number."""
+    """As in `importziplib.php`: parts between underscores, of which the second is the participant's number."""
     submitted = tmp_path / "submitted"
     write_collected(submitted, [Collected("1001", NAME, "Ada_King / Lovelace_7")])
     write_all(tmp_path / "grades", course, CLASS)
@@ -348,7 +348,7 @@ def test_csv_has_a_row_per_student_and_no_formulas(ask, tmp_path):
 
 
 def test_every_export_reports_points_that_differ_from_course_yml(ask, tmp_path):
-    """The same sentence as `report`, and only about the assignments that are exported."""
+    """The message equals that of `report` and mentions only exported assignments."""
     old = Grade("1005", NAME, "graded", 3, 3)
     said = f"{NAME}: there are grades out of 3 points, but course.yml says 10. `autograder grade` grades these again."
     for tool, wishes in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
@@ -358,7 +358,7 @@ def test_every_export_reports_points_that_differ_from_course_yml(ask, tmp_path):
 
 
 def test_each_score_is_scaled_by_the_maximum_of_its_grade(ask, tmp_path):
-    """Grades of a changed course: 3 of 3 points are full marks, in whatever order they come."""
+    """After a change of the course, 3 of 3 points are full marks in any order of grades."""
     old = Grade("1002", NAME, "graded", 3, 3)
     exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
     assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
@@ -378,7 +378,7 @@ def test_grades_of_a_removed_assignment_are_reported(ask, tmp_path, tool, sheet)
 
 @pytest.fixture(scope="module")
 def gradebook(tmp_path_factory) -> str:
-    """nbgrader's gradebook with the points that the autograder gave `ada`."""
+    """nbgrader's gradebook with the autograder's points of `ada`."""
     api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
     with pytest.MonkeyPatch.context() as patch:
@@ -400,7 +400,7 @@ def gradebook(tmp_path_factory) -> str:
 
 @pytest.fixture
 def formgrader(gradebook, course: Course):
-    """What an instructor gives `ada` in formgrader."""
+    """Give `ada` points and comments as an instructor does in formgrader."""
     from nbgrader.api import Gradebook
 
     def give(manual: float | None = None, extra: float | None = None, comment: str = "") -> None:
@@ -419,7 +419,7 @@ def formgrader(gradebook, course: Course):
     [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")],
 )
 def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, manual, extra, total):
-    """In place of the part's points, and extra credit besides: as nbgrader counts them."""
+    """Manual points replace the part's points, and extra credit is added, as in nbgrader."""
     formgrader(manual, extra)
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert done.exit_code == 0, done.stderr
@@ -495,7 +495,7 @@ def names_in(file: Path) -> dict[str, str]:
 
 
 def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
-    """Wherever the submissions were: the folder of grades has the names."""
+    """The folder of grades contains the names, wherever the submissions were."""
     (tmp_path / "grades" / "names.json").write_text(
         '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
     )
@@ -505,7 +505,7 @@ def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
 
 
 def test_csv_matches_roster_names_by_any_number(course, tmp_path):
-    """By the site's number, but not where the name that is known says it is somebody else's."""
+    """The site's number matches unless the known name belongs to another student."""
     roster = tmp_path / "roster.csv"
     roster.write_text(
         "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n", "utf-8"
@@ -525,7 +525,7 @@ def test_csv_matches_roster_names_by_any_number(course, tmp_path):
 
 
 def test_student_is_matched_by_the_sites_number(ask, submitted, tmp_path):
-    """The roster gave the id when the work was collected; back in the site's sheet, no roster is needed."""
+    """The roster gave the id at collection; no roster is needed for the site's sheet."""
     write_collected(submitted, [Collected("ada42", NAME, key="1001")])
     exported = ask("canvas", "canvas-downloaded.csv", grades=(Grade("ada42", NAME, "graded", 5, 10),))
     assert not exported.problems and exported.summary.startswith("1 score is in ")
@@ -556,7 +556,7 @@ CHILDREN = {
 
 
 def violations(element: ElementTree.Element) -> list[str]:
-    """Where an element breaks the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
+    """Return the violations of the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
     tag, names = element.tag, set(element.attrib)
     found = [f"{tag}: {name} is unknown" for name in names - ATTRIBUTES[tag]]
     found += [f"{tag}: {name} is missing" for name in REQUIRED.get(tag, set()) - names]
@@ -643,7 +643,7 @@ def test_gradescope_results_match_the_golden_file(course):
 
 
 def test_gradescope_text_does_not_depend_on_hidden_tests(course):
-    """The text above the tests is the same whether hidden tests pass or not."""
+    """The text above the tests is the same whether hidden tests pass or fail."""
     assignment, hidden = course.assignment(NAME), {"adds_any_numbers"}
     worse, better = (results(course, assignment, grade, hidden, "hidden") for grade in (ada(), grace()))
     assert worse["output"] == better["output"]
@@ -660,7 +660,7 @@ def test_gradescope_refused_submission_has_no_points_and_a_reason(course):
 
 @pytest.fixture(scope="module")
 def archive(built_course, tmp_path_factory) -> Path:
-    """The zip for Gradescope; the course that it was made from is gone."""
+    """The zip for Gradescope; the course from which it was made is removed."""
     folder = tmp_path_factory.mktemp("gradescope")
     course = load_course(shutil.copytree(built_course, folder / "course"))
     export("gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip"))
@@ -670,7 +670,9 @@ def archive(built_course, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def gradescope(archive: Path, tmp_path: Path):
-    """Gradescope's machine in small: the zip laid out under a root, and `run_autograder` started there."""
+    """A small model of Gradescope's machine: the zip is unpacked under a root, and `run_autograder` runs
+    there.
+    """
     root = tmp_path / "autograder"
     (root / "submission").mkdir(parents=True)
     (root / "results").mkdir()
@@ -697,7 +699,7 @@ def gradescope(archive: Path, tmp_path: Path):
 
 
 def course_built(course: Course) -> Course:
-    """The course with a stub, which is all that the archive needs of what is built."""
+    """The course with a built stub, the only built file that the archive needs."""
     stub = course.stub_file(course.assignment(NAME))
     stub.parent.mkdir(parents=True)
     stub.write_text("def add(a, b): ...\n", "utf-8")
@@ -872,7 +874,7 @@ def test_export_command_refuses_a_journal_without_grades(command, tmp_path):
 
 
 def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch):
-    """Graded two days late at 10 % a day: the sheet has what counts, the journal what was reached."""
+    """Graded two days late at 10 % a day: the sheet has the final score, the journal the raw score."""
     text = (course.root / "course.yml").read_text("utf-8")
     due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
     policy = "late: {percent_a_day: 10, most_percent: 50}\n"

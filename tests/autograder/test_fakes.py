@@ -1,4 +1,4 @@
-"""The fakes say what they promise, here and on the other side of the wall, and remember how they were asked."""
+"""The fakes behave as documented, in this process and in a worker, and record their calls."""
 
 from types import ModuleType
 
@@ -39,7 +39,7 @@ def translate(model, src, n):
 
 @pytest.fixture(params=["here", "across"])
 def writer(request):
-    """The module above, called directly and as a student's."""
+    """The generating code of this module, called directly and as a student's module."""
     if request.param == "here":
         space = {}
         exec(WRITER, space)

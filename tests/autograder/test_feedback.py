@@ -1,4 +1,6 @@
-"""Gradebook, feedback pages and class report: what they say, what they never say, and that nothing breaks out."""
+"""Gradebook, feedback pages and class report: their contents, the data that they must not contain, and
+escaping.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def result(index: int, outcome: Outcome = "passed", **more: str) -> Result:
 
 
 def graded(student: str, *changes: Result, assignment: str = NAME) -> Grade:
-    """A grade in which all passes but for the results given."""
+    """Return a grade in which all tests pass except those with the given results."""
     changed = {test.name: test for test in changes}
     tests = tuple(changed.get(name, result(index)) for index, (name, *_) in enumerate(TESTS))
     score = sum(test.score for test in tests)
@@ -88,7 +90,7 @@ def refused(
 
 
 class Page(HTMLParser):
-    """What a browser would find on a page: its elements, its visible text, its headings."""
+    """The elements, the visible text and the headings of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -214,7 +216,7 @@ def test_gradebook_contains_no_formulas(tmp_path: Path, start: str) -> None:
 
 
 def test_gradebook_contains_no_formula_after_a_semicolon(tmp_path: Path) -> None:
-    """Where a comma is the decimal point, spreadsheets take `;` for the border between cells."""
+    """In locales with a decimal comma, spreadsheets split cells at `;`."""
     problem = "“a; =1+1;b.py” is no text; pack it."
     (row,) = rows_of(write_gradebook(tmp_path, [refused("a;=1+1;b", problem)]))
     assert row["student"] == "a;'=1+1;b"
@@ -350,7 +352,7 @@ def test_code_in_messages_is_formatted_as_code(tmp_path: Path, adding: Assignmen
         (5, "Well"),
         (4.9, "A start."),
         (0.1, "A start."),
-        (0, "Noth"),
+        (0, "No test"),
     ],
 )
 def test_words_depend_on_the_score(score: float, start: str) -> None:
@@ -767,7 +769,7 @@ def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:
 
 
 def test_partial_last_line_is_ignored(tmp_path: Path, course: Course) -> None:
-    """A run that goes on takes it away, so that it is never found in the middle."""
+    """The next run removes it, so it cannot remain in the middle of a journal."""
     journal = write_journal(tmp_path, graded("ada").to_json(), graded("ben").to_json())
     journal.write_bytes(journal.read_bytes()[:-40])
     done = report_of(tmp_path, course)

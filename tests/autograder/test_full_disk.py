@@ -1,4 +1,4 @@
-"""Where the disk is full, the commands say so in one sentence with exit code 3, and keep what is there."""
+"""On a full disk, commands report one sentence with exit code 3 and keep existing files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Grading as a whole: real and broken submissions of a real assignment, the journal, and a class of many.
+"""Grading of real and broken submissions of a real assignment, the journal, and a run of many submissions.
 
-Whatever a submission does costs its own points and nobody else's; whatever happens to the machine costs nobody any.
+A submission can lose only its own points, and a failure of the machine loses none.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TINY = "01_adding"
 
 
 def hurried(course: Course, **limits: float) -> Course:
-    """The same course with other limits, so that nobody waits long for those who never answer."""
+    """The same course with short limits, for endless loops."""
     assignments = tuple(
         a.model_copy(update={"limits": a.limits.model_copy(update=limits)}) for a in course.assignments
     )
@@ -59,7 +59,7 @@ def course() -> Course:
 
 @pytest.fixture(scope="module")
 def grader(course: Course) -> Iterator[Grader]:
-    """A grader that knows two of the many mistakes: to try them all takes longer than all else here."""
+    """A grader with only two of the mistakes; trying all of them would take longer than all other tests."""
 
     def two_mistakes(*which: object) -> list[Mistake]:
         return [m for m in load_mistakes(*which) if m.id in ("scaled_without_the_root", "mask_transposed")]
@@ -103,7 +103,7 @@ def outcomes(grade: Grade) -> set[str]:
 
 
 def same(grade: Grade) -> dict:
-    """All of a grade that may not depend on when and where it was made."""
+    """Return the fields of a grade that must not depend on when and where it was made."""
     return {**json.loads(grade.to_json()), "seconds": None}
 
 
@@ -284,7 +284,7 @@ def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solutio
 
 
 def test_hidden_failure_quotes_the_students_own_line(grade, grader, solution):
-    """In a .py and in a notebook, with the names of the student's own exceptions."""
+    """In a .py file and in a notebook, with the names of the student's own exceptions."""
     own = "class TooDouble(ValueError): pass\nimport math"
     text = solution.replace("import math", own, 1).replace(
         IN_ATTENTION, f"if q.dtype == torch.float64: raise TooDouble('é')\n    {IN_ATTENTION}"
@@ -330,7 +330,9 @@ def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
     ("when", "reply"), [("import math", 2), (IN_ATTENTION, 5)], ids=["loading", "testing"]
 )
 def test_killed_worker_is_replaced(grade, grader, solution, monkeypatch, when, reply):
-    """It is killed while the grader waits for its reply of that number; the code naps, to be still at work."""
+    """The worker is killed while the grader waits for its nth reply; the code sleeps, so that it is still
+    running.
+    """
     sandbox = grader.workers.sandbox
     idle = descendants(sandbox._servers[()].process.pid)
     receive, number, killed = wire.receive_frame, itertools.count(1), []
@@ -410,7 +412,7 @@ def handed_in(text: str, *students: str) -> list[Submission]:
 
 
 def class_of(count: int) -> list[Submission]:
-    """Right, wrong and hopeless ones by turns; each of them different."""
+    """Return correct, wrong and broken submissions in turn, all different."""
     texts = [ALTERNATIVE, WRONG, "x = 1", ALTERNATIVE.replace("def push", "def pull"), "x = = 1"]
     return [s for n in range(count) for s in handed_in(f"{texts[n % 5]}\n# {n}\n", f"student{n:02}")]
 
@@ -448,7 +450,7 @@ def test_run_continues_after_a_partial_line(tiny, tmp_path):
 
 
 def test_only_changed_submissions_or_suites_are_graded_again(tiny, tmp_path):
-    """A text that changed, a suite that changed, or all with `regrade`; and nothing else."""
+    """A changed text, a changed suite, or all with `regrade`; nothing else is graded again."""
     out, submissions = tmp_path / "grades", class_of(2)
     run(plan_of(tiny), submissions, out)
     changed = [submissions[0], *handed_in(ALTERNATIVE, "student01")]
@@ -510,7 +512,7 @@ if __name__ == "__main__":
 
 
 def class_process(tmp_path: Path, course: Course, out: Path, stop_after: int = 0) -> subprocess.Popen:
-    """A class of ten that is graded in a process of its own; it stops for good after so many grades."""
+    """Grade a class of ten in another process, which stops permanently after this number of grades."""
     script = tmp_path / "class.py"
     script.write_text(CLASS)
     command = [sys.executable, str(script), str(course.root), str(out), str(stop_after)]
@@ -584,7 +586,7 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
 
 
 def test_modules_for_gradients_are_imported_before_the_first_test():
-    """A deadline in the middle of that import made every later gradient test of the process fail."""
+    """A deadline during this import made every later gradient test of the process fail."""
     code = """
 import sys
 from autograder.grading.prepared import import_for_gradients

@@ -1,4 +1,4 @@
-"""The pictures of the README and the guides: there, small, with words for those who cannot see them, and not outdated."""
+"""The pictures of the README and the guides exist, are small and up to date, and have a text alternative."""
 
 from __future__ import annotations
 

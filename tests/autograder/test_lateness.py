@@ -1,4 +1,4 @@
-"""What late work counts: every border of the policy, the clock's odd days, and that raw scores stay as they were."""
+"""Final scores of late work: every limit of the policy, changes of the clock, and unchanged raw scores."""
 
 from __future__ import annotations
 
@@ -388,7 +388,7 @@ def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
 
 @pytest.mark.parametrize("graded_folder", ["submitted", "submitted/ada", f"submitted/ada/{NAME}"])
 def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
-    """`collected.json` and `timestamp.txt` in a student's own folder, in whichever way that folder is graded."""
+    """`collected.json` and `timestamp.txt` in a student's own folder, for every way to grade that folder."""
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
     early = [Collected("ada", NAME, submitted_at="2020-01-01T12:00:00+01:00")]
@@ -441,7 +441,9 @@ def test_unreadable_times_raise_infrastructure_error(tmp_path):
 
 @pytest.fixture
 def written(tmp_path, course) -> Path:
-    """A folder of grades: ada two days late, ben in time, cy at a time that nobody knows, called late by the site."""
+    """A folder of grades: ada is two days late, ben is in time, cy's time is unknown and the site marked it
+    as late.
+    """
     submitted, folder = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     ada = Collected("ada", NAME, submitted_at="2026-11-29T12:00:00+01:00")
@@ -506,7 +508,7 @@ def test_terminal_shows_the_final_scores(written, course):
 
 
 def test_submissions_marked_late_by_the_site_are_listed(written, course):
-    """Only cy: when ben came is known, and it was in time."""
+    """Only cy is listed: ben's time is known, and it is in time."""
     screen = io.StringIO()
     counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
     show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)

@@ -1,4 +1,4 @@
-"""A made-up class and a real one never share a folder of grades."""
+"""The grades of a made-up class and of a real one are never in the same folder."""
 
 from __future__ import annotations
 

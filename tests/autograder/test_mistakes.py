@@ -1,4 +1,4 @@
-"""Known mistakes: what right edits make of the solution, and a sentence for every wrong one."""
+"""Known mistakes: valid edits change the solution, and every invalid one is reported as a sentence."""
 
 from __future__ import annotations
 

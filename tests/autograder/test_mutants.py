@@ -1,4 +1,4 @@
-"""Mutants of a solution: which there are, that they stay in the gaps, and that their ids stay."""
+"""Mutants of a solution: which are created, that they change only gaps, and that their ids are stable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ assignments:
 
 
 def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> str:
-    """A solution with one function whose gap is this code."""
+    """Return a solution with one function whose gap contains this code."""
     body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
     return (
         "import torch\n\n\n"
@@ -35,7 +35,7 @@ def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> st
 
 
 def bodies(code: str) -> set[str]:
-    """The gaps of all mutants of a gap, in one layout."""
+    """Return the gaps of all mutants of a gap, in a normalized layout."""
     result = set()
     for mutant in mutants(in_gap(code)):
         function = ast.parse(mutant.source).body[-1]
@@ -44,7 +44,7 @@ def bodies(code: str) -> set[str]:
 
 
 def the(code: str, operator: str) -> set[str]:
-    """The ids' functions and descriptions of the mutants that one operator made."""
+    """Return the functions (from the ids) and the descriptions of one operator's mutants."""
     return {m.description for m in mutants(in_gap(code)) if m.id.split(":")[1] == operator}
 
 

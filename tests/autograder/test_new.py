@@ -1,4 +1,4 @@
-"""`autograder new`: an assignment that works at once, in a course that is there or in an empty folder."""
+"""`autograder new`: a working assignment in an existing course or in an empty folder."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_new_assignment_builds_and_passes_the_audit(tmp_path):
 
 
 def walk_through() -> list[tuple[str, str]]:
-    """What the guide's worked example says to write and to type, in its order: (file or "", text)."""
+    """Return the files and commands of the guide's worked example in order: (file or "", text)."""
     guide = (ROOT / "docs" / "authoring.md").read_text("utf-8")
     (section,) = re.findall(r"^## A worked example\n(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
     blocks = re.findall(r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)

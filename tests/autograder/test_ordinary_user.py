@@ -1,7 +1,7 @@
-"""The same promises for those who are not root, and where the machine makes no namespaces.
+"""The guarantees for ordinary users, and on machines without namespaces.
 
-Each test starts the engine anew: as an unprivileged user, or in a place where user namespaces are switched off.
-By default an ordinary user meets an attack or more of each class; with `ATTACKS=all` in the environment, all of them.
+Each test starts the engine as an unprivileged user, or with user namespaces disabled. By default, a sample of
+each class of attacks runs as an ordinary user; with `ATTACKS=all` in the environment, all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SOME_ATTACKS = (
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How a command is run: what comes before the interpreter, the interpreter, and a folder to work in."""
+    """How to run a command: a prefix, the interpreter, and a working folder."""
 
     prefix: tuple[str, ...]
     python: str
@@ -82,7 +82,7 @@ class Surroundings:
 
 
 def grade_the_solution(there: Surroundings) -> dict:
-    """The line of the journal for a right answer, graded in these surroundings."""
+    """Return the journal's line for a correct answer, graded in these surroundings."""
     submitted = there.folder / "submitted" / "ada" / NAME
     submitted.mkdir(parents=True)
     shutil.copy(ROOT / "solutions" / NAME / "masked_heads.py", submitted / "masked_heads.py")
@@ -110,7 +110,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_nobody(folder) -> Surroundings:
-    """An unprivileged user with a Python that it can reach: ours, or the system's of the same version."""
+    """An unprivileged user with a readable Python: this one, or the system's of the same version."""
     if os.getuid() != 0:
         pytest.skip("This user is an ordinary one: all other tests have shown it.")
     if shutil.which("setpriv") is None:
@@ -170,7 +170,7 @@ def test_ordinary_user_can_grade(nobodys_namespaces):
 
 @pytest.fixture
 def without_namespaces(folder, tiers) -> Surroundings:
-    """A place where nobody can make a user namespace, as in many containers."""
+    """Surroundings in which no user namespace can be created, as in many containers."""
     prefix = ("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/")
     if shutil.which("bwrap") is None:
         pytest.skip("There is no bubblewrap to switch namespaces off with.")

@@ -1,4 +1,4 @@
-"""The archive to hand in is one that the grader reads."""
+"""The grader can read the archive that `pack` creates."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_second_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> N
 
 
 def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
-    """What the commands leave beside a student's file does not confuse the grader."""
+    """The files that the commands leave beside a student's file do not confuse the grader."""
     write(folder, RIGHT)
     (folder / "adding.ipynb").unlink()
     for command in (["check", "--picture"], ["hint"], ["pack"]):

@@ -1,4 +1,4 @@
-"""What students can get hold of, the wheel and `assignments/`, holds no answers; and the package is whole."""
+"""The wheel and `assignments/`, which students receive, contain no solutions; and the package is complete."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ each_assignment = pytest.mark.parametrize("assignment", COURSE.assignments, ids=
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel, built from a copy of the whole repository: nothing is taken along by being there."""
+    """The wheel, built from a copy of the whole repository, so that no file is included by accident."""
     source, folder = tmp_path_factory.mktemp("source") / "kit", tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_OF_THE_SOURCE))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
@@ -77,7 +77,7 @@ def in_the_wheel(wheel) -> dict[str, str]:
 
 @cache
 def released() -> dict[str, str]:
-    """What students receive of the course; of a notebook, the cells as they were written."""
+    """The released files of the course; of a notebook, the sources of its cells."""
     folder = ROOT / "assignments"
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     texts = {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in files}
@@ -89,13 +89,13 @@ def cells(notebook: str) -> str:
 
 
 def squeezed(line: str) -> str:
-    """A line without spaces and without what is said on its right margin."""
+    """Return a line without spaces and without the comment on its right margin."""
     return "".join(re.split(r"\s+#", line)[0].split())
 
 
 @cache
 def answers(assignment: Assignment) -> frozenset[str]:
-    """The lines between the markers, without those that give nothing away or stand outside them as well."""
+    """Return the lines between the markers, except common ones and those that also occur outside."""
     document = load_document(COURSE, assignment)
     lines = document.text.splitlines()
     inside = {number for gap in document.gaps for number in range(gap.begin, gap.end + 1)}

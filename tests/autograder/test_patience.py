@@ -1,6 +1,6 @@
-"""How long is waited: code has its seconds, whatever else the machine is doing, and no more than those.
+"""Deadlines: code gets its full time on a busy machine, and no more.
 
-The clock of the deadlines is a fake: it advances only when a test says so.
+The clock of the deadlines is a fake that advances only on request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.autograder.waiting import hang_guard
 
 
 class Clock:
-    """Stands for the module `time` in `autograder.proxy.deadline`."""
+    """Replaces the module `time` in `autograder.proxy.deadline`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -35,7 +35,7 @@ class Clock:
 
 @dataclass
 class Told:
-    """A worker of which the kernel tells these times."""
+    """A worker with these scheduling times."""
 
     waited: float = 0.0
     others: float = 0.0
@@ -57,7 +57,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def wait_out(
     clock: Clock, deadline: Deadline, meanwhile: Callable[[float], None] = lambda seconds: None
 ) -> tuple[float, DeadlineExceededError]:
-    """The seconds on the clock until the deadline has passed; `meanwhile` is told of each wait."""
+    """Return the seconds on the clock until the deadline has passed; `meanwhile` is called at each wait."""
     began = clock.now
     with pytest.raises(DeadlineExceededError) as late:
         while True:
@@ -83,7 +83,7 @@ def test_queueing_time_is_added_once(clock):
 
 
 def test_deadline_is_extended_by_queueing_time_on_a_busy_machine(clock):
-    """Two thirds of the time the worker stands in line, so that its second takes three."""
+    """The worker waits for a processor for two thirds of the time, so its second takes three."""
     worker = Told()
 
     def stand_in_line(seconds: float) -> None:
@@ -128,7 +128,7 @@ def sleep(): time.sleep(10**6)
 
 
 def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Counter[str]]:
-    """How a call ended that never answers, and which calls are known to be endless then."""
+    """Make a call that never returns; return how it ended, and the calls recorded as endless."""
     connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
     try:
         connection.request("load", 120, text=TEXT, filename="loops.py")

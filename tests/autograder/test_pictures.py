@@ -1,4 +1,6 @@
-"""Pictures in the feedback: drawn after grading, behind the wall, once; what cannot be drawn is a sentence."""
+"""Pictures in the feedback are drawn once, after grading, in the sandbox; a picture that cannot be drawn is
+explained.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def autograder(*words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def graded(course: Course) -> tuple[Path, str]:
-    """The folder of a graded class with its pictures, and what the terminal said."""
+    """The folder of a graded class with its pictures, and the output of the command."""
     handed_in, grades = course.root.parent / "class", course.root.parent / "grades"
     for student, text in CLASS.items():
         folder = handed_in / student / NAME
@@ -227,7 +229,7 @@ def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
 def test_report_draws_from_the_stored_texts(
     folder: Path, course: Course, tmp_path: Path, grades: dict
 ) -> None:
-    """Without grading again; whose text is not there any more is named."""
+    """Nothing is graded again; a submission whose text is missing is named."""
     journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
     (tmp_path / "grades.jsonl").write_text(journal, "utf-8")
     submission = keeping.get(folder, grades["bo"])
@@ -252,7 +254,7 @@ def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[WorkerFactory]:
-    """The course's own assignments, with time enough for a busy machine."""
+    """Sandboxed workers of the course's own assignments, with time limits for a busy machine."""
     workers = WorkerFactory(COURSE, Sandbox(hidden=COURSE.hidden_folders), COURSE.assignments)
     yield workers
     workers.close()

@@ -1,4 +1,4 @@
-"""The proxy behaves as the plain module does: here in this process, and across a worker's wall."""
+"""The proxy behaves as the plain module does, in this process and with a worker."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def test_objects_of_the_students_own_classes_are_handles(student):
 
 
 class Successor(nn.Module):
-    """A fake model: after n it always says n + 1."""
+    """A fake model that predicts n + 1 after n."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the README and the guides tell people to type exists, and what they show is what really comes out."""
+"""The commands in the README and the guides exist, and the shown output is real."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def typed() -> list[Line]:
-    """Every command in a block of shell, and those that stand in a sentence."""
+    """Return every command in a shell block, and the commands in sentences."""
     lines = []
     for page in PAGES:
         shell = [line for block in blocks(page, "sh") for line in block.splitlines()]
@@ -86,7 +86,7 @@ def test_command_exists(line):
 
 
 def accepted_by_autograder(words):
-    """Reads the arguments as the command would, without running it; wrong ones raise."""
+    """Parse the arguments as the command would, without running it; raises for invalid ones."""
     command, *arguments = words
     assert command in COMMANDS
     if arguments:
@@ -126,7 +126,7 @@ def test_table_of_assignments_matches_the_course():
 
 
 def test_example_of_a_failure_matches_the_output(tmp_path):
-    """The README's excerpt, line by line, is in what `autograder check` says of that mistake."""
+    """Every line of the README's excerpt is in the output of `autograder check` for that mistake."""
     course = load_course(ROOT)
     assignment = course.assignment("03_masked_heads")
     (leak,) = [m for m in load_mistakes(course, assignment) if m.id == "head_without_a_mask"]
@@ -157,7 +157,7 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
-    """Make as from a fresh terminal, also when these tests were started by make."""
+    """Run make as in a fresh terminal, also when make started these tests."""
     inherited = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", *make_variables()}
     environment = {name: value for name, value in os.environ.items() if name not in inherited}
     return subprocess.run(["make", *words], cwd=ROOT, env=environment, capture_output=True, text=True)

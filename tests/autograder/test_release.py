@@ -1,4 +1,4 @@
-"""`autograder release`: students get what they need, and a leak, wherever it is planted, stops it by name."""
+"""`autograder release`: students receive the needed files, and every planted leak is refused and named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KIT = f"autograder-{autograder.__version__}-py3-none-any.whl"
 
 @pytest.fixture
 def root(built_course: Path, tmp_path: Path) -> Path:
-    """A course that is built, with the version of everything pinned, to be spoilt."""
+    """A built course with pinned versions, for tests that spoil it."""
     root = shutil.copytree(built_course, tmp_path / "course")
     (root / "constraints.txt").write_text("numpy==2.2.6\n", "utf-8")
     return root
@@ -179,7 +179,7 @@ def test_file_that_is_not_a_wheel_is_refused(root, tmp_path):
 
 
 def refused(root: Path, wheel: Path, output: Path) -> str:
-    """What is said when a release is refused; nothing may be there afterwards."""
+    """Return the messages of a refused release, and check that nothing was written."""
     done = release(root, wheel, output)
     assert done.exit_code == 1
     assert done.stderr.endswith("Nothing was released.\n")
@@ -267,7 +267,7 @@ def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
 
 
 def test_wheel_and_readme_of_this_course_contain_no_leaks():
-    """Everyday lines of the engine, and the hint that the kit's README quotes, are no leaks."""
+    """Common lines of the engine, and the hint that the README quotes, are not leaks."""
     course = load_course(ROOT)
     kit = release_of_kit(course)
     assert any(name.startswith("kit/") for name in kit)
@@ -275,7 +275,7 @@ def test_wheel_and_readme_of_this_course_contain_no_leaks():
 
 
 def release_of_kit(course: Course) -> dict[str, bytes]:
-    """All files of a release but the assignments' own, which belong to `build --check`."""
+    """Return all files of a release except the assignments, which `build --check` verifies."""
     return {
         name: content
         for name, content in files_of(course, (), None).items()

@@ -1,4 +1,4 @@
-"""A run of the grader: fresh inputs each time, its own inputs again when it was stopped, and one run at a time."""
+"""Runs: new inputs in each run, the same inputs after an interruption, and one run at a time."""
 
 from __future__ import annotations
 

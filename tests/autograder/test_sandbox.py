@@ -1,4 +1,4 @@
-"""The sandbox, wall by wall: each test is one thing that a student's code might try."""
+"""The sandbox: each test attempts one action that a student's code might try."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ NUMBERS = dict(
 
 
 def limits(**changed: float) -> Limits:
-    """Limits that no course.yml would be allowed to have, too."""
+    """Return limits, including values that course.yml would not accept."""
     return Limits.model_construct(**(NUMBERS | changed))
 
 
 def ask(worker: WorkerProcess, text: str, *arguments: object, seconds: float = HANGS) -> dict:
-    """What the function `attempt` of `text` answers inside the worker."""
+    """Return the result of the function `attempt` of `text` inside the worker."""
     worker.socket.settimeout(seconds)
     worker.socket.sendall(json.dumps([textwrap.dedent(text), arguments]).encode() + b"\n")
     return hear(worker)
@@ -86,13 +86,13 @@ def hear(worker: WorkerProcess) -> dict:
 
 
 def attempt(sandbox: Sandbox, text: str, *arguments: object, **changed: float) -> dict:
-    """The same in a fresh worker of its own."""
+    """As `ask`, in a new worker."""
     with sandbox.spawn(limits(**changed)) as worker:
         return ask(worker, text, *arguments)
 
 
 def last_attempt(sandbox: Sandbox, text: str, **changed: float) -> Ending:
-    """How a worker ends that does not answer."""
+    """Return how a worker ends that sends no reply."""
     with sandbox.spawn(limits(**changed)) as worker:
         with pytest.raises((EOFError, ConnectionError)):
             ask(worker, text)
@@ -100,7 +100,7 @@ def last_attempt(sandbox: Sandbox, text: str, **changed: float) -> Ending:
 
 
 def descendants(pid: int) -> set[int]:
-    """All living processes below `pid`, seen from this machine."""
+    """Return all living processes below `pid`, as this machine sees them."""
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -115,7 +115,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def living(pids: set[int]) -> set[int]:
-    """Those of `pids` that still run; a zombie whose parent does not look does not."""
+    """Return those of `pids` that are alive; a zombie that its parent has not reaped is not."""
     alive = set()
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -134,7 +134,7 @@ def entry():
 
 @pytest.fixture(scope="module")
 def started(tiers, entry):
-    """Sandboxes by tier, started when first asked for; skips where a tier does not work here."""
+    """Sandboxes by tier, started on first use; skips if a tier does not work here."""
     os.environ["GRADERS_SECRET"] = "tell nobody"
     sandboxes: dict[str, Sandbox] = {}
 
@@ -828,7 +828,7 @@ def test_fork_server_is_warm_and_has_one_thread(tiers):
 
 
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
-    """The first backward pass of a process is slow; a worker's first is not the first of its fork server."""
+    """The first backward pass of a process is slow, so the fork server computes one before it forks."""
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """
         import sys

@@ -1,4 +1,4 @@
-"""The system call filter: its program, run by a small interpreter, for both architectures."""
+"""The system call filter: its program for both architectures, run by a small interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN_PID = 4711
 
 
 def decide(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """What the kernel would do: a small interpreter of the filter's program."""
+    """Return the kernel's decision, from a small interpreter of the filter's program."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     architecture = seccomp.ARCHITECTURES[machine] if architecture is None else architecture
     call = struct.pack("=IIQ6Q", number, architecture, 0, *padded)

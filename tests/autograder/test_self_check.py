@@ -1,4 +1,4 @@
-"""A student's own check: sentences, places, hints, pictures and progress, as the student sees them."""
+"""A student's own check: sentences, places, hints, pictures and progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.autograder.waiting import HANGS
 
 @pytest.fixture
 def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the assignment, and the student is in it."""
+    """A student's folder of the assignment, as the working directory."""
     folder = copy_of(released, tmp_path)
     monkeypatch.chdir(folder)
     return folder
@@ -50,7 +50,7 @@ def write(folder: Path, text: str) -> None:
 
 
 def test_check_gives_the_same_results_as_the_grader(folder: Path) -> None:
-    """A number that calls itself equal to all others does not get by here either."""
+    """A number that claims to be equal to all others does not pass."""
     sly = "\n\n\nclass Sly(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
     write(folder, RIGHT.replace("together = a + b", "together = Sly(7)") + sly)
     found = {finding.result.name: finding for finding in check_target(folder).findings}
@@ -60,7 +60,7 @@ def test_check_gives_the_same_results_as_the_grader(folder: Path) -> None:
 
 
 def test_place_to_look_is_a_function_of_the_tested_part(folder: Path) -> None:
-    """What a test calls last may be only what it compares with."""
+    """The last called function may be used only for the comparison."""
     write(folder, RIGHT.replace("a + b", "a + b + 1"))
     tests = folder / "test_adding.py"
     text = tests.read_text()
@@ -74,7 +74,7 @@ def test_place_to_look_is_a_function_of_the_tested_part(folder: Path) -> None:
 
 
 def test_check_reloads_changed_files(folder: Path) -> None:
-    """Two checks in one process see two files, of the student and of the tests."""
+    """Two checks in one process read the current files of the student and of the tests."""
     write(folder, RIGHT)
     assert check_target(folder).all_passed
     write(folder, SUBTRACTS)
@@ -146,7 +146,7 @@ def test_picture_of_missing_code_is_explained(folder: Path) -> None:
 
 
 def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:
-    """The assignment `name` may take so long, all others as long as they like."""
+    """Give the assignment `name` this time limit, and all others no limit."""
     standing_of = progress._standing
 
     def standing(work: Work) -> progress.Standing:
@@ -363,7 +363,7 @@ def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_commands_work_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Windows: no fork, no alarm clock."""
+    """As on Windows: neither fork nor an alarm is available."""
     import signal
 
     for module, names in ((os, ["fork"]), (signal, ["setitimer", "SIGALRM", "SIGKILL"])):
@@ -402,7 +402,7 @@ def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
 
 
 def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
-    """Half of the waiting would be for libraries that a check does not use."""
+    """Libraries that a check does not use would double its time."""
     write(folder, SUBTRACTS)
     code = "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""One pytest session that runs a suite again and again: what it collects, what its tests may use, how they end."""
+"""A pytest session that runs a suite repeatedly: collection, available fixtures, and the end of tests."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def session_of(folder, text):
 
 
 def outcomes(session, text=ALTERNATIVE):
-    """How each test ended for a module of this process: the exception's type and first line, or None."""
+    """Return how each test ended for a module of this process: the exception's type and first line, or None."""
     student = load_text(text, "adding.py", "adding_of_a_test")
     session.start(1)
     errors = [(test.name, session.run(test, Subject(student, student))) for test in session.tests()]

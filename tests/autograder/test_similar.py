@@ -1,4 +1,6 @@
-"""`autograder similar`: a renamed copy is listed, independent right answers are not, and nothing is a verdict."""
+"""`autograder similar`: a renamed copy is listed, independent correct answers are not, and no verdict is
+given.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def heads(course: Course) -> Assignment:
 
 
 class Renaming(ast.NodeTransformer):
-    """Calls everything differently that its author has named, as somebody does who copies."""
+    """Renames everything that the author of the code has named, as a student who copies does."""
 
     def __init__(self, names: set[str]) -> None:
         self.new = {name: f"my_{number}" for number, name in enumerate(sorted(names))}
@@ -99,7 +101,9 @@ class Renaming(ast.NodeTransformer):
 
 
 def renamed(text: str, keep: frozenset[str]) -> str:
-    """A copy with other names, without comments, its line breaks changed, its functions in another order."""
+    """Return a copy with other names and line breaks, without comments, and with its functions in another
+    order.
+    """
     tree = ast.parse(text)
     nodes = list(ast.walk(tree))
     names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -172,7 +176,7 @@ def test_text_that_is_not_python_is_tokenized(course, heads):
 
 @pytest.fixture(scope="module", params=sampled([3, 8], (3).__eq__))
 def classroom(request, course, heads, tmp_path_factory) -> Path:
-    """A made-up class of thirty, and two more: one wrote their own answer, one copied and renamed it."""
+    """A made-up class of thirty and two more students: one with an own answer, one with a renamed copy of it."""
     folder = tmp_path_factory.mktemp("class") / "submitted"
     write_demo(course, folder, students=30, seed=request.param, assignments=[heads.name])
     hand_in(folder, "xenia", ORIGINAL)
@@ -189,7 +193,7 @@ def test_renamed_copy_is_listed_first(classroom, course, heads):
 
 
 def test_answers_equal_to_the_solution_are_not_listed(classroom, course, heads):
-    """Most of a made-up class hands in the solution itself, which real students write as well."""
+    """Most students of a made-up class hand in the solution itself, which real students also write."""
     found = similar(course, heads, classroom, most=1000, least=LEAST)
     assert len(found.codes) > 20
     assert len(found.pairs) <= 5
@@ -248,7 +252,9 @@ def test_unusual_words_shared_by_two_are_listed(course, heads, tmp_path):
 
 @pytest.fixture
 def adders(tmp_path) -> Path:
-    """The tiny course's root, with a class of three: two wrote the same odd answer under other names."""
+    """The tiny course's root, with a class of three, of whom two wrote the same unusual answer with other
+    names.
+    """
     root = write_tiny_course(tmp_path / "course")
     odd = "def add(a, b):\n    {0} = [a, b]\n    while len({0}) > 1:\n        {0}.append({0}.pop() + {0}.pop(0))\n"
     texts = {
@@ -284,7 +290,7 @@ def test_compare_command_prints_json(adders):
 
 
 def test_too_long_code_is_listed_and_not_compared(adders):
-    """The comparison takes time and memory with the product of two lengths, so a long file must not enter it."""
+    """The comparison takes time and memory proportional to the product of both lengths."""
     tiny = load_course(adders)
     for student in ("long", "longer"):
         file = adders / "class" / student / "01_adding" / "adding.py"

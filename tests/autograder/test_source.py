@@ -1,4 +1,4 @@
-"""What a submission's text uses, and when two texts are the same: found by reading, never by running."""
+"""The names that a submission uses, and equality of two texts, determined without running them."""
 
 from __future__ import annotations
 
@@ -157,7 +157,9 @@ RENAMED = [
 
 @pytest.mark.parametrize("renamed", RENAMED)
 def test_code_below_main_is_not_executed(renamed):
-    """Nobody reads the demonstration below a text, so a text that calls itself __main__ may not use it."""
+    """Names below `if __name__ == "__main__":` are not read, so a text that sets `__name__` must not run
+    them.
+    """
     server = Server(ModuleType("a_text"))
     text = f"{renamed}\nran = 1\nif __name__ == '__main__':\n    ran = 2\nelse:\n    ran += 10"
     assert server.load(text, "net.py") == {"errors": []}

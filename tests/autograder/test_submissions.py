@@ -1,4 +1,6 @@
-"""Finding submissions: every layout is understood, every bad file is a sentence, and nothing hostile gets through."""
+"""Finding submissions: every layout is read, every unusable file is refused with a sentence, and nothing
+hostile is opened.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,7 @@ def tarred(files: dict[str, str | bytes], mode: str = "w:gz", form: int = tarfil
 
 
 def found(path: Path, course: Course, assignment: str | None = None) -> dict[tuple[str, str], Submission]:
-    """Submissions by student and assignment; each pair appears once, in order."""
+    """Return the submissions by student and assignment, after checking that each pair occurs once, in order."""
     submissions = list(find_submissions(path, course, assignment))
     keys = [(s.student, s.assignment) for s in submissions]
     assert keys == sorted(set(keys))
@@ -86,7 +88,7 @@ def texts(submissions: dict[tuple[str, str], Submission]) -> dict[tuple[str, str
 
 
 def problem(path: Path, course: Course, assignment: str | None = "01_adding") -> str:
-    """The one submission's problem."""
+    """Return the problem of the only submission."""
     (submission,) = find_submissions(path, course, assignment)
     assert not submission.files and submission.problem
     assert submission.problem.isprintable() and submission.problem.endswith((".", "?"))
@@ -271,7 +273,7 @@ def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
     cases = [
         ("nowhere", None, "There is no file or folder"),
         ("solo.py", None, "--assignment"),
-        ("notes.txt", "01_adding", "no .py or .ipynb"),
+        ("notes.txt", "01_adding", "a .py or .ipynb file"),
         ("empty", "01_adding", "There are no submissions"),
         ("bad.zip", None, "broken"),
         ("solo.py", "01_ading", "did you mean `01_adding`"),
@@ -291,7 +293,7 @@ def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
 def test_unusable_student_folders_are_refused_with_a_reason(
     tmp_path: Path, course: Course, option: str | None
 ) -> None:
-    """Dotted, empty, or with nothing to grade in it: each is refused, with the reason."""
+    """Folders that begin with a dot, are empty, or contain nothing to grade."""
     folder = write(
         tmp_path / "c",
         {
@@ -482,7 +484,7 @@ def test_student_without_the_wanted_assignment_is_omitted(tmp_path: Path, course
 
 
 def hand_in_packed(folder: Path, content: bytes, pack: Callable[[dict], bytes] | None) -> None:
-    """A file of this content, by itself or in an archive."""
+    """Hand in a file with this content, directly or in an archive."""
     if pack is None:
         write(folder, {"adding.py": content})
     else:
@@ -756,7 +758,7 @@ def test_a_link_in_a_zip_is_refused(tmp_path: Path, course: Course) -> None:
 
 
 def test_endless_long_names_in_a_tar_are_refused(tmp_path: Path, course: Course) -> None:
-    """Headers that only announce the next header neither exhaust the stack nor the clock."""
+    """Headers that only announce another header exhaust neither the stack nor the time."""
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 0
     folder = hand_in(tmp_path, "ada.tar", info.tobuf(tarfile.GNU_FORMAT) * 30_000)
@@ -837,7 +839,7 @@ def test_damaged_archives_raise_no_exception(tmp_path_factory, kind: str, data: 
 def test_random_tar_headers_with_a_valid_checksum_raise_no_exception(
     tmp_path_factory, header: bytes, rest: bytes
 ) -> None:
-    """Random headers rarely have a right checksum; with one, every field is read."""
+    """Random headers rarely have a valid checksum; with one, every field is read."""
     blank = header[:148] + b" " * 8 + header[156:]
     summed = blank[:148] + b"%06o\0 " % sum(blank) + blank[156:]
     content = summed + rest
@@ -859,7 +861,7 @@ def test_any_names_in_archives_raise_no_exception(
 
 
 def test_forged_size_in_an_archive_is_ignored(tmp_path: Path, course: Course) -> None:
-    """The directory says 40 bytes, the data unpack to 100 MB."""
+    """The directory declares 40 bytes, and the data unpack to 100 MB."""
     data = bomb("adding.py", 100)
     start = data.index(b"PK\1\2")
     forged = data[: start + 24] + struct.pack("<L", 40) + data[start + 28 :]
@@ -921,7 +923,7 @@ def test_name_with_a_digest_gets_no_second_one(name: str) -> None:
     st.lists(st.text("aA<-0123456789abcdef", min_size=1, max_size=14), min_size=1, max_size=4, unique=True)
 )
 def test_imitated_names_stay_distinct(names: list[str]) -> None:
-    """Whoever is called like somebody else's student or folder still has a folder of their own."""
+    """A student whose name imitates another's name or folder has a separate folder."""
     others = [make(name) for name in names for make in (student_name, safe_name, folder_name)]
     students = {student_name(name) for name in [*names, *others]}
     assert len({folder_name(student).casefold() for student in students}) == len(students)

@@ -1,4 +1,4 @@
-"""The plugin with plain pytest: against the reference, against a file, and beside a student's own file."""
+"""The plugin with plain pytest: against the reference, against a file, and beside a student's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of walls is found by trying: each cell turns to "open" when its wall is taken down."""
+"""`doctor --verify` tests real boundaries: each cell becomes "open" when its boundary is removed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def columns() -> dict[str, Column]:
 
 @pytest.fixture
 def without(tiers) -> Iterator[Callable[[str, str, set[str]], Column]]:
-    """The column of a tier whose workers lack one wall."""
+    """Return the column of a tier whose workers lack one boundary."""
     with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
         os.chmod(folder, 0o755)
 

@@ -1,4 +1,4 @@
-"""Watching a file: in this process, behind a pseudo-terminal, and in a real terminal (tmux)."""
+"""Watching a file: in this process, in a pseudo-terminal, and in a real terminal (tmux)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def folder(released: Path, tmp_path: Path) -> Path:
 
 
 def write(folder: Path, text: str) -> None:
-    """Save as editors do: a new file in the old one's place."""
+    """Save as editors do: replace the old file by a new one."""
     fresh = folder / "adding.py.new"
     fresh.write_text(text, "utf-8")
     fresh.replace(folder / "adding.py")
 
 
 class Session:
-    """A watch whose keys and clock are ours; `screen` is what was printed since the last look."""
+    """A watch with simulated keys and clock; `screen` is the output since the last look."""
 
     def __init__(self, target: Path, seconds: float = HANGS) -> None:
         self.keys: list[str] = []
@@ -146,7 +146,7 @@ def test_watch_works_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Nothing can be forked here.")
 def test_watch_keeps_pytorch_loaded(folder: Path) -> None:
-    """Each check is forked from this process, where PyTorch is loaded; a fresh one would load it again."""
+    """Each check is forked from this process, where PyTorch is loaded; a new process would load it again."""
     loaded = f"\nimport os, sys\nassert 'torch' in sys.modules and os.getppid() == {os.getpid()}\n"
     session = Session(folder)
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_watch_keeps_pytorch_loaded(folder: Path) -> None:
 
 
 def wait_for(look: Callable[[], str], wanted: str) -> str:
-    """What is on the screen once `wanted` is."""
+    """Return the screen as soon as it contains `wanted`."""
     screen = ""
 
     def has_come() -> bool:
@@ -234,7 +234,7 @@ def tmux(folder: Path) -> Iterator[Callable[..., str]]:
 
 @pytest.mark.slow
 def test_watch_works_in_tmux(folder: Path, tmux: Callable[..., str]) -> None:
-    """Eighty by twenty-four: everything that matters fits on the screen."""
+    """In 80 by 24 characters, all important lines fit on the screen."""
 
     def look() -> str:
         return tmux("capture-pane", "-p")

@@ -1,4 +1,4 @@
-"""The wire carries what it should, and nothing that comes over it can do more than be refused."""
+"""The wire format transfers every kind of data, and hostile frames are only refused."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def travelled(value, **options):
 
 
 def same(a, b):
-    """Equal in kind, dtype, shape and bits: NaN is NaN, and 0.0 is not -0.0."""
+    """Whether both are equal in kind, dtype, shape and bits: NaN equals NaN, and 0.0 differs from -0.0."""
     if type(a) is not type(b):
         return False
     if isinstance(a, torch.Tensor):
@@ -512,7 +512,7 @@ def peak_of(action):
 
 
 def big_headers():
-    """Headers of a megabyte that claim as much as they can."""
+    """Return headers of a megabyte that declare as much data as possible."""
     size = wire.MAX_HEADER
     for item in (
         b"[]",

@@ -1,7 +1,7 @@
-"""A worker that its student has taken over says what it likes; on the trusted side that ends in a StudentError.
+"""A worker under a student's control can send anything; on the trusted side, this is at most a StudentError.
 
-The student's text replaces the worker's own functions, or writes to its socket. Whatever it sends, a test sees an
-honest value or a StudentError: no other exception, no hang, no memory of its size, no value that nobody computed.
+The student's text replaces functions of the worker, or writes to its socket. For any message, a test gets a
+valid value or a StudentError: no other exception, no hang, no memory of the declared size.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def write(data):
 
 @pytest.fixture
 def hostile(sandbox):
-    """Gives a student whose text is run in a worker with limits of its own."""
+    """Return a function that loads a text in a worker with its own limits, and returns its module."""
     connections = []
 
     def load(text, **limits):
@@ -805,7 +805,9 @@ def use(model):
 
 
 def test_seed_of_the_test_is_not_sent_to_the_worker(hostile):
-    """From it a student's code could draw what a test keeps to itself: which of the models is the cheat."""
+    """With the seed, a student's code could draw the test's secret random numbers, for example which of the
+    models cheats.
+    """
     student = hostile("import random\ndef drawn(): return random.random(), torch.rand(()).item()")
     told = []
     for seed in (3, 3, 4):
