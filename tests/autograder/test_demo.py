@@ -9,9 +9,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from autograder.authoring.answers import ANSWER_KINDS, SampleAnswer
 from autograder.authoring.demo import DemoStudent, write_demo
+from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
@@ -146,6 +148,21 @@ def test_existing_class_is_not_overwritten(tiny: Course, tmp_path: Path) -> None
         (tmp_path / "class" / "file").write_text("x")
         with pytest.raises(CourseError, match="already exists"):
             write_demo(tiny, output, 2)
+
+
+def test_command_names_students_without_a_folder(tiny: Course, tmp_path: Path) -> None:
+    options = ["--students", "6", "--course", str(tiny.root)]
+    for seed in range(20):
+        folder = tmp_path / str(seed)
+        done = CliRunner().invoke(app, ["demo", *options, "--seed", str(seed), "--output", str(folder)])
+        _, _, absent = done.stdout.strip().partition("; no submissions from ")
+        names = absent.split(", ") if absent else []
+        folders = [path.name for path in folder.iterdir() if path.is_dir()]
+        assert done.stdout.startswith(f"6 students in {folder}")
+        assert len(names) + len(folders) == 6 and not set(names) & set(folders)
+        if names:
+            return
+    pytest.fail("no seed has a student without a submission")
 
 
 def test_course_without_solutions_is_refused(tiny: Course, tmp_path: Path) -> None:

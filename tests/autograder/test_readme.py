@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -123,6 +124,26 @@ def test_table_of_assignments_matches_the_course():
     )
     course = [(a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in load_course(ROOT).assignments]
     assert rows == course, "each assignment of course.yml has a row in README.md"
+
+
+def argument_names(stub: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(read(stub))))
+    fields = {
+        node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")
+    }
+    return fields | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def test_table_of_names_lists_the_assignments_that_use_them() -> None:
+    course = load_course(ROOT)
+    names = {each.name[:2]: argument_names(course.stub_file(each)) for each in course.assignments}
+    rows = re.findall(
+        r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]*) \|$", read(ROOT / "docs/students.md"), re.MULTILINE
+    )
+    assert len(rows) > 20
+    for name, assignments in rows:
+        listed = set(re.findall(r"\d\d\b", assignments.replace("GPT-2", ""))) & set(names)
+        assert listed == {number for number, used in names.items() if name in used}, name
 
 
 def test_example_of_a_failure_matches_the_output(tmp_path):
