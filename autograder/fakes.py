@@ -182,18 +182,18 @@ class Reverser(nn.Module):
         """For each call of `encode` and `decode`, whether gradients were enabled."""
         return [call.grad for call in (*self.encodings, *self.decodings)]
 
-    def _row(self, heard: list[int], words: list[int]) -> Tensor:
+    def _row(self, output: list[int], source: list[int]) -> Tensor:
         """Return the logits of one sentence, (T, V)."""
-        sentence = [*reversed(words), self.eos_id]
-        lost = not heard or heard[0] != self.bos_id
-        said = [self.bos_id if lost else self._said(sentence, t) for t in range(len(heard))]
-        return torch.stack([self._logits(word, t) for t, word in enumerate(said)])
+        sentence = [*reversed(source), self.eos_id]
+        begun = bool(output) and output[0] == self.bos_id
+        tokens = [self._token(sentence, t) if begun else self.bos_id for t in range(len(output))]
+        return torch.stack([self._logits(token, t) for t, token in enumerate(tokens)])
 
-    def _said(self, sentence: list[int], t: int) -> int:
+    def _token(self, sentence: list[int], t: int) -> int:
         if t < len(sentence):
             return sentence[t]
-        babble = sentence[:-1] or [self.bos_id]
-        return babble[(t - len(sentence)) % len(babble)]
+        after_eos = sentence[:-1] or [self.bos_id]
+        return after_eos[(t - len(sentence)) % len(after_eos)]
 
     def _logits(self, word: int, t: int) -> Tensor:
         """Return the logits of `word` as 0, EOS second, the others below in an order that depends on t."""

@@ -327,7 +327,7 @@ def test_different_answers_have_different_fingerprints() -> None:
         answers(True), answers("2"), answers(None), answers(torch.float32), answers(table.to(torch.complex64)),
         answers(np.arange(6)),
     ]  # fmt: skip
-    found = [fingerprints(SALT, told, [0])[0] for told in different]
+    found = [fingerprints(SALT, answer, [0])[0] for answer in different]
     assert len(set(found)) == len(found) - 1  # a tensor and an array of the same numbers are the same
 
 

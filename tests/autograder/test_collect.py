@@ -588,13 +588,13 @@ def test_plain_folders_and_archives_are_collected(packed, gather, tmp_path):
 def test_student_folders_that_are_empty_or_begin_with_a_dot_are_listed(packed, gather, tmp_path):
     more = {"class/.ada/01_adding/adding.py": "x\n", "class/ben/": b"", "class/.git/config": "x"}
     report = gather(packed("class.zip", {**PLAIN, **more}))
-    told = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
-    assert told[0] == (
+    problems = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
+    assert problems[0] == (
         ".ada: The name of the folder .ada begins with a dot, like those of programs. "
         "Rename it if it is a student's, otherwise remove it."
     )
-    assert told[1] == "ben: Nothing in the folder ben can be graded: it is empty."
-    assert len(told) == 3 and report.counts == {"new": 4}
+    assert problems[1] == "ben: Nothing in the folder ben can be graded: it is empty."
+    assert len(problems) == 3 and report.counts == {"new": 4}
 
 
 def test_moodle_folder_that_begins_with_a_dot_is_collected(packed, gather, tmp_path):
@@ -671,8 +671,8 @@ def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
     unknown_students = [problem for problem in report.odd if "was left out" in problem]
     assert len(unknown_students) == 4
-    told = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
-    assert f"submissions.zip: {told}" in unknown_students
+    message = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
+    assert f"submissions.zip: {message}" in unknown_students
 
 
 def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_path):
@@ -786,7 +786,7 @@ def test_collecting_twice_changes_nothing(packed, gather, tmp_path):
     assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
 
 
-# ------------------------------------------------------------------ when it came, told by a table
+# ---------------------------------------------------------------------- submission times from a table
 
 WORKSHEET = """\
 Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modified (submission)","Last modified (grade)"

@@ -222,7 +222,7 @@ def test_another_run_does_not_use_the_cache(grader, ran):
     assert ran == TESTS
 
 
-def heard(text: bytes) -> tuple[bytearray, bytearray]:
+def frame(text: bytes) -> tuple[bytearray, bytearray]:
     return bytearray(text), bytearray()
 
 
@@ -230,10 +230,10 @@ def test_cache_is_emptied_when_it_exceeds_its_size():
     known = ReplayCache(max_bytes=10_000)
     first = known.first_node("test")
     assert isinstance(first, Node)
-    known.next_node(first, [Request(bytes(4000))], heard(b"yes"))
+    known.next_node(first, [Request(bytes(4000))], frame(b"yes"))
     assert known.first_node("test") is first and first.requests
     for answer in range(20):
-        known.next_node(first, [], heard(b"%d" % answer))
+        known.next_node(first, [], frame(b"%d" % answer))
     assert known.first_node("test") is not first
 
 
@@ -241,5 +241,5 @@ def test_equal_requests_are_stored_once():
     known = ReplayCache(max_bytes=20_000)
     node = known.first_node("test")
     for _ in range(10):
-        node = known.next_node(node, [Request(b"?" * 8000)], heard(b"yes"))
+        node = known.next_node(node, [Request(b"?" * 8000)], frame(b"yes"))
     assert known.first_node("test").requests

@@ -423,8 +423,8 @@ def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, man
     formgrader(manual, extra)
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert done.exit_code == 0, done.stderr
-    told = "Points given by hand in nbgrader count for 1001." in done.stdout
-    assert told == ((manual, extra) != (None, None))
+    noted = "Points given by hand in nbgrader count for 1001." in done.stdout
+    assert noted == ((manual, extra) != (None, None))
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
         scores = {row["student"]: row["total"] for row in csv.DictReader(file)}
     assert (scores["1001"], scores["1002"]) == (total, "10")
@@ -585,8 +585,8 @@ def test_junit_export_contains_the_results(ask, tmp_path):
     assert counts == [10, 1, 3]
     kinds = {"failure": "failed", "skipped": "skipped"}
     for suite, grade in zip(root, CLASS):
-        told = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
-        assert (told["student"], float(told["score"] or "")) == (grade.student, grade.score)
+        properties = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
+        assert (properties["student"], float(properties["score"] or "")) == (grade.student, grade.score)
         for case, result in zip(suite.iter("testcase"), grade.tests):
             outcome = next((kinds.get(child.tag, child.get("type")) for child in case), "passed")
             assert (case.get("name"), outcome) == (result.name, result.outcome)

@@ -306,11 +306,11 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     entry["at"] = "2026-11-27T11:00:00+00:00"
     (tmp_path / "times.json").write_text(json.dumps({"times": [entry]}), "utf-8")
     write_all(tmp_path, zoned, [replace(graded("ada"), submission_sha256=known.digest), graded("bo")])
-    said = Page(tmp_path / feedback_path(graded("ada"))).text
-    assert "Feedback for ada on adding.py and <b>.ipynb" in said
-    assert "Handed in 27 November 2026, 12:00 CET" in said
-    said = Page(tmp_path / feedback_path(graded("bo"))).text
-    assert "Feedback for bo 10 of 10 points" in said, "nothing is said of what nobody knows"
+    text = Page(tmp_path / feedback_path(graded("ada"))).text
+    assert "Feedback for ada on adding.py and <b>.ipynb" in text
+    assert "Handed in 27 November 2026, 12:00 CET" in text
+    text = Page(tmp_path / feedback_path(graded("bo"))).text
+    assert "Feedback for bo 10 of 10 points" in text, "nothing is text of what nobody knows"
 
 
 def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, adding: Assignment) -> None:
@@ -337,8 +337,8 @@ def test_page_contains_no_test_names_and_no_data_of_the_run(tmp_path: Path, addi
 
 
 def test_code_in_messages_is_formatted_as_code(tmp_path: Path, adding: Assignment) -> None:
-    said = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
-    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message=f"`add` {said}")), adding))
+    text = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
+    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message=f"`add` {text}")), adding))
     assert "<code>add</code> Your code" in page.source
     assert '<code class="line">return a &lt;b&gt; + 1</code>' in page.source
 
@@ -433,14 +433,14 @@ def test_distribution_has_a_text_alternative(report: Page) -> None:
 
 
 def test_report_shows_pass_rates_and_discrimination(report: Page) -> None:
-    said = " ".join(" ".join(data for _, data in report.texts).split())
+    text = " ".join(" ".join(data for _, data in report.texts).split())
     # Passing the first test goes with (9, 7 - 1) in the rest, failing it with (6, 6).
     expected = stats.discrimination([True, False, False, True], [9, 6, 6, 6])
     assert expected is not None
-    assert f"{TESTS[0][2]} 2 of 4 {expected:.2f}" in said
-    assert f"{TESTS[2][2]} 4 of 4 –" in said
-    assert "Two numbers 50 % of the points" in said
-    assert "corrected item–total correlation (point-biserial)" in said
+    assert f"{TESTS[0][2]} 2 of 4 {expected:.2f}" in text
+    assert f"{TESTS[2][2]} 4 of 4 –" in text
+    assert "Two numbers 50 % of the points" in text
+    assert "corrected item–total correlation (point-biserial)" in text
 
 
 def test_report_counts_mistakes_and_shows_their_hints(report: Page) -> None:
@@ -700,9 +700,9 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
     for student in range(300):
         for name in names:
             failing = [index for index in range(5) if dice.random() < 0.4]
-            said = "x" * 2000
+            text = "x" * 2000
             known = {"mistake": f"mistake_{dice.randrange(40)}", "hint": HINT}
-            tests = [result(index, "failed", message=said, **known) for index in failing]
+            tests = [result(index, "failed", message=text, **known) for index in failing]
             grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
     index = write_class_report(tmp_path, course, grades)
     assert index.stat().st_size < 1_000_000

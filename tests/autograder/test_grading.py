@@ -277,9 +277,9 @@ def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solutio
     found = grade(
         solution.replace(IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}")
     )
-    told = [test.message for test in found.tests if test.outcome == "failed" and test.name in hidden]
-    assert any("Your code raised" in message or "not written" in message for message in told)
-    leaked = [message for message in told if "SECRET" in message.replace(LEAKS[way], "")]
+    shown = [test.message for test in found.tests if test.outcome == "failed" and test.name in hidden]
+    assert any("Your code raised" in message or "not written" in message for message in shown)
+    leaked = [message for message in shown if "SECRET" in message.replace(LEAKS[way], "")]
     assert leaked == []
 
 
@@ -291,11 +291,11 @@ def test_hidden_failure_quotes_the_students_own_line(grade, grader, solution):
     )
     hidden = {test.name for test in grader.tests[NAME] if test.hidden}
     for file in (SourceFile("masked_heads.py", text), two("", ["x = 1", text])[1]):
-        told = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
+        shown = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
         where = "line 1" if file.name.endswith(".py") else "of cell 2"
-        assert told and all("Your code raised a TooDouble (line" in message for message in told[:3])
-        assert all(where in message for message in told)
-        assert "if q.dtype == torch.float64: raise TooDouble('é')" in told[0]
+        assert shown and all("Your code raised a TooDouble (line" in message for message in shown[:3])
+        assert all(where in message for message in shown)
+        assert "if q.dtype == torch.float64: raise TooDouble('é')" in shown[0]
 
 
 # ------------------------------------------------------------------ a second look at failures
@@ -467,16 +467,16 @@ def test_only_changed_submissions_or_suites_are_graded_again(tiny, tmp_path):
 
 def test_killed_grader_loses_no_submission(tiny, tmp_path):
     submissions = class_of(12)
-    out, told, killed = tmp_path / "grades", [], []
+    out, finished, killed = tmp_path / "grades", [], []
 
-    def tell(grade: Grade | None) -> None:
-        told.append(grade)
-        if len(told) == 3:
+    def count(grade: Grade | None) -> None:
+        finished.append(grade)
+        if len(finished) == 3:
             victim = multiprocessing.active_children()[0]
             killed.append(os.kill(victim.pid, signal.SIGKILL))
 
     with Journal(out) as journal:
-        outcome = grade_class(plan_of(tiny, jobs=2), submissions, journal, tell)
+        outcome = grade_class(plan_of(tiny, jobs=2), submissions, journal, count)
     assert killed and (outcome.graded, outcome.failures) == (12, [])
     assert sorted(lines(out)) == [s.student for s in submissions]
     with Journal(out) as journal:
@@ -498,16 +498,16 @@ from autograder.grading.run import grade_class
 from tests.autograder.test_grading import class_of, plan_of
 
 if __name__ == "__main__":
-    told, stop_after = [], int(sys.argv[3])
+    finished, stop_after = [], int(sys.argv[3])
 
-    def tell(grade):
-        told.append(grade)
-        if len(told) == stop_after:
+    def count(grade):
+        finished.append(grade)
+        if len(finished) == stop_after:
             print("stopped", flush=True)
             sys.stdin.read()
 
     with Journal(Path(sys.argv[2])) as journal:
-        grade_class(plan_of(load_course(sys.argv[1]), jobs=2), class_of(10), journal, tell)
+        grade_class(plan_of(load_course(sys.argv[1]), jobs=2), class_of(10), journal, count)
 """
 
 

@@ -282,11 +282,11 @@ def test_id_without_a_mutant_is_reported(course):
 def test_all_problems_of_the_file_are_reported_at_once(course):
     known = next(mutants(in_gap("return a + b"))).id
     write(course, f"- id: {known}\n- id: {known}\n  reason: ''\n  why: so\n")
-    told = refused(course)
-    assert "line 1" in told and "has no `reason`" in told
-    assert "line 3" in told and "is empty" in told
-    assert "line 4" in told and "`why`" in told
-    assert "is there already, in line 1" in told
+    problems = refused(course)
+    assert "line 1" in problems and "has no `reason`" in problems
+    assert "line 3" in problems and "is empty" in problems
+    assert "line 4" in problems and "`why`" in problems
+    assert "is there already, in line 1" in problems
 
 
 @pytest.mark.parametrize("text", ["", "- [", "just a text", "a: 1"])

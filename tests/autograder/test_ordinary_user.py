@@ -188,8 +188,8 @@ def test_doctor_explains_missing_namespaces(without_namespaces):
     reports = {each["tier"]: each for each in json.loads(done.stdout)}
     assert not reports["namespaces"]["works"] and reports["landlock"]["works"]
     assert "namespace" in reports["namespaces"]["reason"] and reports["namespaces"]["hint"]
-    told = without_namespaces.autograder("doctor").stdout
-    assert "namespaces does not work: " in told and "landlock works: " in told
+    output = without_namespaces.autograder("doctor").stdout
+    assert "namespaces does not work: " in output and "landlock works: " in output
 
 
 @pytest.mark.slow

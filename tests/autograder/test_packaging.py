@@ -110,15 +110,15 @@ def hidden_tests(assignment: Assignment) -> set[str]:
 
 
 def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
-    told = []
+    found = []
     for name, text in texts.items():
         lines = "\n".join(map(squeezed, text.splitlines()))
         others = name.startswith("assignments/") and not name.startswith(f"assignments/{assignment.name}/")
         looked_for = answers(assignment)
         if others:
             looked_for = {answer for answer in looked_for - GIVEN_LATER if len(answer) >= EVERYDAY}
-        told += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in lines]
-    return told
+        found += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in lines]
+    return found
 
 
 def naming(texts: dict[str, str], names: set[str]) -> list[str]:

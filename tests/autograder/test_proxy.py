@@ -637,10 +637,10 @@ def test_every_kind_of_exception_is_reported(student, name, kind, text):
 
 
 @pytest.mark.parametrize(
-    "kind, told", [("generator", "generator"), ("set", "set"), ("class", "type"), ("module", "module")]
+    "kind, name", [("generator", "generator"), ("set", "set"), ("class", "type"), ("module", "module")]
 )
-def test_value_that_is_not_data_is_named(student, kind, told):
-    assert repr(student.returns(kind)) == f"<{told} object>"
+def test_value_that_is_not_data_is_named(student, kind, name):
+    assert repr(student.returns(kind)) == f"<{name} object>"
 
 
 def test_returned_function_can_be_called(student):

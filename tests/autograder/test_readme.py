@@ -170,8 +170,8 @@ def test_example_of_a_failure_matches_the_output(tmp_path):
         text=True,
     )
     assert done.stderr == ""
-    said = [line.rstrip() for line in done.stdout.splitlines()]
-    assert [line for line in shown if line not in said] == []
+    output = [line.rstrip() for line in done.stdout.splitlines()]
+    assert [line for line in shown if line not in output] == []
 
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -186,8 +186,8 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
 
 @needs_make
 def test_make_without_a_target_lists_the_targets():
-    said = make().stdout
-    assert all(f"make {target}" in said for target in make_targets() - {"help"})
+    output = make().stdout
+    assert all(f"make {target}" in output for target in make_targets() - {"help"})
 
 
 @needs_make

@@ -218,7 +218,7 @@ def test_stale_stub_is_refused(root, wheel, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         (f"# {SECRET}", "constraints.txt gives away line"),
         ("# test_any_two_numbers", "constraints.txt names the hidden test `test_any_two_numbers`."),
@@ -229,14 +229,14 @@ def test_stale_stub_is_refused(root, wheel, tmp_path):
         ("### BEGIN SOLUTION", "constraints.txt contains a marker of a solution."),
     ],
 )
-def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, told):
+def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, problem):
     with (root / "constraints.txt").open("a", encoding="utf-8") as file:
         file.write(f"{text}\n")
-    assert told in refused(root, wheel, tmp_path / "out.zip")
+    assert problem in refused(root, wheel, tmp_path / "out.zip")
 
 
 @pytest.mark.parametrize(
-    ("member", "text", "told"),
+    ("member", "text", "problem"),
     [
         ("autograder/notes.py", f"def push(self, number):\n    {SECRET}\n", "notes.py gives away line"),
         ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
@@ -248,9 +248,9 @@ def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, tol
         ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must not be released."),
     ],
 )
-def test_leak_in_the_wheel_is_refused(root, tmp_path, member, text, told):
+def test_leak_in_the_wheel_is_refused(root, tmp_path, member, text, problem):
     wheel = write_wheel(tmp_path / "dist", {"autograder/__init__.py": "", member: text})
-    assert told in refused(root, wheel, tmp_path / "out")
+    assert problem in refused(root, wheel, tmp_path / "out")
 
 
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):

@@ -72,10 +72,10 @@ def ask(worker: WorkerProcess, text: str, *arguments: object, seconds: float = H
     """Return the result of the function `attempt` of `text` inside the worker."""
     worker.socket.settimeout(seconds)
     worker.socket.sendall(json.dumps([textwrap.dedent(text), arguments]).encode() + b"\n")
-    return hear(worker)
+    return reply_of(worker)
 
 
-def hear(worker: WorkerProcess) -> dict:
+def reply_of(worker: WorkerProcess) -> dict:
     line = b""
     while not line.endswith(b"\n"):
         chunk = worker.socket.recv(65536)

@@ -168,9 +168,9 @@ def column(tier: str, verdict: str = "held", works: bool = True) -> Column:
 def test_exit_code_is_1_if_a_promised_boundary_is_open(monkeypatch, columns, code):
     monkeypatch.setattr(verify, "verify", lambda: columns)
     assert CliRunner().invoke(app, ["doctor", "--verify"]).exit_code == code
-    told = CliRunner().invoke(app, ["doctor", "--verify", "--json"])
-    assert told.exit_code == code
-    assert [entry["tier"] for entry in json.loads(told.stdout)] == [each.tier for each in columns]
+    done = CliRunner().invoke(app, ["doctor", "--verify", "--json"])
+    assert done.exit_code == code
+    assert [entry["tier"] for entry in json.loads(done.stdout)] == [each.tier for each in columns]
 
 
 def test_table_lists_operations_that_succeeded(monkeypatch):

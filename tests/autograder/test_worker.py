@@ -356,13 +356,13 @@ forge("find", lambda reply, arguments: {"error": claim})
 """)
     with pytest.raises(KeyError) as caught:
         student.Net  # noqa: B018
-    told = caught.value.remote
+    remote = caught.value.remote
     assert isinstance(caught.value, StudentRaisedError) and not isinstance(caught.value, SystemExit)
     assert (
-        len(told.type) == 80
-        and len(told.text) == 2000
-        and len(told.frames) == 8
-        and len(told.frames[0].code) == 300
+        len(remote.type) == 80
+        and len(remote.text) == 2000
+        and len(remote.frames) == 8
+        and len(remote.frames[0].code) == 300
     )
 
 
@@ -809,15 +809,15 @@ def test_seed_of_the_test_is_not_sent_to_the_worker(hostile):
     models cheats.
     """
     student = hostile("import random\ndef drawn(): return random.random(), torch.rand(()).item()")
-    told = []
+    draws = []
     for seed in (3, 3, 4):
         student._connection.start_test(seed)
         random.seed(seed)
         torch.manual_seed(seed)
         theirs = student.drawn()
         assert not set(theirs) & {random.random(), torch.rand(()).item()}
-        told.append(theirs)
-    assert told[0] == told[1] != told[2]
+        draws.append(theirs)
+    assert draws[0] == seeds[1] != seeds[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps this limit")

@@ -112,7 +112,7 @@ class Classroom:
             self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4
         )
 
-    def said(self, student: str) -> str:
+    def feedback_text(self, student: str) -> str:
         """The text of all feedback in the student's graded notebook."""
         outputs = (output for cell in self.autograded(student).cells for output in cell.get("outputs", []))
         return "\n".join(

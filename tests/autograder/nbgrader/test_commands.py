@@ -65,9 +65,9 @@ def test_generate_assignment_ignores_an_outdated_source_notebook(room):
 def test_autograde_before_generate_assignment_names_the_missing_step(room):
     (room.folder / "gradebook.db").unlink()
     room.hand_in("ada", room.solution())
-    said = room.nbgrader("autograde", TINY, fails=True)
-    assert "First: nbgrader generate_assignment 01_adding" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, fails=True)
+    assert "First: nbgrader generate_assignment 01_adding" in output
+    assert "Traceback" not in output
 
 
 def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
@@ -78,9 +78,9 @@ def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
     ):
         file = room.folder / name
         file.write_text(file.read_text().replace(old, new, 1))
-    said = room.nbgrader("autograde", TINY, fails=True)
-    assert "parts and points of course.yml" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, fails=True)
+    assert "parts and points of course.yml" in output
+    assert "Traceback" not in output
     room.nbgrader("generate_assignment", TINY)
     room.nbgrader("autograde", TINY)
     assert room.gradebook_scores() == {"ada": {"add": 5.0, "total": 6.0}}
@@ -89,9 +89,9 @@ def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
 def test_invalid_course_is_reported_as_a_sentence(room):
     room.hand_in("ada", room.solution())
     (room.folder / "course.yml").write_text("title: only a title\n")
-    said = room.nbgrader("autograde", TINY, fails=True)
-    assert "course.yml" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, fails=True)
+    assert "course.yml" in output
+    assert "Traceback" not in output
 
 
 def test_commands_stop_when_the_settings_cannot_be_loaded(room):
@@ -110,8 +110,8 @@ def test_commands_stop_when_the_settings_cannot_be_loaded(room):
 def test_settings_that_would_release_solutions_are_refused(room):
     config = room.folder / "nbgrader_config.py"
     config.write_text(re.sub(r"(?m)^c\.CourseDirectory\.ignore = .*$", "", config.read_text()))
-    said = room.nbgrader("generate_assignment", TINY, fails=True)
-    assert "would copy" in said
+    output = room.nbgrader("generate_assignment", TINY, fails=True)
+    assert "would copy" in output
     released = files(room.folder / "assignments")
     assert not any(SECRET in (room.folder / "assignments" / name).read_text() for name in released)
 
@@ -119,9 +119,9 @@ def test_settings_that_would_release_solutions_are_refused(room):
 def test_unwritable_gradebook_is_reported_without_the_password(room):
     url = "postgresql://ada:secret@127.0.0.1:1/none"
     room.hand_in("ada", room.solution())
-    said = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
-    assert "cannot be used" in said
-    assert "secret" not in said
+    output = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
+    assert "cannot be used" in output
+    assert "secret" not in output
 
 
 def test_export_to_nbgrader_after_autograder_grade(room):
@@ -139,7 +139,7 @@ def test_export_to_nbgrader_after_autograder_grade(room):
     )
     assert room.gradebook_scores() == room.journal_scores()
     assert room.gradebook_scores()["cleo"] == FULL
-    assert "not written yet" in room.said("bob")
+    assert "not written yet" in room.feedback_text("bob")
     assert "return together" in str(room.autograded("cleo"))
 
     room.nbgrader("generate_feedback", TINY)
@@ -150,8 +150,8 @@ def test_export_to_nbgrader_after_autograder_grade(room):
     assert "01_adding,,,cleo,,,,10.0,0.0,10.0,10.0" in (room.folder / "grades.csv").read_text()
 
     (place / "bob" / TINY / "adding.ipynb").write_text((place / "ada" / TINY / "adding.ipynb").read_text())
-    said = room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True)
-    assert "bob, 01_adding: the submission is not the one that was graded" in said
+    output = room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True)
+    assert "bob, 01_adding: the submission is not the one that was graded" in output
     room.autograder("grade", str(place))
     room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class")
     assert room.gradebook_scores()["bob"] == FULL
@@ -164,9 +164,9 @@ def test_autograde_finds_submissions_without_notebooks(room):
         room.hand_in(student, solution, "adding.py")
     room.nbgrader("autograde", TINY, "--student", "ada", "--KernelManager.transport=ipc")  # starts no kernel
     assert room.gradebook_scores() == {"ada": FULL}
-    said = room.nbgrader("autograde", TINY, "--student", "nobody", fails=True)
-    assert "No notebooks were matched" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, "--student", "nobody", fails=True)
+    assert "No notebooks were matched" in output
+    assert "Traceback" not in output
 
 
 def test_manual_grades_and_comments_are_kept(room):
@@ -200,9 +200,9 @@ def test_release_assignment_copies_to_the_exchange_without_solutions(room):
     ],
 )
 def test_export_without_grades_is_reported_as_a_sentence(room, words, sentence):
-    said = room.autograder("export", *words, fails=True)
-    assert sentence in said
-    assert "Traceback" not in said
+    output = room.autograder("export", *words, fails=True)
+    assert sentence in output
+    assert "Traceback" not in output
 
 
 def test_settings_set_this_course_and_no_hooks():

@@ -55,9 +55,9 @@ def penalties(room: Classroom) -> dict[str, tuple[float, float]]:
 
 
 def test_nbgraders_gradebook_has_the_same_late_penalties(room):
-    said = room.nbgrader("autograde", TINY)
+    output = room.nbgrader("autograde", TINY)
     assert penalties(room) == {"ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0)}
-    assert "ada: 10 points, minus 2 for two days late." in said
+    assert "ada: 10 points, minus 2 for two days late." in output
 
     room.autograder("grade", "submitted", "--jobs", "1")
     with (room.folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:

@@ -75,7 +75,7 @@ def outputs(notebook: NotebookNode) -> list[NotebookNode]:
     return [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
 
-def said(notebook: NotebookNode) -> str:
+def shown_text(notebook: NotebookNode) -> str:
     return "\n".join(
         output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook)
     )
@@ -85,7 +85,7 @@ def said(notebook: NotebookNode) -> str:
 def test_stub_runs_from_top_to_bottom(executed, name):
     notebook = executed[name]
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
-    assert "Traceback" not in said(notebook)
+    assert "Traceback" not in shown_text(notebook)
     for cell in test_cells(notebook):
         (verdict,) = cell.outputs
         assert "not written yet" in verdict.data["text/html"]
@@ -116,12 +116,12 @@ def test_solution_passes_all_checks_and_draws_pictures(executed):
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
     for cell in test_cells(notebook):
         assert "All visible tests of this part pass" in cell.outputs[0].data["text/plain"]
-    assert "Parts: mask ✓ · attention ✓ · head ✓" in said(notebook)
+    assert "Parts: mask ✓ · attention ✓ · head ✓" in shown_text(notebook)
     assert sum("image/png" in output.get("data", {}) for output in outputs(notebook)) >= 3
 
 
 def test_known_mistake_shows_its_hint(executed, tmp_path):
-    assert mistake_of(real_classroom(tmp_path, NAME)).hint in said(executed[MISTAKE])
+    assert mistake_of(real_classroom(tmp_path, NAME)).hint in shown_text(executed[MISTAKE])
 
 
 def test_nbgrader_validate_names_unfinished_parts(tmp_path):

@@ -322,9 +322,9 @@ def scores(room: Classroom) -> dict[str, dict[str, float]]:
 
 def test_score_depends_on_the_code_alone(room, scores, student):
     trap = the_traps(room)[student]
-    assert scores[student] == trap.scores, room.said(student)
+    assert scores[student] == trap.scores, room.feedback_text(student)
     for words in trap.says:
-        assert words in room.said(student)
+        assert words in room.feedback_text(student)
 
 
 def test_every_student_has_a_score(room, scores):
