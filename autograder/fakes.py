@@ -144,17 +144,17 @@ class Reverser(nn.Module):
         """Map src (B, S) and a mask (B, S), True at padding, to memory (B, S, V): one-hot tokens."""
         self.encodings.append(Call(src.detach().clone(), self.training, torch.is_grad_enabled()))
         hidden = torch.zeros_like(src, dtype=torch.bool) if src_padding_mask is None else src_padding_mask
-        noise = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), unmasked PADs
-        words = torch.where(src == self.pad_id, src, (src + noise) % self.vocab_size)  # (B, S)
-        return F.one_hot(words, self.vocab_size).float()  # (B, S, V)
+        shift = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), unmasked PADs
+        tokens = torch.where(src == self.pad_id, src, (src + shift) % self.vocab_size)  # (B, S)
+        return F.one_hot(tokens, self.vocab_size).float()  # (B, S, V)
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
         """Map y (B, T), BOS and the previous output, memory (B, S, V) and mask (B, S) to logits (B, T, V)."""
         self.decodings.append(Call(y.detach().clone(), self.training, torch.is_grad_enabled()))
         hidden = memory.new_zeros(memory.shape[:2]) if memory_padding_mask is None else memory_padding_mask
         rows = [
-            self._row(heard.tolist(), words[~silent.bool()].argmax(dim=-1).tolist())
-            for heard, words, silent in zip(y, memory, hidden)
+            self._row(output.tolist(), tokens[~padding.bool()].argmax(dim=-1).tolist())
+            for output, tokens, padding in zip(y, memory, hidden)
         ]
         return torch.stack(rows)  # (B, T, V)
 

@@ -61,7 +61,7 @@ class Verdict:
         return f"{score:g} of {total:g} visible points of this part so far."
 
 
-def _show_unfinished(
+def _show_waiting(
     shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None
 ) -> None:
     """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
@@ -82,7 +82,7 @@ def _install_handler() -> None:
     """Install the handler that shows unfinished work as a sentence in this notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
-        shell.set_custom_exc((NotImplementedError, NameError), _show_unfinished)
+        shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
 
 
 @dataclass(frozen=True)

@@ -817,7 +817,7 @@ def test_seed_of_the_test_is_not_sent_to_the_worker(hostile):
         theirs = student.drawn()
         assert not set(theirs) & {random.random(), torch.rand(()).item()}
         draws.append(theirs)
-    assert draws[0] == seeds[1] != seeds[2]
+    assert draws[0] == draws[1] != draws[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps this limit")
