@@ -156,7 +156,7 @@ def leaf() -> Tensor:
 
 
 X = count(2, 3, 4)
-HEARD = X + 1
+NONZERO = X + 1
 SAME = None  # the public sentence is the full one
 GOLDEN = {
     "close_numbers": (
@@ -572,12 +572,12 @@ GOLDEN = {
         SAME,
     ),
     "causal_leak": (
-        lambda: checks.causal_by_gradient(leak, HEARD),
+        lambda: checks.causal_by_gradient(leak, NONZERO),
         "Position 0 depends on position 2: the output there must not change with that input.",
         SAME,
     ),
     "causal_many_leaks": (
-        lambda: checks.causal_by_gradient(blend, HEARD),
+        lambda: checks.causal_by_gradient(blend, NONZERO),
         (
             "Position 0 depends on position 1 (and 2 more such pairs): the output there must not change "
             "with that input."
@@ -585,7 +585,7 @@ GOLDEN = {
         SAME,
     ),
     "causal_blind": (
-        lambda: checks.causal_by_gradient(lambda x: x, HEARD),
+        lambda: checks.causal_by_gradient(lambda x: x, NONZERO),
         (
             "Position 1 does not depend on position 0 (and 2 more such pairs): the output there must "
             "change with that input."
@@ -593,12 +593,12 @@ GOLDEN = {
         SAME,
     ),
     "causal_detached": (
-        lambda: checks.causal_by_gradient(lambda x: remember(x).detach(), HEARD),
+        lambda: checks.causal_by_gradient(lambda x: remember(x).detach(), NONZERO),
         "The output is cut off from the input: no gradient can flow back through it.",
         SAME,
     ),
     "causal_shape": (
-        lambda: checks.causal_by_gradient(lambda x: x.mean(1), HEARD),
+        lambda: checks.causal_by_gradient(lambda x: x.mean(1), NONZERO),
         "The output has shape (2, 4); (2, 3, …) was expected (batch, position, …).",
         SAME,
     ),
@@ -813,7 +813,7 @@ def test_all_is_alphabetical() -> None:
     assert checks.__all__ == sorted(checks.__all__)
 
 
-# What is right passes
+# Correct answers pass
 
 
 def test_checks_of_values_accept_correct_values() -> None:
@@ -1001,7 +1001,7 @@ def test_checks_do_not_catch_exceptions_of_the_student(check: object) -> None:
         check(crash)
 
 
-# Values that nobody expects
+# Unexpected values
 
 
 class Hostile:

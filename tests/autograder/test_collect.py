@@ -61,9 +61,9 @@ def packed(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
-    def run(*paths: Path, assignment: str | None = None, **wishes: object) -> CollectReport:
+    def run(*paths: Path, assignment: str | None = None, **options: object) -> CollectReport:
         wanted = course.assignment(assignment) if assignment else None
-        return collect(paths, course, CollectOptions(tmp_path / "submitted", wanted, **wishes))  # type: ignore[arg-type]
+        return collect(paths, course, CollectOptions(tmp_path / "submitted", wanted, **options))  # type: ignore[arg-type]
 
     return run
 

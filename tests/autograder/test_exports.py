@@ -118,10 +118,10 @@ def submitted(tmp_path: Path) -> Path:
 def ask(course: Course, submitted: Path, tmp_path: Path):
     """Export the class, into a copy of the golden file `like` for a sheet."""
 
-    def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **wishes: object) -> Exported:
+    def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **options: object) -> Exported:
         if like:
-            wishes["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
-        return export(tool, ExportRequest(course, grades, submitted, **wishes))  # type: ignore[arg-type]
+            options["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
+        return export(tool, ExportRequest(course, grades, submitted, **options))  # type: ignore[arg-type]
 
     return exported
 
@@ -351,8 +351,8 @@ def test_every_export_reports_points_that_differ_from_course_yml(ask, tmp_path):
     """The message equals that of `report` and mentions only exported assignments."""
     old = Grade("1005", NAME, "graded", 3, 3)
     said = f"{NAME}: there are grades out of 3 points, but course.yml says 10. `autograder grade` grades these again."
-    for tool, wishes in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
-        problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **wishes).problems
+    for tool, options in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
+        problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **options).problems
         assert said in problems
     assert said not in ask("csv", grades=(ada(),), output=tmp_path / "csv").problems
 

@@ -310,7 +310,7 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     assert "Feedback for ada on adding.py and <b>.ipynb" in text
     assert "Handed in 27 November 2026, 12:00 CET" in text
     text = Page(tmp_path / feedback_path(graded("bo"))).text
-    assert "Feedback for bo 10 of 10 points" in text, "nothing is text of what nobody knows"
+    assert "Feedback for bo 10 of 10 points" in text, "unknown facts are not mentioned"
 
 
 def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, adding: Assignment) -> None:
@@ -386,7 +386,7 @@ def test_every_student_has_a_separate_folder(tmp_path: Path, adding: Assignment)
 # The class report
 
 
-def everybody() -> list[Grade]:
+def whole_class() -> list[Grade]:
     timeout = result(3, "timeout", message="It took too long.")
     return [
         graded("ada"),
@@ -400,7 +400,7 @@ def everybody() -> list[Grade]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, course: Course) -> Iterator[Page]:
-    yield Page(write_all(tmp_path_factory.mktemp("grades"), course, everybody()))
+    yield Page(write_all(tmp_path_factory.mktemp("grades"), course, whole_class()))
 
 
 def test_report_has_all_sections_in_order(report: Page) -> None:
@@ -480,7 +480,7 @@ def test_every_link_of_the_report_has_a_target(tmp_path: Path, course: Course) -
 def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course) -> None:
     low = graded("low", *(result(index, "failed") for index in (0, 1, 3)))
     stranger = refused("zoë", "No such assignment.", "09_none")
-    source = write_class_report(tmp_path, course, [*everybody(), low, stranger]).read_text("utf-8")
+    source = write_class_report(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
     table = source[source.index('<table id="everybody">') :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
@@ -503,7 +503,7 @@ def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course)
 
 
 def test_terminal_shows_refused_submissions_without_an_assignment(tmp_path: Path, course: Course) -> None:
-    lines = [line.split() for line in in_terminal(80, course, everybody(), tmp_path)]
+    lines = [line.split() for line in in_terminal(80, course, whole_class(), tmp_path)]
     assert ["student", "/", "10", "/", "10"] in lines and ["total", "01", "other"] in lines
     assert ["kurt", "0", "refused", "–"] in lines and ["sofia", "0", "–", "refused"] in lines
     lines = [line.split() for line in in_terminal(80, course, [graded("ada")], tmp_path)]
@@ -709,16 +709,16 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
 
 
 def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:
-    first = write_all(tmp_path / "one", course, everybody()).read_bytes()
-    assert write_all(tmp_path / "two", course, reversed(everybody())).read_bytes() == first
+    first = write_all(tmp_path / "one", course, whole_class()).read_bytes()
+    assert write_all(tmp_path / "two", course, reversed(whole_class())).read_bytes() == first
 
 
 def test_missing_jinja2_is_reported(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     pages._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InfrastructureError, match=r"pip install 'autograder\[report\]'"):
-        write_all(tmp_path, course, everybody())
-    assert len(rows_of(tmp_path / "grades.csv")) == len(everybody())
+        write_all(tmp_path, course, whole_class())
+    assert len(rows_of(tmp_path / "grades.csv")) == len(whole_class())
 
 
 def test_flagged_submissions_are_listed_in_the_report(tmp_path: Path, course: Course) -> None:

@@ -156,7 +156,9 @@ def test_repeated_timeouts_shorten_the_deadline():
         waits.append(connection._deadline("loop", 1.0).seconds)
         connection._endless["loop"] += 1
     assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert connection._deadline("other", 1.0).seconds == 1.0, "one endless loop is nobody else's fault"
+    assert connection._deadline("other", 1.0).seconds == 1.0, (
+        "one endless loop does not affect other functions"
+    )
     connection._endless["another"] += 1
     assert connection._deadline("other", 1.0).seconds == 0.5
     assert connection._deadline("", 5.0).seconds == 5.0, "loading has all its time"
@@ -174,10 +176,10 @@ def ends():
         yield here, there
 
 
-def talk(line: ReplaySocket, there, said: bytes, heard: str) -> None:
+def talk(line: ReplaySocket, there, request: bytes, reply: str) -> None:
     until = hang_guard()
-    wire.send(there, heard)
-    line.send(Request(wire.dumps(said.decode()), "f", 1.0), until)
+    wire.send(there, reply)
+    line.send(Request(wire.dumps(request.decode()), "f", 1.0), until)
     line.receive(until)
 
 

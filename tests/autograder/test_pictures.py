@@ -174,10 +174,10 @@ def test_invalid_mistakes_yml_does_not_stop_a_report(course: Course, tmp_path: P
 
 
 def test_existing_pictures_are_not_drawn_again(folder: Path, course: Course, grades: dict) -> None:
-    heard: list[tuple[int, int]] = []
-    drawn = draw_pictures(Plan(course, 0), folder, grades.values(), lambda *how_far: heard.append(how_far))
+    steps: list[tuple[int, int]] = []
+    drawn = draw_pictures(Plan(course, 0), folder, grades.values(), lambda *how_far: steps.append(how_far))
     assert (drawn.drawn, drawn.unchanged, drawn.problems) == (0, 7, [])
-    assert heard == [(0, 0)]
+    assert steps == [(0, 0)]
 
 
 def test_changed_pictures_py_draws_the_pictures_again(folder: Path, course: Course, grades: dict) -> None:

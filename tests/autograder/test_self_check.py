@@ -379,11 +379,11 @@ def test_commands_work_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 UNIX_ONLY = """
 import sys
-class Nobody:
+class NoSuchModules:
     def find_spec(self, name, path=None, target=None):
         if name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
             raise ImportError(name)
-sys.meta_path.insert(0, Nobody())
+sys.meta_path.insert(0, NoSuchModules())
 for name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
     sys.modules.pop(name, None)
 from autograder import cli

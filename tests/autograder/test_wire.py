@@ -290,7 +290,7 @@ def test_limit_of_values_is_equal_on_both_sides():
     assert len(travelled(dict.fromkeys(range(wire.MAX_VALUES // 2 - 1)))) == wire.MAX_VALUES // 2 - 1
 
 
-# ---------------------------------------------------------------------- frames that nobody should send
+# ---------------------------------------------------------------------- invalid frames
 
 
 def refused(header, data=b"", max_text=wire.MAX_TEXT):

@@ -80,7 +80,7 @@ class OverheardSandbox(Sandbox):
     """A sandbox that records the output of its workers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.heard: list[str] = []
+        self.outputs: list[str] = []
         super().__init__(*args, **kwargs)
 
     def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
@@ -89,7 +89,7 @@ class OverheardSandbox(Sandbox):
 
         def listen_and_close() -> None:
             if not worker._output.closed:
-                self.heard.append(worker.output(1 << 20))
+                self.outputs.append(worker.output(1 << 20))
             close()
 
         worker.close = listen_and_close  # type: ignore[method-assign]
@@ -101,7 +101,7 @@ class Outcome:
     """The result of an attack: the best grade of several, and the output of all workers."""
 
     grade: Grade
-    heard: str
+    output: str
 
 
 class Field:
@@ -127,9 +127,9 @@ class Field:
         return self.grader.grade(Submission(student, name, (SourceFile(file, text),)))
 
     def attack(self, attack: Attack, folder: Path) -> Outcome:
-        self.sandbox.heard.clear()
+        self.sandbox.outputs.clear()
         grade = self._hand_in(attack, folder) if attack.make else self.grade(attack.course, self.text(attack))
-        return Outcome(grade, "\n".join(self.sandbox.heard))
+        return Outcome(grade, "\n".join(self.sandbox.outputs))
 
     def text(self, attack: Attack) -> str:
         code = attack.code.replace("COURSE", str(self.root))

@@ -290,7 +290,7 @@ ATTACKS = [
         "link_to_the_solutions", "a folder that is a link to the solutions' folder", make=links_all_the_way
     ),
     Attack("link_to_a_folder", "a folder that is a link to another", make=folder_that_is_a_link),
-    Attack("pipe", "a pipe that nobody writes to", make=hanging_pipe),
+    Attack("pipe", "a pipe without a writer", make=hanging_pipe),
     Attack("socket", "a socket where a file should be", make=listening_socket),
     Attack("device", "a link to a device without end", make=device),
     Attack("folder_like_the_file", "a folder called like the file", make=folder_called_like_the_file),

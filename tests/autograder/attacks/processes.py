@@ -25,7 +25,7 @@ def each(*actions: str) -> str:
 ATTACKS = [
     Attack(
         "fork",
-        "forks in all ways that Python knows",
+        "forks by each of Python's functions",
         each(
             "os.fork()",
             "os.forkpty()",

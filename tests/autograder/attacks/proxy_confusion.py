@@ -69,7 +69,7 @@ ATTACKS = [
     ),
     Attack(
         "never_in_eval",
-        "does nothing when it is told to train, to evaluate or to convert",
+        "ignores train, eval and conversions",
         head(
             "    def train(self, mode=True): return self\n    def eval(self): return None\n    def to(self, *a, **k): return self\n    def double(self): return self\n    def _apply(self, f): return self\n"
         ),

@@ -21,7 +21,7 @@ def honest(number, operation, arguments, **more):
     return wire.dumps(reply, server.register)
 def push(frame):
     wire.send_frame(sock, frame)
-heard, tests = 0, 0
+requests, tests = 0, 0
 """
 LOOP = """
 while True:
@@ -31,7 +31,7 @@ while True:
         engine.answer(server, operation, arguments)
         AT_SEED
         continue
-    heard += 1
+    requests += 1
     BODY
 """
 NEVER = "pass"
@@ -70,7 +70,7 @@ ATTACKS = [
     Attack("guesses_ahead", "sends three results more than were asked for", **speaking(HONEST + GUESSED)),
     Attack(
         "answers_before_the_test",
-        "answers the first question of a test before it is asked",
+        "replies to the first request of a test before it is sent",
         **speaking(HONEST, "push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
     ),
     Attack("replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")),
@@ -143,7 +143,7 @@ ATTACKS = [
     ),
     Attack(
         "right_words_and_more",
-        "right answers, each with something beside it that nobody else says",
+        "correct answers, each with an extra key",
         **rightly("push(honest(number, operation, arguments, more=random.random()))"),
     ),
     Attack(
@@ -154,7 +154,7 @@ ATTACKS = [
     Attack(
         "right_words_and_death",
         "right answers, and death behind every third",
-        **rightly(HONEST + "; os._exit(0) if heard % 3 == 0 else None"),
+        **rightly(HONEST + "; os._exit(0) if requests % 3 == 0 else None"),
     ),
     Attack(
         "right_words_of_another_object",

@@ -102,9 +102,9 @@ def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) 
     outcome = field.attack(attack, tmp_path)
 
     assert outcome.grade.score <= field.honest[attack.course] + attack.gains
-    assert attack.proves in outcome.heard, "the attack never took place"
-    assert "REACHED" not in outcome.heard
-    assert field.canary not in outcome.heard and field.canary not in outcome.grade.to_json()
+    assert attack.proves in outcome.output, "the attack never took place"
+    assert "REACHED" not in outcome.output
+    assert field.canary not in outcome.output and field.canary not in outcome.grade.to_json()
     assert peak_megabytes() - memory < MEGABYTES_MORE
     right = field.grade(attack.course, field.right[attack.course], "ada")
     assert right.score == right.max_score
@@ -123,7 +123,7 @@ def test_canaries_are_planted_and_honest_scores_are_as_expected(tiers, tmp_path)
         solution = field.course.solution_file(field.course.assignment(HEADS)).read_text()
         assert all(field.canary in text for text in (hidden, solution, os.environ["GRADERS_TOKEN"]))
         field.attack(Attack("says", "", f"print('REACHED {field.canary}')"), tmp_path / "nothing")
-        assert any(f"REACHED {field.canary}" in text for text in field.sandbox.heard)
+        assert any(f"REACHED {field.canary}" in text for text in field.sandbox.outputs)
 
 
 BLIND = """

@@ -73,7 +73,7 @@ ATTACKS = [
     ),
     Attack(
         "unknown_tags",
-        "sends tags that nobody knows",
+        "sends unknown tags",
         **raw('reply(number, \'{"!pickle": "x", "!tensor": []}\')'),
     ),
     Attack(
@@ -148,7 +148,7 @@ ATTACKS = [
     ),
     Attack(
         "numbers_of_strangers",
-        "handles with numbers that nobody gave",
+        "handles with unknown numbers",
         **raw(
             "reply(number, '{\"!handle\": [' + ['-1', '1e3', '99999999999', 'null', '1048575'][turn % 5] + ', null]}')"
         ),

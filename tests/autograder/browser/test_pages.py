@@ -1,7 +1,7 @@
 """The class report and the feedback pages in a real browser: narrow and wide, light and dark, by keyboard.
 
 Needs Playwright, axe-core and a Chromium of the system: `pip install 'autograder[browser]'`, `apt-get install
-chromium`. What the pages look like is kept in build/screenshots, or where AUTOGRADER_SCREENSHOTS says.
+chromium`. Screenshots are written to build/screenshots, or to the folder AUTOGRADER_SCREENSHOTS.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def test_students_markdown_contains_no_active_links(assignment, release, prose):
     """A logged-in instructor opens nbgrader's pages: nothing in them may run or load a resource. A
     written-out address is harmless, because it is only opened on purpose.
 
-    An address that is written out is no secret; whoever follows it has read it.
+    A written-out address is harmless, because it is only opened on purpose.
     """
     markdown = pytest.importorskip("nbconvert.filters.markdown")
     text = json.dumps({"cells": [{"cell_type": "markdown", "source": prose}]})
