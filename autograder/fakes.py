@@ -144,17 +144,17 @@ class Reverser(nn.Module):
         """Map src (B, S) and a mask (B, S), True at padding, to memory (B, S, V): one-hot tokens."""
         self.encodings.append(Call(src.detach().clone(), self.training, torch.is_grad_enabled()))
         hidden = torch.zeros_like(src, dtype=torch.bool) if src_padding_mask is None else src_padding_mask
-        noise = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), unmasked PADs
-        words = torch.where(src == self.pad_id, src, (src + noise) % self.vocab_size)  # (B, S)
-        return F.one_hot(words, self.vocab_size).float()  # (B, S, V)
+        shift = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), unmasked PADs
+        tokens = torch.where(src == self.pad_id, src, (src + shift) % self.vocab_size)  # (B, S)
+        return F.one_hot(tokens, self.vocab_size).float()  # (B, S, V)
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
         """Map y (B, T), BOS and the previous output, memory (B, S, V) and mask (B, S) to logits (B, T, V)."""
         self.decodings.append(Call(y.detach().clone(), self.training, torch.is_grad_enabled()))
         hidden = memory.new_zeros(memory.shape[:2]) if memory_padding_mask is None else memory_padding_mask
         rows = [
-            self._row(heard.tolist(), words[~silent.bool()].argmax(dim=-1).tolist())
-            for heard, words, silent in zip(y, memory, hidden)
+            self._row(output.tolist(), tokens[~padding.bool()].argmax(dim=-1).tolist())
+            for output, tokens, padding in zip(y, memory, hidden)
         ]
         return torch.stack(rows)  # (B, T, V)
 
@@ -182,18 +182,18 @@ class Reverser(nn.Module):
         """For each call of `encode` and `decode`, whether gradients were enabled."""
         return [call.grad for call in (*self.encodings, *self.decodings)]
 
-    def _row(self, heard: list[int], words: list[int]) -> Tensor:
+    def _row(self, output: list[int], source: list[int]) -> Tensor:
         """Return the logits of one sentence, (T, V)."""
-        sentence = [*reversed(words), self.eos_id]
-        lost = not heard or heard[0] != self.bos_id
-        said = [self.bos_id if lost else self._said(sentence, t) for t in range(len(heard))]
-        return torch.stack([self._logits(word, t) for t, word in enumerate(said)])
+        sentence = [*reversed(source), self.eos_id]
+        begun = bool(output) and output[0] == self.bos_id
+        tokens = [self._token(sentence, t) if begun else self.bos_id for t in range(len(output))]
+        return torch.stack([self._logits(token, t) for t, token in enumerate(tokens)])
 
-    def _said(self, sentence: list[int], t: int) -> int:
+    def _token(self, sentence: list[int], t: int) -> int:
         if t < len(sentence):
             return sentence[t]
-        babble = sentence[:-1] or [self.bos_id]
-        return babble[(t - len(sentence)) % len(babble)]
+        after_eos = sentence[:-1] or [self.bos_id]
+        return after_eos[(t - len(sentence)) % len(after_eos)]
 
     def _logits(self, word: int, t: int) -> Tensor:
         """Return the logits of `word` as 0, EOS second, the others below in an order that depends on t."""

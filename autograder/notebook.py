@@ -61,7 +61,9 @@ class Verdict:
         return f"{score:g} of {total:g} visible points of this part so far."
 
 
-def _tell(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
+def _show_waiting(
+    shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None
+) -> None:
     """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
     from IPython.display import display
 
@@ -70,17 +72,17 @@ def _tell(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offse
         display(Sentence(f"This cell waits: `{_waiting[-1]}`{_UNWRITTEN}"))
     elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
         display(
-            Sentence(f"This cell waits for `{error.name}`, which comes from a cell above that waits, too.")
+            Sentence(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above.")
         )
     else:
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
 
-def _tell_kindly() -> None:
+def _install_handler() -> None:
     """Install the handler that shows unfinished work as a sentence in this notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
-        shell.set_custom_exc((NotImplementedError, NameError), _tell)
+        shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
 
 
 @dataclass(frozen=True)
@@ -240,4 +242,4 @@ def _cell_of(value: Any) -> str | None:
     return None
 
 
-_tell_kindly()
+_install_handler()

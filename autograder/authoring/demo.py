@@ -53,6 +53,11 @@ class DemoStudent:
     ability: float
     answers: dict[str, SampleAnswer]
 
+    @property
+    def handed_in(self) -> bool:
+        """Whether the student handed in anything, and so has a folder."""
+        return any(answer.files for answer in self.answers.values())
+
 
 def write_demo(
     course: Course,
@@ -72,7 +77,7 @@ def write_demo(
     """
     chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
     if not chosen:
-        raise CourseError("The course has no solutions, from which a made-up class is created.")
+        raise CourseError("The course has no solutions yet; a made-up class is created from them.")
     _refuse_to_mix(output)
     books = {}
     for a in chosen:

@@ -20,6 +20,7 @@ from autograder.cli.base import (
     say,
     tier_of,
 )
+from autograder.text.wording import counted, listed
 
 commands = typer.Typer()
 
@@ -174,5 +175,9 @@ def demo(
     made = write_demo(
         load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …")
     )
-    print(f"{len(made)} students in {output}")
+    absent = [student.name for student in made if not student.handed_in]
+    print(
+        counted(len(made), "student"),
+        f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""),
+    )
     return DONE

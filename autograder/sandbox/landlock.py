@@ -20,7 +20,7 @@ RULE_PATH_BENEATH = 1
 EXECUTE, READ_FILE, READ_FOLDER = 1 << 0, 1 << 2, 1 << 3
 READ_ONLY = EXECUTE | READ_FILE | READ_FOLDER
 WRITE_FILE = 1 << 1
-# how many rights over files, over the network and over other processes each version knows
+# the number of rights over files, over the network and over other processes in each version
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 TCP_RIGHTS = 0b11
 SCOPES = 0b11

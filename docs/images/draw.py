@@ -96,7 +96,7 @@ def road(course: Course) -> None:
 
 
 def road_in_words(course: Course) -> str:
-    """What the picture of the road shows; it is kept in the file, so that an old picture is found out."""
+    """Return the contents of the picture of the road, which the file stores to detect an outdated picture."""
     stops = (f"{a.name[:2]} {a.title}, {a.minutes} min, {a.points:g} points" for a in course.assignments)
     return "; ".join(stops)
 
@@ -129,7 +129,7 @@ def label(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
 
 
 def source(course: Course) -> None:
-    """What is made of an author's files."""
+    """Draw the files that are built from an author's files."""
     figure, axes = sheet(9.4, 3.5)
     for y, text in (
         (2.45, "the solution:\nprose, code, gaps"),
@@ -152,7 +152,7 @@ def source(course: Course) -> None:
 
 
 def wall(course: Course) -> None:
-    """Which side of the sandbox's wall things are on, and what passes through it."""
+    """Draw both sides of the sandbox, and the data that passes between them."""
     figure, axes = sheet(9.4, 3.5)
     box(axes, 0.2, 0.4, 3.4, 2.8, "", PALE)
     label(axes, 1.9, 2.95, "the grader", weight="bold")

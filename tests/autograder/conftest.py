@@ -1,6 +1,6 @@
-"""What many tests need and what is slow to start: one of each for all tests of a process.
+"""Shared fixtures that are slow to create, once per test process.
 
-Everything here is imported when a test asks for it, so that tests which need nothing of it start at once.
+Everything is imported on first use, so that tests which need none of it start at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def tiers() -> dict[str, TierReport]:
-    """What the doctor says of each tier of the sandbox."""
+    """The doctor's report for each tier of the sandbox."""
     from autograder.sandbox import doctor
 
     return {report.tier: report for report in doctor.examine()}
@@ -28,7 +28,7 @@ def tiers() -> dict[str, TierReport]:
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
-    """A warm sandbox of the best tier. Graders that use it cannot close it; no test may kill its fork server."""
+    """A warm sandbox of the best tier. Graders cannot close it; no test may kill its fork server."""
     from autograder.sandbox.launcher import Sandbox
 
     class SharedSandbox(Sandbox):
@@ -42,7 +42,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The root of the tiny course, built; a test that changes it copies it first."""
+    """The root of the tiny course, built; a test that changes it must copy it first."""
     from autograder.authoring.build import build
     from autograder.course.config import load_course
 
@@ -53,7 +53,7 @@ def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What students receive of the tiny course, with pictures; beside it, the course that it was built from."""
+    """The released files of the tiny course with pictures, and the course from which they were built."""
     from tests.autograder.student_folder import release
 
     return release(tmp_path_factory.mktemp("released") / "course")

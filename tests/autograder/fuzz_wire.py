@@ -1,7 +1,8 @@
-"""Frames that nobody should send, by the hundred thousand: `python -m tests.autograder.fuzz_wire --frames 500000`.
+"""Fuzz the wire format: `python -m tests.autograder.fuzz_wire --frames 500000`.
 
-Valid frames are mutated: bytes, lengths, JSON values and tags. Each must be read or refused with a WireError; what
-is read must travel back. Prints counts, times and the peak of memory; ends with 1 when anything else happened.
+Valid frames are mutated: bytes, lengths, JSON values and tags. Each must be decoded or refused with a
+WireError, and decoded values must round-trip. Prints counts, times and the peak of memory; the exit code is 1
+after any other result.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ODD: list[Any] = [
 
 
 def samples() -> list[Any]:
-    """Values of every kind that travels."""
+    """Return encodable values of every kind."""
     tensors = [torch.arange(n).to(dtype) for n, dtype in enumerate(wire._TORCH_DTYPES.values())]
     return [
         None, True, 7, -1.5, float("nan"), "text", "ä" * 20_000, b"bytes", (1, (2, [3, {"a": (None,)}])), tensors,
@@ -43,7 +44,7 @@ def samples() -> list[Any]:
 
 
 def split(frame: bytes) -> tuple[bytes, bytes]:
-    """Header and data of a whole frame."""
+    """Return the header and the data of a frame."""
     length, _ = wire._LENGTHS.unpack_from(frame)
     start = wire._LENGTHS.size
     return frame[start : start + length], frame[start + length :]
@@ -106,7 +107,7 @@ MUTATIONS: tuple[Callable[[bytes, bytes, random.Random], tuple[bytes, bytes]], .
 
 
 def outcome(header: bytes, data: bytes, max_text: int = wire.MAX_TEXT) -> str:
-    """`read` or `refused`; any other exception than WireError comes out as it is."""
+    """Return `read` or `refused`; any exception other than WireError is raised."""
     try:
         value = wire.loads(bytearray(header), bytearray(data), max_text)
     except wire.WireError:
@@ -116,7 +117,9 @@ def outcome(header: bytes, data: bytes, max_text: int = wire.MAX_TEXT) -> str:
 
 
 def fuzz(frames: int, seed: int) -> tuple[collections.Counter, list[str], float]:
-    """Counts of outcomes by mutation, tracebacks of what must not happen, and the longest time of one frame."""
+    """Return counts of outcomes by mutation, tracebacks of unexpected exceptions, and the longest time of one
+    frame.
+    """
     chance = random.Random(seed)
     valid = [split(wire.dumps(value)) for value in samples()]
     counts: collections.Counter = collections.Counter()

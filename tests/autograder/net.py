@@ -1,4 +1,4 @@
-"""A student's file that uses most of what PyTorch offers; the proxy must behave as this module does."""
+"""A student's file that uses most of PyTorch's features; the proxy must behave as this module does."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -75,7 +75,7 @@ def in_place(x):
 
 
 def refill(ids, book, *others):
-    """Changes a list, a list in a dict, and a dict in a tuple."""
+    """Change a list, a list in a dict, and a dict in a tuple."""
     ids.append(len(ids))
     book["ids"].sort()
     for other in others:
@@ -138,7 +138,7 @@ def twice(function, x):
 
 
 def slope(function, x, extra=None):
-    """The gradient of what the test's function makes of x."""
+    """Return the gradient of the test's function at x."""
     x = x.detach().clone().requires_grad_()
     whole = sum(part.sum() for part in parts_of(function(x) if extra is None else function(x, extra=extra)))
     whole.backward()
@@ -176,7 +176,7 @@ def parts_of(value):
 
 
 def leave_marks(x, y):
-    """Two inputs that want gradients afterwards; the first has one."""
+    """Set requires_grad on two inputs; the first also gets a gradient."""
     x.requires_grad_()
     y.requires_grad_()
     (x * x).sum().backward()
@@ -203,7 +203,7 @@ class Shared(nn.Module):
 
 
 class OwnMethods(nn.Module):
-    """A module whose author also used PyTorch's own names for other things."""
+    """A module with own methods that have PyTorch's names."""
 
     def __init__(self, d):
         super().__init__()
@@ -398,7 +398,7 @@ def silence(model):
 
 
 class Words(dict):
-    """Remembers words; a dict at heart."""
+    """A word list that is a subclass of dict."""
 
     def learn(self, word):
         return self.setdefault(word, len(self))

@@ -1,4 +1,4 @@
-"""Which cases of a family `make test` runs: a sample that shows when the family breaks. The others are marked slow."""
+"""Select the parameters of a test that `make test` runs; the others are marked slow."""
 
 from __future__ import annotations
 

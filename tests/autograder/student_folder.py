@@ -1,4 +1,4 @@
-"""What a student of the tiny course has on their disk, and terminal sessions kept as text."""
+"""The files of a student of the tiny course, and golden terminal sessions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORGETS = RIGHT.replace("self.value = self.value + number", "self.value = number
 
 
 def release(folder: Path) -> Path:
-    """Builds the tiny course in `folder`; returns what students receive of it."""
+    """Build the tiny course in `folder`; return the released files."""
     course = load_course(write_tiny_course(folder))
     (course.root / "tests/assignments/01_adding/pictures.py").write_text(PICTURES)
     building.build(course)
@@ -48,12 +48,12 @@ def release(folder: Path) -> Path:
 
 
 def copy_of(released: Path, folder: Path) -> Path:
-    """A student's own folder of the assignment 01_adding, inside `folder/assignments`."""
+    """Return a student's own copy of the assignment 01_adding, inside `folder/assignments`."""
     return Path(shutil.copytree(released, folder / "assignments")) / "01_adding"
 
 
 def same_as_golden(name: str, screen: str) -> None:
-    """Compare with the kept session; `AUTOGRADER_GOLDENS=write` keeps this one instead."""
+    """Compare with the golden session; `AUTOGRADER_GOLDENS=write` replaces it."""
     golden = GOLDENS / f"{name}.txt"
     screen = "\n".join(line.rstrip() for line in screen.splitlines()).strip() + "\n"
     if os.environ.get("AUTOGRADER_GOLDENS") == "write":

@@ -1,4 +1,4 @@
-"""The Python door: it does what the commands do, costs nothing to open, and its guide runs."""
+"""The Python API does the same as the commands, is cheap to import, and its guide runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "01_adding"
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course with two submissions: Ada's is right, Ben's forgets what came before."""
+    """A course with two submissions: Ada's is correct, Ben's forgets the earlier numbers."""
     root = write_tiny_course(tmp_path_factory.mktemp("api") / "course")
     wrong = SOLUTION.replace("self.value = self.value + number", "self.value = number")
     for student, text in (("ada", SOLUTION), ("ben", wrong)):
@@ -36,7 +36,7 @@ def run(course: Path) -> autograder.Run:
     return autograder.grade(course / "submitted", course=course, output=course / "grades", jobs=1)
 
 
-def test_grading_from_python_writes_what_the_command_writes(run: autograder.Run) -> None:
+def test_grade_writes_the_same_files_as_the_command(run: autograder.Run) -> None:
     assert (run.summary.graded, run.summary.refused, run.summary.failures) == (2, 0, [])
     scores = {grade.student: grade.score for grade in run.grades}
     assert scores["ada"] == 10 > scores["ben"]
@@ -47,27 +47,25 @@ def test_grading_from_python_writes_what_the_command_writes(run: autograder.Run)
     assert run.messages == ()
 
 
-def test_a_second_run_finds_everything_unchanged_and_tells_its_progress(
-    course: Path, run: autograder.Run
-) -> None:
-    told: list[tuple[int, int]] = []
+def test_second_run_grades_nothing_and_reports_progress(course: Path, run: autograder.Run) -> None:
+    steps: list[tuple[int, int]] = []
     again = autograder.grade(
         course / "submitted",
         course,
         course / "grades",
-        on_grade=lambda done, total: told.append((done, total)),
+        on_grade=lambda done, total: steps.append((done, total)),
     )
     assert (again.summary.graded, again.summary.unchanged) == (0, 2)
-    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert steps == [(0, 2), (1, 2), (2, 2)]
 
 
-def test_reading_reporting_and_comparing(course: Path, run: autograder.Run) -> None:
+def test_read_grades_report_and_compare_use_the_journal(course: Path, run: autograder.Run) -> None:
     assert [grade.student for grade in autograder.read_grades(run.folder)] == ["ada", "ben"]
     assert autograder.report(run.folder, course).index == run.index
     assert autograder.compare(run.folder, run.folder).counts["unchanged"] == 2
 
 
-def test_wrong_arguments_raise_sentences(course: Path, tmp_path: Path) -> None:
+def test_wrong_arguments_raise_errors_with_a_sentence(course: Path, tmp_path: Path) -> None:
     with pytest.raises(autograder.RefusedError, match="There is no file or folder"):
         autograder.grade(tmp_path / "nothing", course, tmp_path / "grades")
     with pytest.raises(autograder.RefusedError, match="There is no journal"):
@@ -78,13 +76,13 @@ def test_wrong_arguments_raise_sentences(course: Path, tmp_path: Path) -> None:
         autograder.grades  # noqa: B018
 
 
-def test_every_public_name_is_there_and_the_list_is_sorted() -> None:
+def test_all_names_can_be_imported_and_are_sorted() -> None:
     assert sorted(autograder.__all__, key=lambda name: (name.islower(), name)) == autograder.__all__
     assert all(getattr(autograder, name) is not None for name in autograder.__all__)
 
 
 def test_importing_the_package_imports_neither_torch_nor_the_engine() -> None:
-    """The cost of the import is what it imports; a time would depend on the machine."""
+    """The modules are checked instead of the time, which depends on the machine."""
     code = "import sys, json, autograder; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = json.loads(done.stdout)
@@ -92,7 +90,7 @@ def test_importing_the_package_imports_neither_torch_nor_the_engine() -> None:
     assert not {"torch", "numpy", "pydantic", "typer", "pytest"} & set(modules)
 
 
-def test_the_guide_runs(course: Path, tmp_path: Path) -> None:
+def test_notebook_of_the_python_guide_runs(course: Path, tmp_path: Path) -> None:
     shutil.copytree(course, tmp_path / "course", ignore=shutil.ignore_patterns("grades"))
     cells = [cell.source for cell in nbformat.read(GUIDE, as_version=4).cells if cell.cell_type == "code"]
     assert len(cells) > 5

@@ -1,4 +1,4 @@
-"""The audit finds what is unfair, on a tiny course into which each kind of unfairness is really planted."""
+"""The audit finds every kind of unfairness that is planted in a tiny course."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def course(tmp_path):
 
 
 def audit(course, *options):
-    """The exit code and the JSON of `autograder audit` on the course."""
+    """Return the exit code and the JSON of `autograder audit` for the course."""
     command = [
         "audit",
         "--course",
@@ -51,14 +51,14 @@ def edit(course, name, old, new):
     file.write_text(text.replace(old, new), "utf-8")
 
 
-def test_a_fair_course(course):
+def test_audit_of_a_fair_course_finds_no_problem(course):
     code, found = audit(course, "--no-mutants")
     assert (code, found["problems"]) == (0, [])
     assert found["stub"] == "1/1" and found["solution"] == "2/2" and found["alternatives"] == "1/1"
     assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
 
 
-def test_only_an_earlier_audit_gives_way(course, tmp_path):
+def test_output_overwrites_only_an_earlier_audit(course, tmp_path):
     file = tmp_path / "audit.json"
     for _ in range(2):
         _, found = audit(course, "--only", "stub", "--output", str(file))
@@ -71,7 +71,7 @@ def test_only_an_earlier_audit_gives_way(course, tmp_path):
     assert file.read_text("utf-8") == '[{"mine": true}]'
 
 
-def test_a_mistake_that_no_test_notices(course):
+def test_undetected_mistake_is_reported(course):
     mistake = (
         "\n- id: forgets_the_start\n  in: Total.__init__\n  replace: self.value = start\n"
         "  with: self.value = start * 1\n  hint: Where does the sum begin?\n"
@@ -90,7 +90,7 @@ SOMETIMES = (
 
 
 @pytest.mark.slow
-def test_a_mistake_that_only_some_inputs_notice(course):
+def test_mistake_that_some_inputs_do_not_detect_is_reported(course):
     with (course / SUITE / "mistakes.yml").open("a", encoding="utf-8") as file:
         file.write(SOMETIMES)
     code, found = audit(course, "--only", "mistake", "--mistake-seeds", "12")
@@ -100,7 +100,7 @@ def test_a_mistake_that_only_some_inputs_notice(course):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_findings(course):
+def test_equal_seeds_give_equal_findings(course):
     edit(course, f"{SUITE}/test_hidden.py", "student.add(a, b), reference.add", "a + b + 1, reference.add")
     first, again, another = (
         audit(course, "--only", "solution", "--seed", seed)[1]["problems"] for seed in ("5", "5", "6")
@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_findings(course):
 
 
 @pytest.mark.slow
-def test_a_right_answer_that_loses_points(course):
+def test_alternative_that_loses_points_is_reported(course):
     edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", -4)', 'naming="must not be negative"')
     code, found = audit(course, "--no-mutants")
     assert code == 1 and found["alternatives"] == "0/1" and found["solution"] == "2/2"
@@ -117,7 +117,7 @@ def test_a_right_answer_that_loses_points(course):
 
 
 @pytest.mark.slow
-def test_a_stub_that_scores(course):
+def test_stub_with_points_is_reported(course):
     edit(
         course,
         f"{SUITE}/test_visible.py",
@@ -130,7 +130,7 @@ def test_a_stub_that_scores(course):
 
 
 @pytest.mark.slow
-def test_a_solution_that_depends_on_the_seed(course):
+def test_solution_that_fails_for_some_seeds_is_reported(course):
     edit(
         course,
         f"{SUITE}/test_hidden.py",
@@ -147,7 +147,7 @@ def test_a_solution_that_depends_on_the_seed(course):
     assert code == 1 and found["solution"] == "0/2"
 
 
-def test_mutants_that_survive_and_those_that_may(course):
+def test_surviving_mutants_are_reported_unless_listed_as_equivalent(course):
     edit(course, f"{SUITE}/test_hidden.py", "student.Total().push, -4", "student.Total().push, -1")
     edit(course, f"{SUITE}/test_hidden.py", '("number", -4)', '("number", -1)')
     code, found = audit(course)
@@ -158,7 +158,7 @@ def test_mutants_that_survive_and_those_that_may(course):
     assert code == 0 and set(found["equivalent"]) == set(found["survivors"])
 
 
-def test_the_table_fits_a_narrow_terminal(monkeypatch):
+def test_table_fits_a_narrow_terminal(monkeypatch):
     name = "09_masked_language_model"
     cases = {kind: Case(kind, name, kind, "") for kind in ("solution", "mistake", "alternative", "mutant")}
     found = [AuditFinding(cases["solution"], True)] * 20 + [

@@ -1,4 +1,4 @@
-"""What students receive: the stub, the notebook, and the proof that neither gives anything away."""
+"""The released files: the stub, the notebook, and the proof that neither contains a solution."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LABEL = "solutions/01_adding/adding.py"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """Without mistakes, so that nothing need be run for hints (see test_clues)."""
+    """A course without mistakes, so that building its hints runs nothing (see test_clues)."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     course.mistakes_file(course.assignments[0]).unlink()
     return course
@@ -72,14 +72,14 @@ def document_problems(course: Course, old: str, new: str) -> str:
 # -- building ---------------------------------------------------------------------------------------
 
 
-def test_build_writes_what_students_receive(course: Course, adding: Assignment) -> None:
+def test_build_writes_the_released_files(course: Course, adding: Assignment) -> None:
     written = build(course)
     assert [file.name for file in written] == ["adding.ipynb", "adding.py", "test_adding.py"]
     assert course.released_test_file(adding).read_text() == VISIBLE
     assert check(course) == []
 
 
-def test_the_stub_keeps_everything_but_the_gaps(course: Course, adding: Assignment) -> None:
+def test_stub_differs_from_the_solution_only_in_the_gaps(course: Course, adding: Assignment) -> None:
     build(course)
     stub = course.stub_file(adding).read_text()
     assert ADD_STUB in stub
@@ -87,7 +87,7 @@ def test_the_stub_keeps_everything_but_the_gaps(course: Course, adding: Assignme
     assert stub.startswith(SOLUTION[: SOLUTION.index("    ### BEGIN")])
 
 
-def test_the_notebook_has_one_locked_test_cell_a_part(course: Course, adding: Assignment) -> None:
+def test_notebook_has_one_locked_test_cell_per_part(course: Course, adding: Assignment) -> None:
     build(course)
     notebook = nbformat.read(course.notebook_file(adding), as_version=4)
     nbformat.validate(notebook)
@@ -104,14 +104,14 @@ def test_the_notebook_has_one_locked_test_cell_a_part(course: Course, adding: As
     assert all(not cell.metadata for cell in notebook.cells if cell not in graded + written)
 
 
-def test_the_solution_as_a_notebook_has_the_same_cells(course: Course, adding: Assignment) -> None:
+def test_solution_notebook_has_the_same_cells(course: Course, adding: Assignment) -> None:
     document = load_document(course, adding)
     full, stub = to_notebook(adding, document.text), to_notebook(adding, document.stub)
     assert [cell.id for cell in full.cells] == [cell.id for cell in stub.cells]
     assert "together = a + b" in full.cells[4].source
 
 
-def test_pictures_are_copied_and_have_their_cells(course: Course, adding: Assignment) -> None:
+def test_pictures_are_copied_and_each_has_a_cell(course: Course, adding: Assignment) -> None:
     rewrite(course.solution_file(adding), '# %% part="add"\n', '# %% part="add"\n\n# %% picture="add"\n')
     with pytest.raises(CourseError, match=r"no tests/assignments/01_adding/pictures\.py"):
         build(course)
@@ -123,7 +123,7 @@ def test_pictures_are_copied_and_have_their_cells(course: Course, adding: Assign
     assert check(course) == []
 
 
-def test_building_twice_and_elsewhere_gives_the_same_bytes(course: Course, tmp_path: Path) -> None:
+def test_build_is_reproducible_in_another_folder(course: Course, tmp_path: Path) -> None:
     first = {file.name: file.read_bytes() for file in build(course)}
     second = {file.name: file.read_bytes() for file in build(course)}
     other = load_course(write_tiny_course(tmp_path / "elsewhere"))
@@ -137,7 +137,7 @@ def test_only_named_assignments_are_built(course: Course) -> None:
         build(course, ["01_add"])
 
 
-def test_a_listed_assignment_without_a_solution_is_a_sentence(course: Course, adding: Assignment) -> None:
+def test_assignment_without_a_solution_is_reported(course: Course, adding: Assignment) -> None:
     course.solution_file(adding).unlink()
     with pytest.raises(CourseError) as caught:
         build(course)
@@ -145,7 +145,7 @@ def test_a_listed_assignment_without_a_solution_is_a_sentence(course: Course, ad
     assert not course.release_folder(adding).exists()
 
 
-def test_missing_or_broken_visible_tests_are_a_sentence(course: Course, adding: Assignment) -> None:
+def test_missing_or_invalid_visible_tests_are_reported(course: Course, adding: Assignment) -> None:
     course.visible_test_file(adding).write_text("import pytest\ndef test_(:\n")
     with pytest.raises(CourseError, match=r"test_visible\.py, line 2: this is not Python"):
         build(course)
@@ -157,7 +157,7 @@ def test_missing_or_broken_visible_tests_are_a_sentence(course: Course, adding: 
 # -- checking ---------------------------------------------------------------------------------------
 
 
-def test_stale_files_come_as_diffs(course: Course, adding: Assignment) -> None:
+def test_check_reports_stale_files_as_diffs(course: Course, adding: Assignment) -> None:
     build(course)
     rewrite(course.stub_file(adding), "Two numbers", "Too numbers")
     (problem,) = check(course)
@@ -165,7 +165,7 @@ def test_stale_files_come_as_diffs(course: Course, adding: Assignment) -> None:
     assert "-# ## Part 1 · Too numbers\n+# ## Part 1 · Two numbers\n" in problem
 
 
-def test_a_changed_solution_makes_the_release_stale(course: Course, adding: Assignment) -> None:
+def test_check_fails_after_a_change_of_the_solution(course: Course, adding: Assignment) -> None:
     build(course)
     rewrite(course.solution_file(adding), "How do two heaps", "How can two heaps")
     assert len(check(course)) == 2  # stub and notebook
@@ -173,13 +173,13 @@ def test_a_changed_solution_makes_the_release_stale(course: Course, adding: Assi
     assert check(course) == []
 
 
-def test_missing_files_are_said(course: Course, adding: Assignment) -> None:
+def test_check_reports_missing_files(course: Course, adding: Assignment) -> None:
     build(course)
     course.notebook_file(adding).unlink()
     assert check(course) == ["assignments/01_adding/adding.ipynb is missing; run `autograder build`."]
 
 
-def test_extra_files_and_folders_are_said(course: Course, adding: Assignment) -> None:
+def test_check_reports_extra_files_and_folders(course: Course, adding: Assignment) -> None:
     build(course)
     (course.release_folder(adding) / "notes.txt").write_text("hello")
     (course.root / "assignments" / "00_old").mkdir()
@@ -191,7 +191,7 @@ def test_extra_files_and_folders_are_said(course: Course, adding: Assignment) ->
     assert len(check(course, ["01_adding"])) == 1
 
 
-def test_a_fresh_build_is_said_to_be_fresh(course: Course) -> None:
+def test_check_reports_that_files_are_up_to_date(course: Course) -> None:
     build(course)
     done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
     assert (done.exit_code, done.stdout) == (0, "The students' files are up to date: 1 assignment.\n")
@@ -200,7 +200,7 @@ def test_a_fresh_build_is_said_to_be_fresh(course: Course) -> None:
     assert (done.exit_code, done.stdout) == (1, "")
 
 
-def test_a_stub_that_cannot_be_imported_is_said(course: Course) -> None:
+def test_check_reports_a_stub_that_cannot_be_imported(course: Course) -> None:
     rewrite(course.solution_file(course.assignments[0]), "STEP = 1", "import no_such_module_anywhere")
     build(course)
     assert check(course) == [
@@ -209,13 +209,13 @@ def test_a_stub_that_cannot_be_imported_is_said(course: Course) -> None:
     ]
 
 
-def test_a_stub_that_stops_python_is_said(course: Course) -> None:
+def test_check_reports_a_stub_that_ends_the_interpreter(course: Course) -> None:
     rewrite(course.solution_file(course.assignments[0]), "STEP = 1", "import os\nos._exit(7)")
     build(course)
     assert check(course) == ["The stubs cannot be imported: Python stopped with exit code 7."]
 
 
-def test_a_gap_without_its_todo_or_error_is_said(course: Course, adding: Assignment) -> None:
+def test_check_reports_a_gap_without_todo_or_error(course: Course, adding: Assignment) -> None:
     build(course)
     rewrite(
         course.stub_file(adding), '    raise NotImplementedError("add is not written yet.")', "    return 0"
@@ -233,7 +233,7 @@ SECRET = "self.value = self.value + number"
 GIVEN_AWAY = f"gives away line 42 of {LABEL}: {SECRET}"
 
 
-def test_an_honest_release_leaks_nothing(course: Course, adding: Assignment) -> None:
+def test_correct_release_has_no_leaks(course: Course, adding: Assignment) -> None:
     assert leaks(course, adding) == []
 
 
@@ -246,7 +246,9 @@ def test_an_honest_release_leaks_nothing(course: Course, adding: Assignment) -> 
     ],
     ids=["prose", "todo", "docstring"],
 )
-def test_the_answer_in_the_document_is_a_leak(course: Course, adding: Assignment, old: str, new: str) -> None:
+def test_solution_line_in_the_document_is_a_leak(
+    course: Course, adding: Assignment, old: str, new: str
+) -> None:
     rewrite(course.solution_file(adding), old, new)
     found = "\n".join(leaks(course, adding))
     assert "assignments/01_adding/adding.py gives away line 4" in found
@@ -255,7 +257,9 @@ def test_the_answer_in_the_document_is_a_leak(course: Course, adding: Assignment
 
 
 @pytest.mark.parametrize("name", ["visible", "pictures"])
-def test_the_answer_in_a_file_of_the_suite_is_a_leak(course: Course, adding: Assignment, name: str) -> None:
+def test_solution_line_in_a_file_of_the_suite_is_a_leak(
+    course: Course, adding: Assignment, name: str
+) -> None:
     file = course.visible_test_file(adding) if name == "visible" else course.pictures_file(adding)
     released = "test_adding.py" if name == "visible" else "pictures.py"
     with file.open("a") as stream:
@@ -263,7 +267,7 @@ def test_the_answer_in_a_file_of_the_suite_is_a_leak(course: Course, adding: Ass
     assert leaks(course, adding) == [f"assignments/01_adding/{released} {GIVEN_AWAY}"]
 
 
-def test_the_answer_on_disk_is_a_leak(course: Course, adding: Assignment) -> None:
+def test_solution_line_in_a_file_on_disk_is_a_leak(course: Course, adding: Assignment) -> None:
     build(course)
     shutil.copy(course.solution_file(adding), course.release_folder(adding) / "adding_solved.py")
     rewrite(course.notebook_file(adding), '"STEP = 1"', json.dumps(SECRET))
@@ -273,7 +277,7 @@ def test_the_answer_on_disk_is_a_leak(course: Course, adding: Assignment) -> Non
     assert any("is not written by the build" in problem for problem in check(course))
 
 
-def test_a_hidden_tests_name_is_a_leak(course: Course, adding: Assignment) -> None:
+def test_name_of_a_hidden_test_is_a_leak(course: Course, adding: Assignment) -> None:
     rewrite(course.solution_file(adding), "How do two heaps", "(test_pushes_add_up asks.) How do two heaps")
     assert leaks(course, adding) == [
         "assignments/01_adding/adding.py names the hidden test `test_pushes_add_up`.",
@@ -282,7 +286,7 @@ def test_a_hidden_tests_name_is_a_leak(course: Course, adding: Assignment) -> No
 
 
 @pytest.mark.parametrize("line", ["return self.value", "raise ValueError(", "if number < 0:"])
-def test_lines_that_could_stand_anywhere_are_no_leaks(course: Course, adding: Assignment, line: str) -> None:
+def test_common_lines_are_not_leaks(course: Course, adding: Assignment, line: str) -> None:
     rewrite(
         course.solution_file(adding),
         "STEP = 1\n",
@@ -373,14 +377,14 @@ AUTHORS_MISTAKES = {
 
 
 @pytest.mark.parametrize("name", AUTHORS_MISTAKES)
-def test_authors_mistakes_are_sentences_with_file_and_line(course: Course, name: str) -> None:
+def test_invalid_documents_are_reported_with_file_and_line(course: Course, name: str) -> None:
     old, new, sentence = AUTHORS_MISTAKES[name]
     problems = document_problems(course, old, new)
     assert sentence in problems
     assert all(line.startswith(f"{LABEL}, line ") for line in problems.splitlines())
 
 
-def test_a_document_without_gaps_is_said(course: Course) -> None:
+def test_document_without_gaps_is_reported(course: Course) -> None:
     file = course.solution_file(course.assignments[0])
     kept = [line for line in file.read_text().splitlines() if "SOLUTION" not in line and "TODO" not in line]
     file.write_text("\n".join(kept))
@@ -388,7 +392,7 @@ def test_a_document_without_gaps_is_said(course: Course) -> None:
         load_document(course, course.assignments[0])
 
 
-def test_all_problems_of_a_document_come_together(course: Course) -> None:
+def test_all_problems_of_a_document_are_reported_at_once(course: Course) -> None:
     file = course.solution_file(course.assignments[0])
     rewrite(file, "    # TODO: both numbers together\n", "")
     rewrite(file, 'part="total"', 'part="totl"')

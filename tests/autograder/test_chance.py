@@ -1,4 +1,4 @@
-"""Tests with chance in them: a short form of `python tests/assignments/chance.py`, and that it notices what is wrong."""
+"""A short form of `python tests/assignments/chance.py`, and tests that the script detects problems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def judged() -> Iterator[Callable[..., Outcome]]:
 @pytest.mark.parametrize(
     "chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test)
 )
-def test_no_false_alarm_and_every_mistake_is_caught(judged, chance):
+def test_reference_passes_and_every_mistake_fails(judged, chance):
     outcome = judged(chance, RUNS, CATCHES)
     assert outcome.problems == []
     assert set(outcome.caught.values()) <= {CATCHES}
@@ -59,7 +59,7 @@ def test_no_false_alarm_and_every_mistake_is_caught(judged, chance):
             assert limit > 6.99, f"{measured.what}: a right answer may fall outside"
 
 
-def test_mistake_that_gets_through_is_a_problem(judged):
+def test_undetected_mistake_is_a_problem(judged):
     harmless = Chance(COIN.assignment, COIN.test, ("top_k_ignored",))
     outcome = judged(harmless)
     assert outcome.caught == {"top_k_ignored": 0}
@@ -67,7 +67,7 @@ def test_mistake_that_gets_through_is_a_problem(judged):
     assert conclude([outcome], 1.0) == 1
 
 
-def test_false_alarms_are_counted(judged, monkeypatch):
+def test_failures_of_the_reference_are_counted(judged, monkeypatch):
     monkeypatch.setattr("autograder.checks.between", refuse_everything)
     outcome = judged(Chance(COIN.assignment, COIN.test))
     assert len(outcome.alarms) == 8
@@ -81,18 +81,18 @@ def refuse_everything(actual, low, high, what):
     raise CheckFailed(f"{what} is never right", "never right")
 
 
-def test_deviation_that_is_not_as_stated_is_a_problem(judged):
+def test_deviation_that_differs_from_the_stated_one_is_a_problem(judged):
     wrong = Share("the share of heads", 10 * binomial(0.8, 20_000))
     (problem,) = judged(Chance(COIN.assignment, COIN.test, shares=(wrong,)), runs=100).problems
     assert "times the stated one" in problem
 
 
-def test_number_that_no_test_compares_is_a_problem(judged):
+def test_stated_share_that_no_test_compares_is_a_problem(judged):
     (problem,) = judged(Chance(COIN.assignment, COIN.test, shares=(Share("the edge", 1.0),))).problems
     assert "compares no number that it calls “the edge”" in problem
 
 
-def test_margin_is_told_in_deviations(judged):
+def test_margin_is_measured_in_standard_deviations(judged):
     text = told(judged(COIN))
     assert "the share of heads: limit at 7.0 σ, nearest run" in text
     assert "likeliest_word_always: caught in 2 of 2, at least 6" in text
@@ -105,12 +105,12 @@ def test_margin_is_told_in_deviations(judged):
         (Chance(COIN.assignment, COIN.test, ("no_such",)), "07_mini_gpt has no mistake no_such."),
     ],
 )
-def test_unknown_names_are_sentences(judged, chance, sentence):
+def test_unknown_names_are_reported(judged, chance, sentence):
     with pytest.raises(CourseError, match=sentence):
         judged(chance)
 
 
-def test_command_ends_with_the_sum(capsys):
+def test_command_prints_a_summary_last(capsys):
     assert main(["02_positional_encoding", "--runs", "12", "--catches", "2", "--seed", "5"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("--seed 5 --runs 12 --catches 2\n")
@@ -118,11 +118,11 @@ def test_command_ends_with_the_sum(capsys):
     assert "3 mistakes, 3 of them caught in every run." in said
 
 
-def test_command_knows_only_assignments_with_chance(capsys):
+def test_command_accepts_only_assignments_with_random_tests(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["03_masked_heads"])
     assert "03_masked_heads has no test with chance in it" in capsys.readouterr().err
 
 
-def test_a_fair_coin_thrown_a_hundred_times():
+def test_deviation_of_a_hundred_coin_tosses():
     assert binomial(0.5, 100) == pytest.approx(0.05)

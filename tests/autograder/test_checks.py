@@ -1,7 +1,7 @@
-"""The sentences of the checks, literally, and that right answers pass without a word.
+"""The exact sentences of all checks, and that correct answers pass.
 
-Every entry of GOLDEN is one failing call with the sentence that the student reads and, below it, the
-public one, which must not give away inputs and expected values.
+Every entry of GOLDEN is a failing call with the sentence for the student and, below it, the public one, which
+must not contain inputs or expected values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from autograder.records import InfrastructureError
 
 
 def count(*size: int) -> Tensor:
-    """0.0, 1.0, 2.0, … in that shape."""
+    """Return a tensor 0.0, 1.0, 2.0, … of that shape."""
     return torch.arange(math.prod(size), dtype=torch.float64).reshape(size)
 
 
@@ -64,7 +64,7 @@ def add_in_place(x: Tensor) -> Tensor:
 
 
 def blend(x: Tensor) -> Tensor:
-    """Every position becomes the mean of all positions."""
+    """Replace every position by the mean of all positions."""
     return x.mean(1, keepdim=True).expand_as(x)
 
 
@@ -77,7 +77,7 @@ def ignore_padding(x: Tensor, padding: Tensor) -> Tensor:
 
 
 class Noise(nn.Module):
-    """Counts its calls, as dropout that never rests would differ from call to call."""
+    """Counts its calls, so that each call gives another result, as dropout that is always active."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Noise(nn.Module):
 
 
 class Table(nn.Module):
-    """A module with one weight and one constant, kept as a buffer or not."""
+    """A module with one weight and one constant, which is a buffer or not."""
 
     def __init__(self, registered: bool) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Table(nn.Module):
 
 
 class Scale(nn.Module):
-    """x * gamma, with a twist for the tests of gradients."""
+    """A module x * gamma with options for the tests of gradients."""
 
     def __init__(self, power: int = 1, use: bool = True) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ class Scale(nn.Module):
 
 
 class TwoHeads(nn.Module):
-    """Each column is scaled by one of three weights; the third belongs to no head."""
+    """A module that scales each column by one of three weights; the third belongs to no head."""
 
     def __init__(self, columns: list[int]) -> None:
         super().__init__()
@@ -151,12 +151,12 @@ def throw(error: Exception) -> None:
 
 
 def leaf() -> Tensor:
-    """An input that takes gradients, so that an output can be connected without any parameter."""
+    """Return an input that requires gradients, so that an output can be connected without any parameter."""
     return torch.ones(3, dtype=torch.float64, requires_grad=True)
 
 
 X = count(2, 3, 4)
-HEARD = X + 1
+NONZERO = X + 1
 SAME = None  # the public sentence is the full one
 GOLDEN = {
     "close_numbers": (
@@ -572,12 +572,12 @@ GOLDEN = {
         SAME,
     ),
     "causal_leak": (
-        lambda: checks.causal_by_gradient(leak, HEARD),
+        lambda: checks.causal_by_gradient(leak, NONZERO),
         "Position 0 depends on position 2: the output there must not change with that input.",
         SAME,
     ),
     "causal_many_leaks": (
-        lambda: checks.causal_by_gradient(blend, HEARD),
+        lambda: checks.causal_by_gradient(blend, NONZERO),
         (
             "Position 0 depends on position 1 (and 2 more such pairs): the output there must not change "
             "with that input."
@@ -585,7 +585,7 @@ GOLDEN = {
         SAME,
     ),
     "causal_blind": (
-        lambda: checks.causal_by_gradient(lambda x: x, HEARD),
+        lambda: checks.causal_by_gradient(lambda x: x, NONZERO),
         (
             "Position 1 does not depend on position 0 (and 2 more such pairs): the output there must "
             "change with that input."
@@ -593,12 +593,12 @@ GOLDEN = {
         SAME,
     ),
     "causal_detached": (
-        lambda: checks.causal_by_gradient(lambda x: remember(x).detach(), HEARD),
+        lambda: checks.causal_by_gradient(lambda x: remember(x).detach(), NONZERO),
         "The output is cut off from the input: no gradient can flow back through it.",
         SAME,
     ),
     "causal_shape": (
-        lambda: checks.causal_by_gradient(lambda x: x.mean(1), HEARD),
+        lambda: checks.causal_by_gradient(lambda x: x.mean(1), NONZERO),
         "The output has shape (2, 4); (2, 3, …) was expected (batch, position, …).",
         SAME,
     ),
@@ -790,14 +790,14 @@ def failure(name: str, table: dict) -> tuple[checks.CheckFailed, str, str]:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_sentence(name: str) -> None:
+def test_failure_has_the_golden_sentences(name: str) -> None:
     error, full, public = failure(name, GOLDEN)
     assert str(error) == full
     assert error.public == public
 
 
 @pytest.mark.parametrize("name", ROUGH)
-def test_sentence_with_random_numbers(name: str) -> None:
+def test_failure_with_random_numbers_has_the_golden_sentences(name: str) -> None:
     error, full, public = failure(name, ROUGH)
     assert without_literals(str(error)) == full
     assert without_literals(error.public) == public
@@ -813,10 +813,10 @@ def test_all_is_alphabetical() -> None:
     assert checks.__all__ == sorted(checks.__all__)
 
 
-# What is right passes
+# Correct answers pass
 
 
-def test_right_values_pass() -> None:
+def test_checks_of_values_accept_correct_values() -> None:
     checks.close(X.float(), X)
     checks.close(X + 1e-7, X)
     checks.close(torch.tensor(3), 3.0)
@@ -837,7 +837,7 @@ def test_right_values_pass() -> None:
     assert checks.unpack([1, 2], 2) == (1, 2)
 
 
-def test_right_behaviour_passes() -> None:
+def test_checks_of_behaviour_accept_correct_functions() -> None:
     x = torch.randn(2, 5, 3, dtype=torch.float64)
     checks.input_untouched(lambda x, n: x + n, x, 3)
     checks.input_untouched(lambda ids, cache: sorted(ids), [3, 1, float("nan")], [(x, None), {"a": x}])
@@ -856,7 +856,7 @@ def test_right_behaviour_passes() -> None:
     silent(0.0)
 
 
-def test_padding_of_ids_is_varied_within_the_ids_at_hand() -> None:
+def test_padding_invariant_replaces_padding_by_other_ids_of_x() -> None:
     ids = torch.tensor([[3, 5, 7, 3], [5, 5, 3, 3]])
     seen: list[Tensor] = []
 
@@ -870,14 +870,14 @@ def test_padding_of_ids_is_varied_within_the_ids_at_hand() -> None:
     assert torch.equal(seen[3], ids[1:, :2])
 
 
-def test_right_modules_pass() -> None:
+def test_checks_of_modules_accept_correct_modules() -> None:
     checks.parameters(Table(True), {"weight": (2, 3)})
     checks.parameter_count(Table(True), 6)
     checks.no_parameters(nn.ReLU())
     checks.buffers_follow(Table(True), ("pe",), holding=torch.arange(4.0))
 
 
-def test_weights_go_in() -> None:
+def test_copy_parameters_and_randomize_assign_weights() -> None:
     torch.manual_seed(1)
     source, target = checks.randomize(nn.LayerNorm(5)), nn.LayerNorm(5).double()
     assert checks.copy_parameters(source, target) is target
@@ -886,7 +886,7 @@ def test_weights_go_in() -> None:
     assert torch.equal(checks.randomize(nn.Linear(50, 50), scale=0.0).weight, torch.zeros(50, 50))
 
 
-def test_an_exception_made_of_an_input_tells_nothing_of_a_hidden_test() -> None:
+def test_public_sentence_hides_exception_classes_of_the_student() -> None:
     def leak(number: int) -> None:
         raise type(f"It_is_{number}", (KeyError,), {})("no")
 
@@ -901,7 +901,7 @@ def test_an_exception_made_of_an_input_tells_nothing_of_a_hidden_test() -> None:
     )
 
 
-def test_the_same_random_weights_come_in_whatever_order_they_were_made() -> None:
+def test_randomize_does_not_depend_on_the_order_of_construction() -> None:
     made = {"a": nn.Linear(2, 3), "b": nn.LayerNorm(4)}
     first, second = (nn.ModuleDict({name: made[name] for name in order}) for order in ("ab", "ba"))
     weights = []
@@ -912,7 +912,7 @@ def test_the_same_random_weights_come_in_whatever_order_they_were_made() -> None
     assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
 
 
-def test_silenced_parameters_come_back_even_after_a_crash() -> None:
+def test_silent_sublayers_restores_parameters_after_an_exception() -> None:
     layer = nn.Linear(3, 3)
     before = layer.weight.detach().clone()
     with pytest.raises(ZeroDivisionError):
@@ -920,7 +920,7 @@ def test_silenced_parameters_come_back_even_after_a_crash() -> None:
     assert torch.equal(layer.weight, before)
 
 
-def test_mode_is_restored() -> None:
+def test_deterministic_in_eval_restores_the_mode() -> None:
     module = nn.Dropout()
     checks.deterministic_in_eval(module, X)
     assert module.training
@@ -928,7 +928,7 @@ def test_mode_is_restored() -> None:
     assert not module.training
 
 
-def test_code_that_changes_its_input_fails_only_where_that_is_asked() -> None:
+def test_in_place_changes_fail_only_input_untouched() -> None:
     x = X.clone()
     checks.batch_invariant(add_in_place, x)
     checks.prefix_invariant(add_in_place, x)
@@ -950,17 +950,17 @@ def test_code_that_changes_its_input_fails_only_where_that_is_asked() -> None:
         (("nothing", "block_size"), (9, 7)),
     ],
 )
-def test_a_good_refusal_passes(naming: object, args: tuple[int, int]) -> None:
+def test_raises_accepts_the_expected_exception(naming: object, args: tuple[int, int]) -> None:
     checks.raises(ValueError, refuse_well, *args, naming=naming)
 
 
 @pytest.mark.parametrize("naming", ["t", "lock", 1, "longe", "-9"])
-def test_a_word_is_found_whole_or_not_at_all(naming: object) -> None:
+def test_raises_finds_only_whole_words(naming: object) -> None:
     with pytest.raises(checks.CheckFailed):
         checks.raises(ValueError, refuse_well, 19, 7, naming=naming)
 
 
-def test_an_exception_of_the_student_s_process_counts_as_its_builtin() -> None:
+def test_raises_accepts_an_exception_of_a_worker_as_its_builtin_type() -> None:
     error = student_raised(RemoteException("TooLong", ("ValueError",), "T = 9"))
     checks.raises(ValueError, throw, error, naming="T")
 
@@ -973,7 +973,7 @@ def test_an_exception_of_the_student_s_process_counts_as_its_builtin() -> None:
         InfrastructureError("x"),
     ],
 )
-def test_what_is_no_answer_passes_through_raises(error: Exception) -> None:
+def test_raises_does_not_catch_timeouts_crashes_and_missing_code(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         checks.raises(ValueError, throw, error)
     assert caught.value is error
@@ -993,7 +993,7 @@ def test_what_is_no_answer_passes_through_raises(error: Exception) -> None:
         lambda f: checks.heads_local(f, X, 2, lambda head: None),
     ],
 )
-def test_what_the_student_raises_passes_through(check: object) -> None:
+def test_checks_do_not_catch_exceptions_of_the_student(check: object) -> None:
     def crash(*inputs: Tensor) -> None:
         raise KeyError("mine")
 
@@ -1001,11 +1001,11 @@ def test_what_the_student_raises_passes_through(check: object) -> None:
         check(crash)
 
 
-# Values that nobody expects
+# Unexpected values
 
 
 class Hostile:
-    """Every use of it is a crash."""
+    """A class whose every method raises."""
 
     def __repr__(self) -> str:
         raise RuntimeError("touched")
@@ -1064,7 +1064,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_values_give_one_short_sentence(odd: str, look: str) -> None:
+def test_unusual_values_give_a_short_sentence(odd: str, look: str) -> None:
     with pytest.raises(checks.CheckFailed) as caught:
         LOOKS[look](ODD[odd])
     for text in (str(caught.value), caught.value.public):
@@ -1076,7 +1076,7 @@ def test_odd_values_give_one_short_sentence(odd: str, look: str) -> None:
 
 @settings(deadline=None)
 @given(st.integers(1000, 9999), st.integers(1000, 9999), st.integers(1000, 9999))
-def test_public_sentences_keep_the_secret(mine: int, secret: int, argument: int) -> None:
+def test_public_sentences_contain_no_inputs_or_expected_values(mine: int, secret: int, argument: int) -> None:
     assume(secret not in (mine, argument // 2))
     for call in (
         lambda: checks.equal(mine, secret, f"count({argument})"),
@@ -1095,13 +1095,13 @@ def test_public_sentences_keep_the_secret(mine: int, secret: int, argument: int)
 
 @settings(deadline=None)
 @given(st.floats(1, 2), st.floats(3, 4))
-def test_public_sentences_of_numbers_hide_both_numbers(mine: float, secret: float) -> None:
+def test_public_sentences_about_numbers_contain_neither_number(mine: float, secret: float) -> None:
     with pytest.raises(checks.CheckFailed) as caught:
         checks.close(torch.tensor([[mine]]).double(), torch.tensor([[secret]]).double())
     assert caught.value.public.startswith("The output differs first at row 0, column 0. 1 of 1 numbers")
 
 
-def test_a_failure_survives_pickling() -> None:
+def test_check_failed_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(checks.CheckFailed("It is 7.", public="It is wrong.")))
     assert (str(error), error.public) == ("It is 7.", "It is wrong.")
     assert checks.CheckFailed("It is 7.").public == "It is …."
@@ -1121,7 +1121,7 @@ def test_a_failure_survives_pickling() -> None:
         ("norm2 of GPT-2 (", "norm2 of GPT-2 ("),
     ],
 )
-def test_a_description_without_its_inputs(what: str, public: str) -> None:
+def test_without_inputs_removes_the_inputs_of_a_description(what: str, public: str) -> None:
     assert without_inputs(what) == public
 
 
@@ -1137,7 +1137,7 @@ def test_a_description_without_its_inputs(what: str, public: str) -> None:
         ("shapes(x)", "is"),
     ],
 )
-def test_the_verb_fits(what: str, word: str) -> None:
+def test_verb_agrees_with_the_description(what: str, word: str) -> None:
     assert verb(what, "is", "are") == word
 
 
@@ -1156,7 +1156,7 @@ def test_the_verb_fits(what: str, word: str) -> None:
         (int, "the class int"),
     ],
 )
-def test_values_are_shown_short(value: object, shown: str) -> None:
+def test_show_shortens_values(value: object, shown: str) -> None:
     assert show(value) == shown
 
 
@@ -1177,7 +1177,7 @@ def tensors(draw: st.DrawFn) -> Tensor:
 
 @settings(deadline=None)
 @given(tensors())
-def test_equal_tensors_are_close_and_equal(t: Tensor) -> None:
+def test_close_and_equal_accept_equal_tensors(t: Tensor) -> None:
     checks.close(t.clone(), t)
     checks.equal(t.clone(), t)
     checks.close(t * (1 + 1e-7), t)
@@ -1185,7 +1185,7 @@ def test_equal_tensors_are_close_and_equal(t: Tensor) -> None:
 
 @settings(deadline=None)
 @given(tensors(), st.data())
-def test_one_changed_number_is_found_and_named(t: Tensor, data: st.DataObject) -> None:
+def test_close_names_the_position_of_one_changed_number(t: Tensor, data: st.DataObject) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
     sign = data.draw(st.sampled_from([-1, 1]))
     other = changed(t, at, t[at].item() + sign * 1e-4 * (1 + abs(t[at].item())))
@@ -1200,7 +1200,7 @@ def test_one_changed_number_is_found_and_named(t: Tensor, data: st.DataObject) -
 
 @settings(deadline=None)
 @given(tensors(), st.data(), st.sampled_from([math.nan, math.inf, -math.inf]))
-def test_one_odd_number_is_called_by_its_name(t: Tensor, data: st.DataObject, odd: float) -> None:
+def test_nan_and_infinity_are_named_with_their_position(t: Tensor, data: st.DataObject, odd: float) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
     with pytest.raises(checks.CheckFailed, match="NaN" if math.isnan(odd) else "infinite"):
         checks.close(changed(t, at, odd), t)
@@ -1208,7 +1208,7 @@ def test_one_odd_number_is_called_by_its_name(t: Tensor, data: st.DataObject, od
 
 @settings(max_examples=50, deadline=None)
 @given(SHAPES, SHAPES)
-def test_nothing_is_broadcast(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
+def test_close_does_not_broadcast(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
     if mine == theirs:
         checks.close(torch.ones(mine), torch.ones(theirs))
         return
@@ -1252,7 +1252,7 @@ def remote() -> RemoteStudent:
     return RemoteStudent(connection)
 
 
-def test_right_answers_pass_through_the_proxy(remote: RemoteStudent) -> None:
+def test_correct_results_of_a_worker_pass(remote: RemoteStudent) -> None:
     x = torch.randn(2, 5, 4).double()
     mine, theirs = checks.randomize(remote.Layer(4).double()), remote.Layer(4).double()
     checks.copy_parameters(mine, theirs)
@@ -1273,7 +1273,7 @@ def test_right_answers_pass_through_the_proxy(remote: RemoteStudent) -> None:
     checks.raises(ValueError, theirs, torch.randn(2, 6, 4).double(), naming=("T", 6))
 
 
-def test_wrong_answers_fail_through_the_proxy(remote: RemoteStudent) -> None:
+def test_wrong_results_of_a_worker_fail(remote: RemoteStudent) -> None:
     x = torch.randn(2, 5, 4).double()
     leaky = checks.randomize(remote.Layer(4, leaky=True).double())
     with pytest.raises(checks.CheckFailed, match="^Position 0 depends on position 1 "):

@@ -1,4 +1,4 @@
-"""Clues: everybody who makes a known mistake can read its hint, and nobody else can."""
+"""Hints for known mistakes: code with the mistake unlocks its hint, and no other code does."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STEP = 1 if os.environ.get("CLUES") == "all" else 6  # every so-and-so-many-th m
 
 @pytest.fixture(autouse=True)
 def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some tests of the course work for seconds, and a busy machine makes more of them."""
+    """Use long limits: some tests of the course compute for seconds, and longer on a busy machine."""
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", HANGS)
     monkeypatch.setattr("autograder.selfcheck.locked_hints.SECONDS", HANGS)
 
@@ -65,7 +65,7 @@ each_assignment = pytest.mark.parametrize(
 
 
 def check_copy(assignment: Assignment, text: str, folder: Path) -> CheckReport:
-    """What a student who hands in this text reads."""
+    """Return the output of `check` for a student with this text."""
     if not folder.exists():
         shutil.copytree(COURSE.release_folder(assignment), folder)
     (folder / f"{assignment.stem}.py").write_text(text)
@@ -73,10 +73,11 @@ def check_copy(assignment: Assignment, text: str, folder: Path) -> CheckReport:
 
 
 @each_assignment
-def test_every_mistake_that_fails_a_visible_test_gets_its_hint(
+def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     assignment: Assignment, tmp_path: Path, record_property: Any
 ) -> None:
-    """Two mistakes that answer alike in all their failing visible tests may get each other's; they are counted.
+    """Two mistakes with equal answers in all their failing visible tests may unlock each other's hint; these
+    are counted. With CLUES=all, every mistake is tried, otherwise a sample.
 
     Only some of the mistakes are tried, unless CLUES=all is set.
     """
@@ -100,7 +101,7 @@ def test_every_mistake_that_fails_a_visible_test_gets_its_hint(
 
 
 @each_assignment
-def test_right_answers_never_get_a_hint(assignment: Assignment, tmp_path: Path) -> None:
+def test_correct_answers_unlock_no_hint(assignment: Assignment, tmp_path: Path) -> None:
     right = [
         COURSE.solution_file(assignment).read_text(),
         *(t for _, t in load_alternatives(COURSE, assignment)),
@@ -112,14 +113,14 @@ def test_right_answers_never_get_a_hint(assignment: Assignment, tmp_path: Path) 
 
 
 @each_assignment
-def test_a_stub_is_not_written_yet_and_gets_no_hint(assignment: Assignment, tmp_path: Path) -> None:
+def test_stub_unlocks_no_hint(assignment: Assignment, tmp_path: Path) -> None:
     report = check_copy(assignment, COURSE.stub_file(assignment).read_text(), tmp_path / assignment.name)
     assert report.score == 0
     assert [result.hint for result in report.results if result.hint] == []
 
 
 @each_assignment
-def test_hints_cannot_be_read_in_the_file(assignment: Assignment) -> None:
+def test_hints_are_not_readable_in_the_file(assignment: Assignment) -> None:
     text = (COURSE.release_folder(assignment) / FILE_NAME).read_text()
     hidden = COURSE.hidden_test_file(assignment).read_text()
     for mistake in load_mistakes(COURSE, assignment):
@@ -137,7 +138,9 @@ ANSWERS_CHANGED = (
 
 
 def share_of_locks_derived_again(assignment: Assignment) -> float:
-    """How many of the committed locks are found again, whichever grid another computer chooses near a border."""
+    """Return the share of the committed locks that are derived again; near a border, another computer may
+    choose another grid.
+    """
     committed = json.loads((COURSE.release_folder(assignment) / FILE_NAME).read_text())["tests"]
     derived, _ = survey(COURSE, assignment)
     ours, theirs = (
@@ -150,11 +153,11 @@ def share_of_locks_derived_again(assignment: Assignment) -> float:
 @pytest.mark.parametrize(
     "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], SAMPLE.__contains__)
 )
-def test_hints_were_locked_with_the_answers_that_are_recorded_now(name: str) -> None:
+def test_committed_hints_match_the_recorded_answers(name: str) -> None:
     assert share_of_locks_derived_again(COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)
 
 
-def test_a_change_of_the_recorded_answers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_recording_invalidates_the_hints(monkeypatch: pytest.MonkeyPatch) -> None:
     record = Transcript.record
 
     def record_otherwise(self: Transcript, operation: str, arguments: dict[str, Any], value: Any) -> None:
@@ -164,7 +167,7 @@ def test_a_change_of_the_recorded_answers_is_noticed(monkeypatch: pytest.MonkeyP
     assert share_of_locks_derived_again(COURSE.assignment("12_rotary_positions")) < 0.5
 
 
-def test_hints_stay_current_when_the_text_of_the_engine_changes(
+def test_changed_text_of_the_engine_keeps_the_hints_current(
     course: Course, adding: Assignment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = hints(course).read_text()
@@ -181,10 +184,10 @@ def test_hints_stay_current_when_the_text_of_the_engine_changes(
     assert not is_current(course, adding, text)
 
 
-def test_another_computer_rounds_a_little_differently(
+def test_hints_are_unlocked_despite_rounding_differences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every number of every answer is off by about a millionth, and every mistake is still told."""
+    """Every number of every answer differs by about a millionth, and every mistake still unlocks its hint."""
     random, read = np.random.default_rng(0), _Reading._read_floats
 
     def read_elsewhere(reading: _Reading, flat: np.ndarray) -> None:
@@ -216,7 +219,7 @@ def hints(course: Course) -> Path:
     return course.release_folder(course.assignments[0]) / FILE_NAME
 
 
-def test_hints_are_released_and_the_same_each_time(course: Course, adding: Assignment) -> None:
+def test_hints_are_released_and_reproducible(course: Course, adding: Assignment) -> None:
     text = hints(course).read_text()
     assert building.check(course) == []
     assert make(course, adding) == text
@@ -232,7 +235,7 @@ def test_hints_are_released_and_the_same_each_time(course: Course, adding: Assig
         ("assignments/01_adding/hints.json", '"test_two_and', '"test_one_and'),
     ],
 )
-def test_stale_or_damaged_hints_are_said(
+def test_check_reports_stale_and_damaged_hints(
     course: Course, adding: Assignment, file: str, old: str, new: str
 ) -> None:
     path = course.root / file
@@ -243,7 +246,7 @@ def test_stale_or_damaged_hints_are_said(
         assert any("hints.json was made from other mistakes" in problem for problem in building.check(course))
 
 
-def test_missing_hints_are_said_and_left_over_ones_too(course: Course, adding: Assignment) -> None:
+def test_check_reports_missing_and_left_over_hints(course: Course, adding: Assignment) -> None:
     text = hints(course).read_text()
     hints(course).unlink()
     assert building.check(course) == [
@@ -257,7 +260,7 @@ def test_missing_hints_are_said_and_left_over_ones_too(course: Course, adding: A
     ]
 
 
-def test_the_place_of_a_mistake_is_the_function_it_sits_in(course: Course, adding: Assignment) -> None:
+def test_place_of_a_mistake_is_its_function(course: Course, adding: Assignment) -> None:
     solution = course.solution_file(adding).read_text()
     places = [place_of(mistake, solution) for mistake in load_mistakes(course, adding)]
     assert places == ["add", "Total.push"]
@@ -273,7 +276,7 @@ def wrong(course: Course, text: str) -> CheckReport:
     return check_target(file)
 
 
-def test_the_same_mistake_in_other_words_gets_the_hint(course: Course) -> None:
+def test_mistake_in_different_code_unlocks_the_hint(course: Course) -> None:
     report = wrong(course, "def add(x, y):\n    return -(y - x)\n\nclass Total:\n    pass\n")
     (finding, _) = report.findings
     assert finding.result.hint == "Do two heaps become smaller when they are put together?"
@@ -281,20 +284,20 @@ def test_the_same_mistake_in_other_words_gets_the_hint(course: Course) -> None:
     assert str(finding.place) == "adding.py:1"
 
 
-def test_another_wrong_answer_gets_no_hint(course: Course) -> None:
+def test_unknown_wrong_answer_unlocks_no_hint(course: Course) -> None:
     (finding, _) = wrong(course, "def add(x, y):\n    return x * y\n").findings
     assert finding.result.outcome == "failed" and finding.result.hint is None
     assert finding.place is not None and finding.place.function == "add"
 
 
-def test_without_a_readable_file_there_are_no_hints(course: Course) -> None:
+def test_missing_or_unreadable_file_gives_no_hints(course: Course) -> None:
     for text in ("no JSON", "[]", '{"schema": 99, "assignment": "01_adding", "tests": {}}'):
         hints(course).write_text(text)
         (finding, _) = wrong(course, "def add(x, y):\n    return x - y\n").findings
         assert finding.result.hint is None
 
 
-def test_one_mistake_that_explains_all_is_preferred() -> None:
+def test_mistake_that_explains_all_failures_is_preferred() -> None:
     a, b = hint("a", 0), hint("b", 1)
     assert choose({"one": [a, b], "two": [b], "three": []}) == {"one": b, "two": b}
 
@@ -302,7 +305,7 @@ def test_one_mistake_that_explains_all_is_preferred() -> None:
 # -- fingerprints -----------------------------------------------------------------------------------
 
 
-def test_a_little_noise_changes_nothing() -> None:
+def test_fingerprint_ignores_small_noise() -> None:
     generator = torch.Generator().manual_seed(1)
     for _ in range(30):
         table = 10 * torch.randn(4, 7, generator=generator, dtype=torch.float64)
@@ -314,7 +317,7 @@ def test_a_little_noise_changes_nothing() -> None:
         assert fingerprints(SALT, answers(noisy), [grid])[grid] == fingerprint
 
 
-def test_other_answers_have_other_fingerprints() -> None:
+def test_different_answers_have_different_fingerprints() -> None:
     table = torch.arange(6.0)
     different = [
         answers(table), answers(table.double()), answers(table.reshape(2, 3)), answers(table * 1.1),
@@ -324,24 +327,24 @@ def test_other_answers_have_other_fingerprints() -> None:
         answers(True), answers("2"), answers(None), answers(torch.float32), answers(table.to(torch.complex64)),
         answers(np.arange(6)),
     ]  # fmt: skip
-    found = [fingerprints(SALT, told, [0])[0] for told in different]
+    found = [fingerprints(SALT, answer, [0])[0] for answer in different]
     assert len(set(found)) == len(found) - 1  # a tensor and an array of the same numbers are the same
 
 
-def test_answers_too_near_to_the_right_ones_have_no_fingerprint() -> None:
+def test_answers_close_to_the_correct_ones_have_no_fingerprint() -> None:
     table = torch.arange(6.0, dtype=torch.float64)
     assert steady_fingerprint(SALT, answers(table + 1e-7), answers(table)) is None
     same = steady_fingerprint(SALT, answers(table), answers(table))
     assert same is not None  # the words of an error, perhaps
 
 
-def test_no_grid_fits_numbers_everywhere() -> None:
+def test_fingerprint_is_none_if_no_grid_fits_all_numbers() -> None:
     table = torch.linspace(-3, 3, 64 * 500, dtype=torch.float64).reshape(500, 64)
     assert steady_fingerprint(SALT, answers(*table), answers(0)) is None
     assert len(GRIDS) == 24
 
 
-def test_only_the_key_opens_a_lock() -> None:
+def test_hint_is_decrypted_only_with_its_key() -> None:
     key = b"k" * 32
     index, text = lock(key, [hint("ä")])
     assert open_lock(key, {index: text}) == (hint("ä"),)
@@ -351,7 +354,7 @@ def test_only_the_key_opens_a_lock() -> None:
 # -- fixed conditions -------------------------------------------------------------------------------
 
 
-def test_weights_do_not_depend_on_the_order_of_draws() -> None:
+def test_recorded_weights_do_not_depend_on_the_order_of_draws() -> None:
     first, second = types.ModuleType("one"), types.ModuleType("two")
     exec(
         "import torch\nfrom torch import nn\nclass M(nn.Module):\n  def __init__(self):\n    super().__init__()\n"
@@ -372,7 +375,7 @@ def test_weights_do_not_depend_on_the_order_of_draws() -> None:
     assert torch.equal(made[0].b.weight, torch.ones(4)), "what was set on purpose stays"
 
 
-def test_the_file_says_what_it_is(course: Course) -> None:
+def test_hints_file_describes_its_purpose(course: Course) -> None:
     record = json.loads(hints(course).read_text())
     assert record["assignment"] == "01_adding"
     assert "locked" in record["about"]

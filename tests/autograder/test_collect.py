@@ -1,4 +1,4 @@
-"""Downloads of course sites become `submitted/`: everybody is found, nothing is lost, nothing is believed."""
+"""Downloads of course sites become `submitted/`: every student is found, no file is lost, no path is trusted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OTHER = """\
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Course:
-    """The tiny course and a second assignment of which there is only the name."""
+    """The tiny course with a second assignment that exists only in course.yml."""
     root = write_tiny_course(tmp_path_factory.mktemp("course"))
     (root / "course.yml").write_text(FILES["course.yml"] + OTHER, "utf-8")
     return load_course(root)
@@ -61,26 +61,26 @@ def packed(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
-    def run(*paths: Path, assignment: str | None = None, **wishes: object) -> CollectReport:
+    def run(*paths: Path, assignment: str | None = None, **options: object) -> CollectReport:
         wanted = course.assignment(assignment) if assignment else None
-        return collect(paths, course, CollectOptions(tmp_path / "submitted", wanted, **wishes))  # type: ignore[arg-type]
+        return collect(paths, course, CollectOptions(tmp_path / "submitted", wanted, **options))  # type: ignore[arg-type]
 
     return run
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Every file below a folder and its text, but not collected.json."""
+    """Return every file below a folder with its text, except collected.json."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "collected.json"]
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files}
 
 
 def known(folder: Path) -> dict[str, Collected]:
-    """What collected.json says, by student."""
+    """Return the record in collected.json by student."""
     return {student: one for (student, _), one in read_collected(folder).items()}
 
 
 def unpacked(archive: Path) -> Path:
-    """The archive as a folder, with the same name."""
+    """Unpack the archive to a folder of the same name."""
     folder = archive.with_suffix("")
     with zipfile.ZipFile(archive) as files:
         files.extractall(folder)
@@ -104,7 +104,7 @@ CANVAS = {
 UNUSABLE = "a .py, an .ipynb or an archive is needed. It is kept, and `grade` refuses it."
 
 
-def test_canvas_download(packed, gather, tmp_path):
+def test_canvas_download_is_collected(packed, gather, tmp_path):
     report = gather(packed("math-1-adding submissions.zip", CANVAS))
     assert tree(tmp_path / "submitted") == {
         f"1001/{NAME}/adding.py": "ada = 1\n",
@@ -124,7 +124,7 @@ def test_canvas_download(packed, gather, tmp_path):
     ]
 
 
-def test_canvas_keeps_who_it_was_and_what_was_late(packed, gather, tmp_path):
+def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path):
     gather(packed("submissions.zip", CANVAS))
     facts = known(tmp_path / "submitted")
     assert {student: (one.name, one.late) for student, one in facts.items()} == {
@@ -138,7 +138,7 @@ def test_canvas_keeps_who_it_was_and_what_was_late(packed, gather, tmp_path):
     assert {one.source for one in facts.values()} == {"submissions.zip"}
 
 
-def test_canvas_anonymous(packed, gather, tmp_path):
+def test_anonymous_canvas_download_is_collected(packed, gather, tmp_path):
     files = {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"}
     report = gather(packed("submissions.zip", files))
     assert not report.odd
@@ -148,7 +148,7 @@ def test_canvas_anonymous(packed, gather, tmp_path):
     }
 
 
-def test_canvas_the_last_of_two_uploads_counts(packed, gather, tmp_path):
+def test_canvas_last_of_two_uploads_is_collected(packed, gather, tmp_path):
     files = {"lovelaceada_1001_90_adding.py": "first\n", "lovelaceada_1001_100_adding-1.py": "second\n"}
     report = gather(packed("submissions.zip", files))
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "second\n"}
@@ -168,8 +168,8 @@ TYPED = {
 }
 
 
-def test_canvas_typed_texts_and_links_are_refused_and_nobody_is_missing(packed, gather, course, tmp_path):
-    """As Canvas's content_zipper.rb names them: no second number, because there is no file."""
+def test_canvas_typed_texts_and_links_are_collected_and_refused(packed, gather, course, tmp_path):
+    """Canvas names them without a second number because there is no file (content_zipper.rb)."""
     report = gather(packed("math-1-adding submissions.zip", TYPED))
     facts = known(tmp_path / "submitted")
     assert {student: (one.name, one.late) for student, one in facts.items()} == {
@@ -193,13 +193,13 @@ def test_canvas_typed_texts_and_links_are_refused_and_nobody_is_missing(packed, 
     assert (refused["107"], refused["109"]) == (f"{none} typed_text.html.", f"{none} typed_link.html.")
 
 
-def test_canvas_download_of_typed_texts_alone_is_recognised(packed, gather, tmp_path):
+def test_canvas_download_with_only_typed_texts_is_recognised(packed, gather, tmp_path):
     texts = {name: text for name, text in TYPED.items() if name.endswith(".html")}
     gather(packed("submissions.zip", texts), assignment=NAME)
     assert len(known(tmp_path / "submitted")) == 6
 
 
-def test_canvas_wrote_late_in_small_letters_once(packed, gather, tmp_path):
+def test_canvas_late_mark_in_lowercase_is_recognised(packed, gather, tmp_path):
     gather(packed("submissions.zip", {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"}))
     assert (known(tmp_path / "submitted")["1002"].name, known(tmp_path / "submitted")["1002"].late) == (
         "hoppergrace",
@@ -221,7 +221,7 @@ MOODLE = {
 }
 
 
-def test_moodle_download(packed, gather, tmp_path):
+def test_moodle_download_is_collected(packed, gather, tmp_path):
     report = gather(packed("Maths-Week 1-4711.zip", MOODLE))
     assert tree(tmp_path / "submitted") == {
         f"657831/{NAME}/adding.py": "ada = 1\n",
@@ -249,7 +249,7 @@ def test_moodle_download(packed, gather, tmp_path):
         "Eve_657899_assignsubmission_file_x_657831_assignsubmission_file_adding.py",
     ],
 )
-def test_nobody_hands_in_for_another_by_a_name_like_moodles_own(packed, gather, tmp_path, mine):
+def test_file_names_like_moodles_folders_do_not_change_the_student(packed, gather, tmp_path, mine):
     report = gather(packed("moodle.zip", {**MOODLE, mine: "eve = 1\n"}))
     assert tree(tmp_path / "submitted")[f"657831/{NAME}/adding.py"] == "ada = 1\n"
     assert "eve = 1\n" not in tree(tmp_path / "submitted").values()
@@ -279,8 +279,12 @@ def team_sheet(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("tool", ["moodle", "moodle-feedback"])
-def test_a_groups_number_is_nobodys_participant_number(packed, gather, course, team_sheet, tmp_path, tool):
-    """Collected without a roster: Ada is participant 17 and Team Blue is group 17, and she never gets its score."""
+def test_moodle_group_number_is_not_used_as_participant_number(
+    packed, gather, course, team_sheet, tmp_path, tool
+):
+    """Collected without a roster: Ada is participant 17, Team Blue is group 17, and Ada must not get its
+    score.
+    """
     gather(packed("LIN101-adding-4712.zip", TEAMS))
     exported = export_to(tool, course, tmp_path, team_sheet)
     assert not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
@@ -298,7 +302,7 @@ def test_a_groups_number_is_nobodys_participant_number(packed, gather, course, t
 def export_to(
     tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
 ) -> Exported:
-    """Exports a grade, with a page, for each student who was collected: 1 point, 2 points and so on."""
+    """Export a grade and a page for each collected student: 1 point, 2 points and so on."""
     students = sorted(known(tmp_path / "submitted"))
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
     write_all(tmp_path / "grades", course, grades)
@@ -315,7 +319,7 @@ def export_to(
     return export(tool, request)
 
 
-def test_a_groups_work_counts_for_its_members(packed, gather, course, team_sheet, tmp_path):
+def test_group_work_is_collected_for_each_member(packed, gather, course, team_sheet, tmp_path):
     """The worksheet of a team assignment is a roster of its groups."""
     report = gather(packed("LIN101-adding-4712.zip", TEAMS), roster=read_roster(team_sheet), times=team_sheet)
     assert tree(tmp_path / "submitted") == {
@@ -355,7 +359,7 @@ def test_a_groups_work_counts_for_its_members(packed, gather, course, team_sheet
         "student,name\n17,Ada Lovelace\n",
     ],
 )
-def test_a_roster_without_groups_gives_nobody_a_groups_work(packed, gather, roster, tmp_path, text):
+def test_roster_without_groups_assigns_group_work_to_no_student(packed, gather, roster, tmp_path, text):
     report = gather(packed("adding.zip", TEAMS), roster=roster(text))
     assert not tree(tmp_path / "submitted")
     assert "Team Blue was left out: its number is that of " in report.odd[1]
@@ -363,13 +367,13 @@ def test_a_roster_without_groups_gives_nobody_a_groups_work(packed, gather, rost
     assert roster(text).graded("17", "Team Blue") is None
 
 
-def test_the_time_of_a_participant_is_not_that_of_a_group(packed, gather, team_sheet, tmp_path):
+def test_participants_time_is_not_used_for_a_group(packed, gather, team_sheet, tmp_path):
     report = gather(packed("adding.zip", TEAMS), times=team_sheet)
     assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
     assert report.odd[-1].endswith("when these came: Default group, Team Blue, Team Red.")
 
 
-def test_a_participant_and_a_group_of_one_number_are_kept_apart(packed, gather, tmp_path):
+def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, tmp_path):
     gather(packed("adding.zip", {"Ada Lovelace_17_assignsubmission_file/adding.py": "ada = 1\n"}))
     many = {"Team Blue_17_assignsubmission_file/many_heads.py": "blue = 1\n"}
     report = gather(packed("many heads.zip", many))
@@ -377,7 +381,7 @@ def test_a_participant_and_a_group_of_one_number_are_kept_apart(packed, gather, 
     assert "Team Blue was left out: 17 is Ada Lovelace in " in report.odd[0]
 
 
-def test_canvas_group_work_has_the_groups_name_and_the_number_of_a_member(packed, gather, roster, tmp_path):
+def test_canvas_group_work_is_matched_by_the_roster(packed, gather, roster, tmp_path):
     people = roster(
         "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
     )
@@ -385,7 +389,7 @@ def test_canvas_group_work_has_the_groups_name_and_the_number_of_a_member(packed
     assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
 
 
-def test_canvas_group_work_without_a_roster_is_listed_and_not_written(packed, gather, course, tmp_path):
+def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(packed, gather, course, tmp_path):
     gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
     (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
@@ -394,8 +398,8 @@ def test_canvas_group_work_without_a_roster_is_listed_and_not_written(packed, ga
     )
 
 
-def test_a_name_in_the_roster_need_not_be_the_one_at_the_site(packed, gather, roster, course, tmp_path):
-    """The site's own name is noted, so that the row is found again."""
+def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
+    """The site's name is stored, so that the row is found in the export."""
     people = roster("student,name,canvas\nada42,Countess King,1001\n")
     gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
     assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
@@ -403,7 +407,7 @@ def test_a_name_in_the_roster_need_not_be_the_one_at_the_site(packed, gather, ro
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
 
 
-def test_a_roster_with_both_names_settles_which_row_it_is(packed, gather, roster, course, tmp_path):
+def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
     gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
     assert (
@@ -413,13 +417,13 @@ def test_a_roster_with_both_names_settles_which_row_it_is(packed, gather, roster
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
 
 
-def test_groups_whose_names_sites_write_alike_are_nobodys(roster):
+def test_ambiguous_group_names_are_assigned_to_no_student(roster):
     people = roster('student,groups\nada,"Team C, One"\nben,Team C++\ncleo,one\n')
     assert people.members("Team C") == [] == people.members("Two")
     assert [person.id for person in people.members("ONE")] == ["ada", "cleo"]
 
 
-def test_anonymous_moodle_work_finds_its_row(packed, gather, course, tmp_path):
+def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
     gather(packed("adding.zip", {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}))
     sheet = tmp_path / "worksheet.csv"
     for text in (MOODLE_SHEET, 'Identifier,Status,Grade\n"Participant 657831",Submitted,\n'):
@@ -427,7 +431,7 @@ def test_anonymous_moodle_work_finds_its_row(packed, gather, course, tmp_path):
         assert not export_to("moodle", course, tmp_path, sheet).problems
 
 
-def test_a_groups_work_is_not_written_into_an_anonymous_worksheet(packed, gather, course, tmp_path):
+def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
     gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
     sheet = tmp_path / "worksheet.csv"
     sheet.write_text('Identifier,Status,Grade\n"Participant 17",Submitted,\n', "utf-8")
@@ -478,7 +482,7 @@ GRADESCOPE = {
 }
 
 
-def test_gradescope_export(packed, gather, tmp_path):
+def test_gradescope_export_is_collected(packed, gather, tmp_path):
     report = gather(packed("assignment_5_export.zip", GRADESCOPE))
     assert tree(tmp_path / "submitted") == {
         f"00123/{NAME}/adding.py": "both = 1\n",
@@ -492,7 +496,7 @@ def test_gradescope_export(packed, gather, tmp_path):
     assert report.notes == [f"{where} does not say whose submission_99 is; it keeps that name."]
 
 
-def test_gradescope_keeps_when_it_came_and_which_attempt_it_was(packed, gather, tmp_path):
+def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     gather(packed("assignment_5_export.zip", GRADESCOPE))
     facts = known(tmp_path / "submitted")
     assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
@@ -517,7 +521,7 @@ def test_gradescope_keeps_when_it_came_and_which_attempt_it_was(packed, gather, 
         b"\xff\xfe\xff",
     ],
 )
-def test_gradescope_metadata_that_is_none_is_a_sentence(packed, gather, text):
+def test_invalid_gradescope_metadata_is_reported(packed, gather, text):
     report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
     (problem,) = report.odd
     assert "submission_metadata.yml in" in problem and not report.counts
@@ -527,13 +531,13 @@ def test_gradescope_metadata_that_is_none_is_a_sentence(packed, gather, text):
 @pytest.mark.parametrize(
     "text", ["submission_1: 5\n", "submission_1: {':submitters': 3}\n", "5: {}\n", "a: 2026-99-99\n"]
 )
-def test_gradescope_metadata_of_another_shape_stops_nothing(packed, gather, text):
+def test_unexpected_gradescope_metadata_does_not_stop_the_collection(packed, gather, text):
     report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
     assert report.odd or report.notes or report.counts
 
 
-def test_gradescope_metadata_of_a_large_class(packed, gather, monkeypatch):
-    """With every test's output in it, the file is larger than what a student may hand in."""
+def test_large_gradescope_metadata_is_read(packed, gather, monkeypatch):
+    """With the output of every test, the file is larger than a submission may be."""
     long = METADATA + "# " + "x" * (5 << 20) + "\n"
     archive = packed("export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long})
     assert gather(archive).counts["new"] == 5
@@ -546,7 +550,7 @@ def test_gradescope_metadata_of_a_large_class(packed, gather, monkeypatch):
 
 
 @pytest.mark.parametrize("files, name", [(CANVAS, "adding"), (MOODLE, "moodle"), (GRADESCOPE, "export")])
-def test_unpacked_is_the_same_as_packed(packed, gather, tmp_path, files, name):
+def test_unpacked_downloads_give_the_same_result(packed, gather, tmp_path, files, name):
     archive = packed(f"{name}.zip", files)
     first = gather(archive)
     before = tree(tmp_path / "submitted")
@@ -564,7 +568,7 @@ PLAIN = {
 }
 
 
-def test_plain_folders_and_archives(packed, gather, tmp_path):
+def test_plain_folders_and_archives_are_collected(packed, gather, tmp_path):
     archive = packed("class.zip", PLAIN)
     report = gather(archive)
     expected = {
@@ -581,31 +585,31 @@ def test_plain_folders_and_archives(packed, gather, tmp_path):
     assert gather(tmp_path / "submitted").counts == {"unchanged": 3}
 
 
-def test_dotted_and_empty_folders_of_students_are_listed(packed, gather, tmp_path):
+def test_student_folders_that_are_empty_or_begin_with_a_dot_are_listed(packed, gather, tmp_path):
     more = {"class/.ada/01_adding/adding.py": "x\n", "class/ben/": b"", "class/.git/config": "x"}
     report = gather(packed("class.zip", {**PLAIN, **more}))
-    told = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
-    assert told[0] == (
+    problems = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
+    assert problems[0] == (
         ".ada: The name of the folder .ada begins with a dot, like those of programs. "
         "Rename it if it is a student's, otherwise remove it."
     )
-    assert told[1] == "ben: Nothing in the folder ben can be graded: it is empty."
-    assert len(told) == 3 and report.counts == {"new": 4}
+    assert problems[1] == "ben: Nothing in the folder ben can be graded: it is empty."
+    assert len(problems) == 3 and report.counts == {"new": 4}
 
 
-def test_a_moodle_folder_that_begins_with_a_dot_is_a_students(packed, gather, tmp_path):
+def test_moodle_folder_that_begins_with_a_dot_is_collected(packed, gather, tmp_path):
     files = {"..dots_17_assignsubmission_file/adding.py": "x\n", "._noise_18_assignsubmission_file": "noise"}
     gather(packed("adding.zip", {**MOODLE, **files}))
     assert known(tmp_path / "submitted")["17"].name == "..dots" and "18" not in known(tmp_path / "submitted")
 
 
-def test_dotted_folders_inside_a_students_folder_are_not_work(packed, gather, tmp_path):
+def test_dot_folders_inside_a_students_folder_are_ignored(packed, gather, tmp_path):
     files = {f"Ada_17_assignsubmission_file/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")}
     gather(packed("adding.zip", {"Ada_17_assignsubmission_file/adding.py": "ada = 1\n", **files}))
     assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
 
 
-def test_one_file_and_a_folder_of_files(gather, tmp_path):
+def test_single_file_and_folder_of_files_are_collected(gather, tmp_path):
     week = tmp_path / "week1"
     week.mkdir()
     (week / "ada.py").write_text("ada = 1\n")
@@ -615,7 +619,7 @@ def test_one_file_and_a_folder_of_files(gather, tmp_path):
     assert gather(week / "ada.py", assignment=NAME).counts == {"unchanged": 1}
 
 
-def test_whoever_collected_is_whoever_is_graded(packed, gather, course, tmp_path):
+def test_grading_uses_the_collected_student_names(packed, gather, course, tmp_path):
     for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE, PLAIN)):
         gather(packed(f"{number}.zip", files))
     found = {(s.student, s.assignment) for s in find_submissions(tmp_path / "submitted", course)}
@@ -635,12 +639,12 @@ def test_whoever_collected_is_whoever_is_graded(packed, gather, course, tmp_path
         ("paddings.zip", None),
     ],
 )
-def test_name_of_an_archive_tells_the_assignment(course, name, assignment):
+def test_archive_name_determines_the_assignment(course, name, assignment):
     found = named_in(name, course)
     assert (found.name if found else None) == assignment
 
 
-def test_file_of_no_assignment_needs_to_be_told(packed, gather, tmp_path):
+def test_file_without_a_known_assignment_is_listed(packed, gather, tmp_path):
     archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
     (problem,) = gather(archive).odd
     assert "homework.py is called like no assignment; say which it is with --assignment." in problem
@@ -660,18 +664,18 @@ def roster(tmp_path: Path) -> Callable[[str], Roster]:
     return read
 
 
-def test_roster_gives_the_ids(packed, gather, roster, tmp_path):
+def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
     people = roster("student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n")
     report = gather(packed("submissions.zip", CANVAS), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
     unknown_students = [problem for problem in report.odd if "was left out" in problem]
     assert len(unknown_students) == 4
-    told = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
-    assert f"submissions.zip: {told}" in unknown_students
+    message = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
+    assert f"submissions.zip: {message}" in unknown_students
 
 
-def test_same_student_from_every_site_is_one_folder(packed, gather, roster, tmp_path):
+def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_path):
     people = roster("student,full name,email,numbers\nada42,Ada Lovelace,ada@example.org,00123\n")
     for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE)):
         gather(packed(f"{number}.zip", files), roster=people)
@@ -696,19 +700,19 @@ def test_same_student_from_every_site_is_one_folder(packed, gather, roster, tmp_
         ("student,name\nada42,Ada King Lovelace\n", "lovelaceadaking", "ada42"),
     ],
 )
-def test_tables_of_the_sites_are_rosters(roster, text, key, student):
+def test_tables_of_all_sites_can_be_rosters(roster, text, key, student):
     person = roster(text).find([key])
     assert person is not None and person.id == student
 
 
-def test_a_name_that_two_have_means_nobody(roster):
+def test_name_of_two_students_identifies_neither(roster):
     people = roster("student,name\na1,Ada Lovelace\na2,Ada Lovelace\n")
     assert people.find(["Ada Lovelace"]) is None
     assert people.find(["Ada Lovelace", "a2"]).id == "a2"  # type: ignore[union-attr]
 
 
-def test_one_number_at_two_sites_maps_nobody_to_somebody_else(packed, gather, roster, tmp_path):
-    """Moodle's number for Ada is Canvas's number for Grace."""
+def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, tmp_path):
+    """Moodle's number of Ada equals Canvas's number of Grace."""
     people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
     report = gather(packed("moodle.zip", MOODLE), roster=people)
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
@@ -717,7 +721,7 @@ def test_one_number_at_two_sites_maps_nobody_to_somebody_else(packed, gather, ro
 
 
 @pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])
-def test_roster_that_is_none_is_a_sentence(roster, text):
+def test_invalid_roster_is_reported(roster, text):
     with pytest.raises(CollectError, match=r"roster\.csv.*\.$"):
         roster(text)
 
@@ -730,7 +734,7 @@ def stamped(when: str, text: str) -> dict[str, str | bytes]:
     return {"submission_metadata.yml": metadata, "submission_1/adding.py": text}
 
 
-def test_a_later_submission_counts_and_the_earlier_one_is_kept(packed, gather, tmp_path):
+def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather, tmp_path):
     gather(packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
     report = gather(packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n")))
     files = tree(tmp_path / "submitted")
@@ -740,7 +744,7 @@ def test_a_later_submission_counts_and_the_earlier_one_is_kept(packed, gather, t
     assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
 
 
-def test_an_earlier_submission_that_comes_later_changes_nothing(packed, gather, tmp_path):
+def test_earlier_submission_collected_later_changes_nothing(packed, gather, tmp_path):
     tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
     report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
     assert report.counts == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
@@ -748,13 +752,13 @@ def test_an_earlier_submission_that_comes_later_changes_nothing(packed, gather, 
     assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
 
 
-def test_a_notebook_in_place_of_a_file_leaves_only_the_notebook(packed, gather, tmp_path):
+def test_later_notebook_replaces_an_earlier_file(packed, gather, tmp_path):
     gather(packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
     gather(packed("2.zip", {"lovelaceada_1001_2_adding.ipynb": "{}\n"}))
     assert list((tmp_path / "submitted" / "1001" / NAME).iterdir())[0].name == "adding.ipynb"
 
 
-def test_what_was_changed_by_hand_stays(packed, gather, tmp_path):
+def test_files_changed_by_hand_are_kept(packed, gather, tmp_path):
     archive = packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     gather(archive)
     file = tmp_path / "submitted" / "1001" / NAME / "adding.py"
@@ -766,7 +770,7 @@ def test_what_was_changed_by_hand_stays(packed, gather, tmp_path):
     assert sorted(tree(tmp_path / "submitted").values()) == ["mended\n", "x\n"]
 
 
-def test_what_was_there_before_is_never_overwritten(packed, gather, tmp_path):
+def test_existing_files_are_not_overwritten(packed, gather, tmp_path):
     file = tmp_path / "submitted" / "1001" / NAME / "adding.py"
     file.parent.mkdir(parents=True)
     file.write_text("from elsewhere\n")
@@ -774,7 +778,7 @@ def test_what_was_there_before_is_never_overwritten(packed, gather, tmp_path):
     assert file.read_text() == "from elsewhere\n" and report.odd
 
 
-def test_collecting_twice_is_collecting_once(packed, gather, tmp_path):
+def test_collecting_twice_changes_nothing(packed, gather, tmp_path):
     archive = packed("1.zip", CANVAS)
     gather(archive)
     before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
@@ -782,7 +786,7 @@ def test_collecting_twice_is_collecting_once(packed, gather, tmp_path):
     assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
 
 
-# ------------------------------------------------------------------ when it came, told by a table
+# ---------------------------------------------------------------------- submission times from a table
 
 WORKSHEET = """\
 Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modified (submission)","Last modified (grade)"
@@ -806,7 +810,7 @@ def when(folder: Path) -> dict[str, str | None]:
     return {student: one.submitted_at for student, one in known(folder).items()}
 
 
-def test_moodles_worksheet_tells_when_work_came(packed, gather, table, tmp_path):
+def test_moodle_worksheet_provides_submission_times(packed, gather, table, tmp_path):
     report = gather(packed("adding.zip", MOODLE), times=table(WORKSHEET))
     assert when(tmp_path / "submitted") == {
         "657831": "2026-11-27T23:58:00+00:00",
@@ -820,7 +824,7 @@ def test_moodles_worksheet_tells_when_work_came(packed, gather, table, tmp_path)
     )
 
 
-def test_a_worksheet_in_german_and_without_names_tells_as_well(packed, gather, table, tmp_path):
+def test_german_worksheet_without_names_provides_submission_times(packed, gather, table, tmp_path):
     sheet = (
         'ID;Bewertung;"Zuletzt geändert (Abgabe)"\nTeilnehmer/in657831;;"Freitag, 27. November 2026, 23:58"\n'
     )
@@ -829,7 +833,7 @@ def test_a_worksheet_in_german_and_without_names_tells_as_well(packed, gather, t
 
 
 @pytest.mark.parametrize("key", ["1002", "hoppergrace", '"Hopper, Grace"', "gh", "grace@example.org"])
-def test_times_find_students_by_whatever_is_known_of_them(packed, gather, roster, table, tmp_path, key):
+def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_path, key):
     people = roster("student,name,email,canvas\ngh,Grace Hopper,grace@example.org,1002\n")
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
     times = table(f"student,submitted_at\n{key},2026-11-28T00:05:00+01:00\n")
@@ -837,7 +841,7 @@ def test_times_find_students_by_whatever_is_known_of_them(packed, gather, roster
     assert when(tmp_path / "submitted") == {"gh": "2026-11-28T00:05:00+01:00"}
 
 
-def test_times_stay_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
+def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
     assert gather(archive).counts == {"new": 1}
     assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {
@@ -848,7 +852,7 @@ def test_times_stay_when_the_same_work_is_collected_again(packed, gather, table,
     assert known(tmp_path / "submitted")["1002"].late
 
 
-def test_times_are_of_one_assignment_or_say_of_which(packed, gather, table, tmp_path):
+def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_path):
     files = {"lovelaceada_1001_1_adding.py": "x\n", "lovelaceada_1001_2_many_heads.py": "x\n"}
     archive = packed("submissions.zip", files)
     with pytest.raises(CollectError, match="does not say for which assignment"):
@@ -872,7 +876,7 @@ def test_times_are_of_one_assignment_or_say_of_which(packed, gather, table, tmp_
         ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "the course has no assignment 'essay'"),
     ],
 )
-def test_times_that_cannot_be_read_are_a_sentence(packed, gather, table, tmp_path, text, sentence):
+def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, text, sentence):
     with pytest.raises(CollectError, match=sentence):
         gather(packed("adding.zip", CANVAS), times=table(text))
     assert not (tmp_path / "submitted").exists()
@@ -891,14 +895,14 @@ def test_times_that_cannot_be_read_are_a_sentence(packed, gather, table, tmp_pat
         ("Mittwoch, 3. März 2027, 12:08", "2027-03-03T12:08:00"),
     ],
 )
-def test_times_as_sites_write_them(text, moment):
+def test_time_formats_of_the_sites_are_accepted(text, moment):
     assert read_moment(text).isoformat() == moment
 
 
 @pytest.mark.parametrize(
     "text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"]
 )
-def test_other_times_are_refused(text):
+def test_other_time_formats_are_refused(text):
     with pytest.raises(ValueError):
         read_moment(text)
 
@@ -906,7 +910,7 @@ def test_other_times_are_refused(text):
 # ------------------------------------------------------------------ work that cannot be used
 
 
-def test_whoever_handed_in_only_something_else_is_refused_and_not_missing(packed, gather, course, tmp_path):
+def test_student_with_only_unusable_files_is_refused_and_not_missing(packed, gather, course, tmp_path):
     rest = {name: text for name, text in CANVAS.items() if name.endswith((".pdf", ".html"))}
     gather(packed("adding.zip", {**rest, "hopperada_1009_9_adding.py": b"0" * (5 << 20)}))
     found = {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem}
@@ -918,7 +922,7 @@ def test_whoever_handed_in_only_something_else_is_refused_and_not_missing(packed
     }
 
 
-def test_what_cannot_be_used_never_takes_the_place_of_what_can(packed, gather, tmp_path):
+def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
     gather(packed("adding.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
     report = gather(packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME)
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"} and report.odd
@@ -926,7 +930,7 @@ def test_what_cannot_be_used_never_takes_the_place_of_what_can(packed, gather, t
     assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).counts == {"replaced": 1}
 
 
-def test_only_names_as_canvas_gives_them_are_students(packed, gather, tmp_path):
+def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path):
     files = {"lovelaceada_1001_1_adding.py": "x\n", "li_LATE_1007_question_9_99_adding.py": "x\n"}
     report = gather(packed("submissions.zip", files))
     assert set(known(tmp_path / "submitted")) == {"1001"}
@@ -959,8 +963,10 @@ Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modifi
     "tool, files, sheet, column",
     [("canvas", CANVAS, CANVAS_SHEET, "Adding (7)"), ("moodle", MOODLE, MOODLE_SHEET, "Grade")],
 )
-def test_from_the_site_and_back_to_it(packed, gather, course, tmp_path, tool, files, sheet, column):
-    """Everybody who was collected is found in the site's own sheet, each in a row of their own."""
+def test_collected_students_are_found_in_the_sites_sheet(
+    packed, gather, course, tmp_path, tool, files, sheet, column
+):
+    """Every collected student is found in the site's own sheet, each in a separate row."""
     gather(packed("download.zip", files))
     students = [student for student in sorted(known(tmp_path / "submitted")) if student in sheet]
     grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
@@ -977,7 +983,7 @@ def test_from_the_site_and_back_to_it(packed, gather, course, tmp_path, tool, fi
 # ------------------------------------------------------------------ the record
 
 
-def test_record_reads_back_what_was_written(tmp_path):
+def test_record_round_trip(tmp_path):
     written = [
         Collected("ada", NAME, "Ada", "2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"}),
         Collected("zoë", NAME),
@@ -1002,7 +1008,7 @@ def test_record_reads_back_what_was_written(tmp_path):
         '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "submitted_at": "yesterday"}]}',
     ],
 )
-def test_record_that_is_none_is_a_sentence(tmp_path, text):
+def test_invalid_record_is_reported(tmp_path, text):
     (tmp_path / "collected.json").write_text(text, "utf-8")
     with pytest.raises(CollectError, match=r"collect again\.$"):
         read_collected(tmp_path)
@@ -1014,7 +1020,7 @@ def test_record_that_is_none_is_a_sentence(tmp_path, text):
 @pytest.mark.parametrize(
     "sid", ["../../evil", "/etc/evil", "..", "con", "a\\b", "x" * 300, "'\"\\0'", ".hidden"]
 )
-def test_ids_never_lead_out_of_the_folder(packed, gather, tmp_path, sid):
+def test_ids_cannot_escape_the_folder(packed, gather, tmp_path, sid):
     metadata = f"submission_1:\n  ':submitters':\n  - {{':sid': {json.dumps(sid)}}}\n"
     gather(packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"}))
     (file,) = tree(tmp_path / "submitted")
@@ -1022,7 +1028,7 @@ def test_ids_never_lead_out_of_the_folder(packed, gather, tmp_path, sid):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip", "submitted"]
 
 
-def test_paths_in_archives_never_lead_out_of_the_folder(packed, gather, tmp_path):
+def test_archive_paths_cannot_escape_the_folder(packed, gather, tmp_path):
     files = {
         "../lovelaceada_1001_1_adding.py": "x",
         "/hoppergrace_1002_2_adding.py": "x",
@@ -1058,7 +1064,7 @@ def test_links_are_not_followed(packed, gather, tmp_path):
     assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
 
 
-def test_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path):
+def test_archive_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path):
     files = {"lovelaceada_1001_1_adding.py": b"0" * (64 << 20), "hoppergrace_1002_2_adding.py": "x\n"}
     report = gather(packed("submissions.zip", files))
     assert tree(tmp_path / "submitted") == {
@@ -1070,7 +1076,7 @@ def test_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not an archive", b"\x1f\x8b\x08" + b"\0" * 40])
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.rar"])
-def test_files_that_are_no_archives_are_told_and_stop_nothing(packed, gather, tmp_path, name, data):
+def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     report = gather(tmp_path / name, packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
     assert report.counts == {"new": 1}
@@ -1080,8 +1086,8 @@ def test_files_that_are_no_archives_are_told_and_stop_nothing(packed, gather, tm
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(identity=st.text(min_size=1, max_size=120))
-def test_grading_knows_every_student_by_the_name_in_the_record(course, identity):
-    """Whatever an id looks like: its folder's name is harmless, and grading calls the student `graded_name`."""
+def test_graded_names_equal_the_names_in_the_record(course, identity):
+    """For any id, the name of its folder is safe, and grading uses the `graded_name` of the record."""
     name = folder_name(identity)
     assert not set(name) & set('/\\\0:*?"<>|') and not name.startswith(".")
     with tempfile.TemporaryDirectory() as folder:
@@ -1105,7 +1111,7 @@ def command(course: Course, tmp_path: Path, monkeypatch):
     return run
 
 
-def test_command_says_what_it_did_and_what_it_did_not_understand(command, packed, tmp_path):
+def test_collect_command_reports_results_and_problems(command, packed, tmp_path):
     packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     done = command("good.zip")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "1 submission of 1 student: 1 new.\n", "")
@@ -1134,7 +1140,7 @@ def test_command_says_what_it_did_and_what_it_did_not_understand(command, packed
         (["empty"], 1),
     ],
 )
-def test_command_answers_wrong_arguments_in_a_sentence(command, packed, tmp_path, words, code):
+def test_collect_command_reports_wrong_arguments(command, packed, tmp_path, words, code):
     packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     (tmp_path / "empty").mkdir()
     (tmp_path / "gradebook.csv").write_text("Student,ID\nAda,1001\n")

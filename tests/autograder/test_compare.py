@@ -1,4 +1,4 @@
-"""`autograder compare`: two gradings of a class, who goes up or down, and which tests are the reason."""
+"""`autograder compare`: the changes between two gradings of a class, and the tests that caused them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ A, B = test_of("a", 2), test_of("b", 2)
 NO_A = test_of("a", 0, message="3 came back, 5 was expected.")
 
 
-def test_unchanged_ones_are_only_counted():
+def test_unchanged_submissions_are_only_counted():
     other_words = replace(NO_A, message="4 came back, 6 was expected.")
     found = compare([grade("ada", A, B), grade("ben", NO_A)], [grade("ada", A, B), grade("ben", other_words)])
     assert found.changes == ()
     assert found.counts == {"down": 0, "removed": 0, "up": 0, "added": 0, "same": 0, "unchanged": 2}
 
 
-def test_down_comes_before_up_and_the_largest_difference_first():
+def test_changes_are_sorted_lower_scores_first_then_by_difference():
     before = [grade("ada", NO_A, B), grade("ben", A, B), grade("cy", A, B), grade("dan", A)]
     no_b = test_of("b", 0)
     after = [grade("ada", A, B), grade("ben", NO_A, B), grade("cy", NO_A, no_b), grade("eve", A)]
@@ -56,7 +56,7 @@ def test_down_comes_before_up_and_the_largest_difference_first():
     assert kinds == [("cy", "down"), ("ben", "down"), ("dan", "removed"), ("ada", "up"), ("eve", "added")]
 
 
-def test_a_change_says_which_test_and_why():
+def test_change_names_the_test_and_the_reason():
     (change,) = compare([grade("ada", A, B)], [grade("ada", NO_A, B)]).changes
     (test,) = change.tests
     assert (test.title, test.before, test.after) == ("What a says.", "passed", "failed")
@@ -64,12 +64,12 @@ def test_a_change_says_which_test_and_why():
     assert test.message == "3 came back, 5 was expected."
 
 
-def test_a_test_that_passes_now_keeps_the_old_reason():
+def test_test_that_passes_now_shows_the_old_message():
     (change,) = compare([grade("ada", NO_A)], [grade("ada", A)]).changes
     assert change.tests[0].message == "3 came back, 5 was expected."
 
 
-def test_tests_that_come_and_go():
+def test_added_and_removed_tests_are_changes():
     (change,) = compare([grade("ada", A)], [grade("ada", B)]).changes
     assert change.kind == "same"
     assert [(t.name, t.before, t.after) for t in change.tests] == [
@@ -78,21 +78,21 @@ def test_tests_that_come_and_go():
     ]
 
 
-def test_more_points_for_the_same_outcome_are_a_change():
+def test_other_points_for_an_equal_outcome_are_a_change():
     (change,) = compare([grade("ada", A)], [grade("ada", test_of("a", 3, 3))]).changes
     assert (change.kind, change.difference) == ("up", 1)
 
 
-def test_refused_and_graded_since_is_a_change_even_without_points():
+def test_refused_then_graded_is_a_change_without_points():
     (change,) = compare([refused("ada")], [grade("ada", test_of("a", 0, 4))]).changes
     assert change.kind == "same"
 
 
-def test_the_last_grade_of_a_journal_counts():
+def test_last_grade_of_each_submission_is_compared():
     assert compare([grade("ada", A), grade("ada", NO_A)], [grade("ada", NO_A)]).changes == ()
 
 
-def test_another_submission_is_told_apart_from_another_suite():
+def test_changed_submission_is_distinguished_from_a_changed_suite():
     (change,) = compare([grade("ada", A)], [grade("ada", NO_A, submission_sha256="t")]).changes
     assert change.other_submission
     (change,) = compare([grade("ada", A)], [grade("ada", NO_A, suite_sha256="two")]).changes
@@ -100,7 +100,7 @@ def test_another_submission_is_told_apart_from_another_suite():
 
 
 @pytest.mark.parametrize(("seed", "other"), [(41, False), (42, True)])
-def test_other_seeds_are_noticed(seed, other):
+def test_different_seeds_are_reported(seed, other):
     found = compare([grade("ada", A)], [grade("ada", A, seed=seed)])
     assert found.other_seeds is other
 
@@ -119,7 +119,7 @@ def run(*words: object):
     return CliRunner().invoke(app, ["compare", *map(str, words)], env={"COLUMNS": "140"})
 
 
-def test_command_shows_the_table_and_ends_well(tmp_path):
+def test_compare_command_prints_the_table_and_exits_with_0(tmp_path):
     old = journal(tmp_path / "old", grade("ada", A, B), grade("ben", A, B))
     new = journal(tmp_path / "new", grade("ada", NO_A, B, seed=7), grade("ben", A, B, seed=7))
     done = run(old, new / "grades.jsonl")
@@ -132,7 +132,7 @@ def test_command_shows_the_table_and_ends_well(tmp_path):
     assert "ben" not in said
 
 
-def test_names_are_shown_as_they_are(tmp_path):
+def test_markup_in_names_is_printed_literally(tmp_path):
     old, new = (
         journal(tmp_path / "old", grade("[red]x[/]", A)),
         journal(tmp_path / "new", grade("[red]x[/]", NO_A)),
@@ -140,7 +140,7 @@ def test_names_are_shown_as_they_are(tmp_path):
     assert "[red]x[/]" in run(old, new).stdout
 
 
-def test_command_for_machines(tmp_path):
+def test_compare_command_prints_json(tmp_path):
     old, new = journal(tmp_path / "old", grade("ada", A)), journal(tmp_path / "new", grade("ada", NO_A))
     record = json.loads(run(old, new, "--json").stdout)
     assert record["counts"]["down"] == 1
@@ -150,19 +150,19 @@ def test_command_for_machines(tmp_path):
     assert change["tests"][0]["after"] == "failed"
 
 
-def test_no_journal_is_a_sentence(tmp_path):
+def test_missing_journal_is_reported(tmp_path):
     done = run(tmp_path, tmp_path)
     assert done.exit_code == 2
     assert "There is no journal" in done.stderr
 
 
-def test_an_empty_journal_is_a_sentence(tmp_path):
+def test_empty_journal_is_reported(tmp_path):
     (tmp_path / "grades.jsonl").write_text("not json\n", "utf-8")
     done = run(tmp_path, tmp_path)
     assert (done.exit_code, done.stderr.strip()) == (2, f"{tmp_path / 'grades.jsonl'} holds no grades.")
 
 
-def test_lines_that_cannot_be_read_are_told_of(tmp_path):
+def test_unreadable_lines_are_reported(tmp_path):
     old, new = journal(tmp_path / "old", grade("ada", A)), journal(tmp_path / "new", grade("ada", A))
     with (old / "grades.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"a": 1}\n')

@@ -1,4 +1,4 @@
-"""What was said before is not worked out again, and nobody gains or loses by it."""
+"""The replay cache: known exchanges are not computed again, and no grade changes by it."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ def one_grader(course_folder: Path, sandbox: Sandbox) -> Iterator[Grader]:
 
 @pytest.fixture
 def grader(one_grader: Grader) -> Grader:
-    """A grader in a run of its own, that has heard nothing yet."""
+    """A grader in a new run, with an empty cache."""
     one_grader.reseed(one_grader.run_seed + 1)
     return one_grader
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the tests whose own code has run."""
+    """The names of the tests whose code was executed."""
     names: list[str] = []
     run = SuiteSession.run
 
@@ -144,7 +144,7 @@ def outcomes(grade: Grade) -> list[str]:
     return [test.outcome for test in grade.tests]
 
 
-def test_the_same_answers_are_not_judged_twice(grader, ran):
+def test_equal_answers_reuse_the_result_without_running_the_test(grader, ran):
     assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
     assert ran == TESTS
     ran.clear()
@@ -152,7 +152,7 @@ def test_the_same_answers_are_not_judged_twice(grader, ran):
     assert ran == []
 
 
-def test_a_test_that_does_not_repeat_itself_is_always_run(grader, ran):
+def test_nondeterministic_test_is_always_run(grader, ran):
     graded(grader, "return 2 * x")
     ran.clear()
     nearly = "return 2 * x if isinstance(x, int) else x * 2.000001"
@@ -163,7 +163,7 @@ def test_a_test_that_does_not_repeat_itself_is_always_run(grader, ran):
     assert ran == ["test_unsteady"], "and it is not trusted again"
 
 
-def test_another_answer_is_judged_by_the_test_itself(grader, ran):
+def test_new_answer_runs_the_test(grader, ran):
     graded(grader, "return 2 * x")
     ran.clear()
     wrong_later = "return 2 * x if isinstance(x, int) and x < 2 else 3 * x"
@@ -171,14 +171,14 @@ def test_another_answer_is_judged_by_the_test_itself(grader, ran):
     assert set(ran) == set(TESTS[1:])
 
 
-def test_the_first_of_two_students_may_be_the_wrong_one(grader, ran):
+def test_wrong_first_submission_does_not_affect_later_ones(grader, ran):
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
     assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
 
 
-def test_nothing_is_asked_twice_when_answers_part(grader):
+def test_diverging_answers_do_not_repeat_calls(grader):
     graded(grader, "return 2 * x")
     counting = "double.asked = getattr(double, 'asked', 0) + 1\n    return 2 * x if double.asked != 4 else 0"
     assert outcomes(graded(grader, counting)) == outcomes(graded(grader, counting))
@@ -189,7 +189,7 @@ def test_nothing_is_asked_twice_when_answers_part(grader):
     )
 
 
-def test_a_forbidden_name_is_forbidden_with_the_right_answers_too(grader):
+def test_forbidden_name_fails_despite_cached_answers(grader):
     graded(grader, "return 2 * x")
     assert outcomes(graded(grader, "torch.add\n    return 2 * x")) == ["passed", "passed", "failed", "passed"]
 
@@ -205,7 +205,7 @@ def test_a_forbidden_name_is_forbidden_with_the_right_answers_too(grader):
         ("import os; os._exit(3) if x != 1 else None\n    return 2", "crashed", "exit code 3"),
     ],
 )
-def test_what_ends_a_conversation_is_told_as_ever(grader, body, outcome, words):
+def test_crash_or_timeout_during_replay_is_reported_as_usual(grader, body, outcome, words):
     fresh = graded(grader, body)
     graded(grader, "return 2 * x")
     known = graded(grader, body)
@@ -214,7 +214,7 @@ def test_what_ends_a_conversation_is_told_as_ever(grader, body, outcome, words):
         assert words in (grade.tests[1].message or "") and words in (grade.tests[3].message or "")
 
 
-def test_another_run_has_other_conversations(grader, ran):
+def test_another_run_does_not_use_the_cache(grader, ran):
     graded(grader, "return 2 * x")
     grader.reseed(grader.run_seed + 1)
     ran.clear()
@@ -222,24 +222,24 @@ def test_another_run_has_other_conversations(grader, ran):
     assert ran == TESTS
 
 
-def heard(text: bytes) -> tuple[bytearray, bytearray]:
+def frame(text: bytes) -> tuple[bytearray, bytearray]:
     return bytearray(text), bytearray()
 
 
-def test_what_takes_too_much_room_is_forgotten():
+def test_cache_is_emptied_when_it_exceeds_its_size():
     known = ReplayCache(max_bytes=10_000)
     first = known.first_node("test")
     assert isinstance(first, Node)
-    known.next_node(first, [Request(bytes(4000))], heard(b"yes"))
+    known.next_node(first, [Request(bytes(4000))], frame(b"yes"))
     assert known.first_node("test") is first and first.requests
     for answer in range(20):
-        known.next_node(first, [], heard(b"%d" % answer))
+        known.next_node(first, [], frame(b"%d" % answer))
     assert known.first_node("test") is not first
 
 
-def test_the_same_question_is_kept_once():
+def test_equal_requests_are_stored_once():
     known = ReplayCache(max_bytes=20_000)
     node = known.first_node("test")
     for _ in range(10):
-        node = known.next_node(node, [Request(b"?" * 8000)], heard(b"yes"))
+        node = known.next_node(node, [Request(b"?" * 8000)], frame(b"yes"))
     assert known.first_node("test").requests

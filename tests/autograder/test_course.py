@@ -1,4 +1,4 @@
-"""course.yml: what a right one says, and one readable sentence for everything a wrong one can say."""
+"""course.yml: valid files are loaded, and every error is reported as a readable sentence."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def course(tmp_path: Path) -> Course:
     return load_course(write_tiny_course(tmp_path))
 
 
-def test_everything_wrong_is_said_in_one_go(tmp_path: Path) -> None:
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     assert problems_of(tmp_path, WRONG) == SENTENCES.rstrip("\n")
 
 
@@ -99,11 +99,11 @@ def test_everything_wrong_is_said_in_one_go(tmp_path: Path) -> None:
         ("title: " + "[" * 5000 + "\n", "course.yml, line 1: the lines are nested too deeply to be read."),
     ],
 )
-def test_unreadable_files_get_a_sentence(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+def test_unreadable_course_yml_is_reported(tmp_path: Path, text: str | bytes, sentence: str) -> None:
     assert sentence in problems_of(tmp_path, text)
 
 
-def test_duplicate_assignments_name_the_first_line(tmp_path: Path) -> None:
+def test_duplicate_assignment_names_the_first_line(tmp_path: Path) -> None:
     again = COURSE + COURSE[COURSE.index("  - name") :]
     assert problems_of(tmp_path, again) == (
         "course.yml, line 11: the assignment `01_adding` is there already, in line 5."
@@ -114,7 +114,7 @@ WEIRD = ["", "3", "-1", "x", "[]", "{}", "[1, {a: b}]", "!!python/none x", "*a",
 
 
 @pytest.mark.parametrize("value", WEIRD)
-def test_no_wrong_value_anywhere_is_a_traceback(tmp_path: Path, value: str) -> None:
+def test_any_wrong_value_is_a_course_error(tmp_path: Path, value: str) -> None:
     file = tmp_path / "course.yml"
     lines = COURSE.splitlines()
     refused = 0
@@ -129,7 +129,7 @@ def test_no_wrong_value_anywhere_is_a_traceback(tmp_path: Path, value: str) -> N
     assert refused >= 3
 
 
-def test_a_right_course_is_read(course: Course, tmp_path: Path) -> None:
+def test_valid_course_is_loaded(course: Course, tmp_path: Path) -> None:
     assignment = course.assignment("01_adding")
     assert (course.title, course.feedback, course.root) == ("A tiny course", "hints", tmp_path)
     assert (assignment.stem, assignment.points, assignment.minutes) == ("adding", 10, 10)
@@ -142,26 +142,26 @@ def test_a_right_course_is_read(course: Course, tmp_path: Path) -> None:
     assert [file.name for file in course.alternatives(assignment)] == ["with_sum.py"]
 
 
-def test_an_assignment_overrides_only_the_limits_it_names(tmp_path: Path) -> None:
+def test_assignment_overrides_single_limits(tmp_path: Path) -> None:
     own = "    minutes: 10\n    limits: {load_seconds: 7, memory_mb: 512}\n"
     (tmp_path / "course.yml").write_text(COURSE.replace("    minutes: 10\n", own))
     limits = load_course(tmp_path).assignments[0].limits
     assert (limits.call_seconds, limits.load_seconds, limits.memory_mb, limits.cpu_seconds) == (2, 7, 512, 30)
 
 
-def test_the_course_is_found_from_below(course: Course) -> None:
+def test_course_is_found_in_parent_folders(course: Course) -> None:
     below = course.solution_file(course.assignments[0])
     assert load_course(below).root == load_course(below.parent).root == course.root
 
 
-def test_no_course_is_a_sentence(tmp_path: Path) -> None:
+def test_missing_course_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match="There is no course.yml in .* or in any folder above it"):
         load_course(tmp_path)
     with pytest.raises(CourseError, match="There is no file .*other.yml"):
         load_course(tmp_path / "other.yml")
 
 
-def test_unknown_names_are_sentences(course: Course) -> None:
+def test_unknown_names_are_reported(course: Course) -> None:
     with pytest.raises(CourseError) as caught:
         course.assignment("01_ading")
     assert str(caught.value) == "The course has no assignment `01_ading`; did you mean `01_adding`?"
@@ -172,7 +172,7 @@ def test_unknown_names_are_sentences(course: Course) -> None:
     assert str(caught.value) == "01_adding has no part `zebra`; it has `add` or `total`."
 
 
-def test_what_is_preloaded_has_the_name_of_a_module(tmp_path: Path) -> None:
+def test_preload_accepts_only_module_names(tmp_path: Path) -> None:
     preload = "    preload: [scipy.stats, {}]\n    parts:"
     text = COURSE.replace("    parts:", preload.format("numpy"), 1)
     (tmp_path / "course.yml").write_text(text)
@@ -184,8 +184,8 @@ def test_what_is_preloaded_has_the_name_of_a_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"]
 )
-def test_a_module_that_hides_another_is_refused(tmp_path: Path, stem: str) -> None:
-    """A student's folder comes first on the way to modules: torch would meet a student's `random`."""
+def test_assignment_name_that_hides_a_module_is_refused(tmp_path: Path, stem: str) -> None:
+    """A student's folder comes first on the import path: torch would import a student's `random`."""
     said = problems_of(tmp_path, COURSE.replace("01_adding", f"01_{stem}"))
     assert said.startswith(f"course.yml, line 5: `{stem}` is ")
     assert said.endswith(f", which a student's {stem}.py would hide; choose another name.")
@@ -196,7 +196,7 @@ def test_records_are_frozen(course: Course) -> None:
         course.assignments[0].title = "Other"  # type: ignore[misc]
 
 
-def test_the_courses_own_file_is_right() -> None:
+def test_course_yml_of_this_course_is_valid() -> None:
     course = load_course(ROOT)
     assert {a.name: a.points for a in course.assignments} == {
         "00_why_transformers": 10,
@@ -217,7 +217,7 @@ def test_the_courses_own_file_is_right() -> None:
     }
 
 
-def test_the_schema_on_disk_is_fresh() -> None:
+def test_schema_file_is_up_to_date() -> None:
     file = ROOT / SCHEMA_NAME
     assert json.loads(file.read_text()) == course_schema(), (
         f"{SCHEMA_NAME} is stale; write course_schema() into it again."
@@ -225,7 +225,7 @@ def test_the_schema_on_disk_is_fresh() -> None:
     assert (ROOT / "course.yml").read_text().startswith(f"# yaml-language-server: $schema={SCHEMA_NAME}\n")
 
 
-def test_the_schema_accepts_right_and_refuses_wrong() -> None:
+def test_schema_accepts_valid_and_refuses_invalid_files() -> None:
     jsonschema = pytest.importorskip("jsonschema")
     yaml = pytest.importorskip("yaml")
     validator = jsonschema.Draft202012Validator(course_schema())
@@ -233,14 +233,14 @@ def test_the_schema_accepts_right_and_refuses_wrong() -> None:
     assert not validator.is_valid(yaml.safe_load(COURSE.replace("minutes", "minuts")))
 
 
-def test_importing_it_is_cheap() -> None:
+def test_import_of_config_loads_no_heavy_libraries() -> None:
     heavy = ("torch", "numpy", "jupytext")
     code = f"import sys, autograder.course.config; print([m for m in {heavy} if m in sys.modules])"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (process.stdout.strip(), process.stderr) == ("[]", "")
 
 
-def test_whole_road_takes_about_sixteen_hours() -> None:
+def test_minutes_of_the_course_add_up_to_about_sixteen_hours() -> None:
     hours = sum(assignment.minutes for assignment in load_course(ROOT).assignments) / 60
     assert hours == pytest.approx(16, abs=0.5)
     assert "takes a beginner about sixteen hours" in (ROOT / "README.md").read_text("utf-8")

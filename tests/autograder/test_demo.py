@@ -1,4 +1,4 @@
-"""The made-up class: the same for a seed, like a real one, and graded as it was meant."""
+"""The made-up class: reproducible by its seed, similar to a real class, and graded as intended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from autograder.authoring.answers import ANSWER_KINDS, SampleAnswer
 from autograder.authoring.demo import DemoStudent, write_demo
+from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
@@ -45,21 +47,21 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
-def test_the_same_seed_makes_the_same_class(tiny: Course, tmp_path: Path) -> None:
+def test_equal_seeds_create_equal_classes(tiny: Course, tmp_path: Path) -> None:
     classes = [write_demo(tiny, tmp_path / name, 12, seed) for name, seed in (("a", 5), ("b", 5), ("c", 6))]
     assert classes[0] == classes[1] != classes[2]
     assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_thirty_students_do_everything_once(tiny: Course, tmp_path: Path, seed: int) -> None:
+def test_class_of_thirty_contains_every_kind_of_answer(tiny: Course, tmp_path: Path, seed: int) -> None:
     kinds = Counter(answer.kind for answer in answers(write_demo(tiny, tmp_path, 30, seed)))
     assert set(kinds) == set(ANSWER_KINDS)
     assert kinds["loop"] == 1
 
 
 @pytest.mark.slow
-def test_a_real_class_is_mostly_right(big_class: list[DemoStudent]) -> None:
+def test_most_answers_are_correct(big_class: list[DemoStudent]) -> None:
     kinds = Counter(answer.kind for answer in answers(big_class))
     assert set(kinds) == set(ANSWER_KINDS) and kinds["loop"] == 1
     expected = Counter(answer.expected for answer in answers(big_class))
@@ -69,14 +71,14 @@ def test_a_real_class_is_mostly_right(big_class: list[DemoStudent]) -> None:
     assert mistakes.most_common(1)[0][1] >= 3, "in a class, some mistakes are made again and again"
 
 
-def test_able_students_do_better(tiny: Course, tmp_path: Path) -> None:
+def test_higher_ability_gives_more_correct_answers(tiny: Course, tmp_path: Path) -> None:
     students = sorted(write_demo(tiny, tmp_path, 400, seed=3), key=lambda student: student.ability)
     right = [answer.expected == "full" for answer in answers(students)]
     assert sum(right[200:]) > 1.3 * sum(right[:200])
 
 
 @pytest.mark.slow
-def test_files_are_what_they_should_be(big_class: list[DemoStudent]) -> None:
+def test_files_match_their_kinds(big_class: list[DemoStudent]) -> None:
     for student in big_class:
         for assignment, answer in student.answers.items():
             check_files(answer, assignment.partition("_")[2])
@@ -107,7 +109,7 @@ def check_files(answer: SampleAnswer, stem: str) -> None:
 
 
 @pytest.mark.slow
-def test_an_unfinished_answer_lacks_what_it_says(big_class: list[DemoStudent]) -> None:
+def test_unfinished_answer_lacks_the_named_functions(big_class: list[DemoStudent]) -> None:
     unfinished = [answer for answer in answers(big_class) if answer.kind == "unfinished"]
     for answer in unfinished:
         text = answer.files[0][1].decode()
@@ -115,7 +117,7 @@ def test_an_unfinished_answer_lacks_what_it_says(big_class: list[DemoStudent]) -
         assert answer.unwritten
 
 
-def test_students_leave_different_things_in_their_files(course: Course, tmp_path: Path) -> None:
+def test_files_differ_in_prose_and_docstrings(course: Course, tmp_path: Path) -> None:
     students = write_demo(course, tmp_path, 40, seed=2, assignments=["03_masked_heads"])
     texts = [answer.files[0][1].decode() for answer in answers(students) if answer.kind == "right"]
     prose = {"# ## Part 1" in text for text in texts}
@@ -126,21 +128,21 @@ def test_students_leave_different_things_in_their_files(course: Course, tmp_path
     assert prose == documented == {True, False}
 
 
-def test_names_are_plain_and_different(tiny: Course, tmp_path: Path) -> None:
+def test_names_are_unique_and_valid(tiny: Course, tmp_path: Path) -> None:
     students = write_demo(tiny, tmp_path, 200)
     names = [student.name for student in students]
     assert names == sorted(set(names)) and len(names) == 200
     assert all(name.isascii() and name.isalnum() and safe_name(name) == name for name in names)
 
 
-def test_only_the_assignments_asked_for(course: Course, tmp_path: Path) -> None:
+def test_only_named_assignments_are_written(course: Course, tmp_path: Path) -> None:
     students = write_demo(course, tmp_path, 8, assignments=["03_masked_heads"])
     assert {assignment for student in students for assignment in student.answers} == {"03_masked_heads"}
     with pytest.raises(CourseError, match="did you mean `03_masked_heads`"):
         write_demo(course, tmp_path / "new", 8, assignments=["03_masked_head"])
 
 
-def test_a_class_is_not_mixed_with_another(tiny: Course, tmp_path: Path) -> None:
+def test_existing_class_is_not_overwritten(tiny: Course, tmp_path: Path) -> None:
     write_demo(tiny, tmp_path / "class", 2)
     for output in (tmp_path / "class", tmp_path / "class" / "file"):
         (tmp_path / "class" / "file").write_text("x")
@@ -148,7 +150,22 @@ def test_a_class_is_not_mixed_with_another(tiny: Course, tmp_path: Path) -> None
             write_demo(tiny, output, 2)
 
 
-def test_a_course_without_solutions_has_no_class(tiny: Course, tmp_path: Path) -> None:
+def test_command_names_students_without_a_folder(tiny: Course, tmp_path: Path) -> None:
+    options = ["--students", "6", "--course", str(tiny.root)]
+    for seed in range(20):
+        folder = tmp_path / str(seed)
+        done = CliRunner().invoke(app, ["demo", *options, "--seed", str(seed), "--output", str(folder)])
+        _, _, absent = done.stdout.strip().partition("; no submissions from ")
+        names = absent.split(", ") if absent else []
+        folders = [path.name for path in folder.iterdir() if path.is_dir()]
+        assert done.stdout.startswith(f"6 students in {folder}")
+        assert len(names) + len(folders) == 6 and not set(names) & set(folders)
+        if names:
+            return
+    pytest.fail("no seed has a student without a submission")
+
+
+def test_course_without_solutions_is_refused(tiny: Course, tmp_path: Path) -> None:
     empty = tiny.model_copy(update={"root": tmp_path / "empty"})
     with pytest.raises(CourseError, match="no solutions yet"):
         write_demo(empty, tmp_path / "class", 2)
@@ -161,7 +178,7 @@ def test_a_course_without_solutions_has_no_class(tiny: Course, tmp_path: Path) -
 def graded(
     tiny: Course, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory
 ) -> list[tuple[SampleAnswer, Grade | None]]:
-    """A class of thirty, each answer with its grade; None when nothing was handed in."""
+    """A class of thirty: each answer with its grade, None without a submission."""
     folder = tmp_path_factory.mktemp("class")
     students = write_demo(tiny, folder, 30, seed=4)
     grader = Grader(tiny, sandbox, 11, [TINY])
@@ -180,7 +197,7 @@ def of_kind(graded: list[tuple[SampleAnswer, Grade | None]], kind: str) -> list[
     return found
 
 
-def test_everybody_gets_what_was_meant(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_each_answer_gets_its_expected_marks(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for answer, grade in graded:
         assert (grade is None) == (answer.kind == "nothing")
         if grade is not None:
@@ -189,30 +206,32 @@ def test_everybody_gets_what_was_meant(graded: list[tuple[SampleAnswer, Grade | 
             assert (grade.status == "refused") == (answer.kind == "latin1")
 
 
-def test_mistakes_are_named(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_mistakes_of_the_class_are_named(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for kind in ("mistake", "two_mistakes"):
         for answer, grade in of_kind(graded, kind):
             assert {test.mistake for test in grade.tests if test.mistake} == set(answer.mistakes)
 
 
-def test_right_answers_are_told_no_mistake(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_correct_answers_have_no_mistake(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for kind in ("right", "alternative", "both_files"):
         for _, grade in of_kind(graded, kind):
             assert not any(test.mistake or test.message for test in grade.tests)
 
 
-def test_two_mistakes_cost_points_in_two_parts(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_two_mistakes_lose_points_in_two_parts(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for _, grade in of_kind(graded, "two_mistakes"):
         assert {test.part for test in grade.tests if test.outcome != "passed"} == {"add", "total"}
 
 
-def test_an_unfinished_answer_keeps_what_is_written(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_unfinished_answer_keeps_points_of_written_functions(
+    graded: list[tuple[SampleAnswer, Grade | None]],
+) -> None:
     for answer, grade in of_kind(graded, "unfinished"):
         assert answer.unwritten == ("Total.push",)
         assert {test.part for test in grade.tests if test.outcome == "passed"} == {"add"}
 
 
-def test_trouble_costs_only_its_own_points(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_crash_or_loop_loses_only_its_own_points(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     outcomes = {"loop": "timeout", "exit": "crashed", "memory": "failed"}
     for kind, outcome in outcomes.items():
         for _, grade in of_kind(graded, kind):

@@ -1,4 +1,4 @@
-"""Mistakes are named by their answers, whoever comes first, and take a test no further than they have to."""
+"""Mistakes are recognised by their answers in any order of submissions, and run only as far as needed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def one_grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> It
 
 @pytest.fixture
 def grader(one_grader: Grader) -> Grader:
-    """A grader in a run of its own, in which no mistake has taken a test yet."""
+    """A grader in a new run, in which no mistake has run yet."""
     one_grader.reseed(one_grader.run_seed + 1)
     return one_grader
 
@@ -72,13 +72,13 @@ def named(grader: Grader, mistake: str | None) -> set[str | None]:
 
 
 @pytest.mark.parametrize("order", [list(EDITS), list(reversed(EDITS)), [*EDITS, *EDITS]])
-def test_every_mistake_is_named_whoever_comes_first(grader, order):
+def test_mistakes_are_named_in_any_order_of_submissions(grader, order):
     for mistake in order:
         assert named(grader, mistake) == {mistake}
 
 
-def test_a_mistake_goes_on_where_a_later_student_agrees_with_it_for_longer(grader):
-    """Both forget; what one answers is the other's answer, too, for the first pushes."""
+def test_mistake_run_continues_when_a_later_submission_agrees_longer(grader):
+    """Both known mistakes forget earlier numbers, and their answers to the first pushes are equal."""
     assert named(grader, "forgets_what_came_before") == {"forgets_what_came_before"}
     diagnosis = grader._diagnoses[NAME]
     before = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
@@ -94,7 +94,7 @@ def answered(operation: str, value: object) -> Transcript:
     return transcript
 
 
-def test_gradients_may_come_in_another_order():
+def test_transcripts_ignore_the_order_of_gradients():
     weight, bias = torch.randn(3, 2), torch.randn(3)
     asked = answered("backward", [weight, bias, None])
     assert asked.same_as(answered("backward", [None, bias.clone(), weight.clone()]))
@@ -111,7 +111,7 @@ def changed(**values: torch.Tensor) -> Transcript:
     return answered("call", {"result": None, "modules": [[0, change]]})
 
 
-def test_changed_weights_may_come_in_another_order():
+def test_transcripts_ignore_the_order_of_changed_weights():
     one, two = torch.randn(3), torch.randn(3)
     assert changed(a=one, b=two).same_as(changed(b=two.clone(), a=one.clone()))
     assert not changed(a=one, b=two).same_as(changed(a=two, b=one))
@@ -126,11 +126,11 @@ def raised(code: str, text: str) -> Transcript:
 
 
 @pytest.mark.parametrize("code", ["raise AssertionError(f'{T} is too long')", "assert T <= 5, T"])
-def test_words_that_students_chose_are_nobodys_mistake(code):
+def test_students_own_error_messages_are_not_compared(code):
     assert raised(code, "8").same_as(raised(code, "T is 8, but 5 fit."))
 
 
-def test_words_that_pytorch_chose_are_compared():
+def test_pytorchs_error_messages_are_compared():
     code = "out = x @ self.table"
     assert not raised(code, "mat1 and mat2").same_as(raised(code, "size mismatch"))
 

@@ -1,4 +1,4 @@
-"""A process for trusted work: it is never interrupted, only ended and replaced."""
+"""A disposable fork for trusted work: it is not interrupted, but ended and replaced."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def pid() -> int:
 
 
 def do(*tasks: str) -> list[str]:
-    """Do tasks one after another: `loop` never ends, signals by name end the process; what each came to."""
+    """Do tasks one after another and return their outcomes: `loop` never ends, the name of a signal ends the
+    process.
+    """
     done = []
     for task in tasks:
         try:
@@ -51,20 +53,20 @@ def test_calls_share_one_fork_of_this_process(fork):
     assert fork.call(int, "7") == 7
 
 
-def test_what_is_raised_there_is_raised_here(fork):
+def test_exception_in_the_fork_is_raised_in_the_caller(fork):
     with pytest.raises(ValueError, match="invalid literal") as caught:
         fork.call(int, "seven")
     assert "Traceback" in str(caught.value.__cause__)
     assert fork.call(int, "7") == 7
 
 
-def test_a_task_that_takes_too_long_is_left_out_and_the_others_are_done(fork):
+def test_task_that_times_out_is_skipped_and_the_others_complete(fork):
     before = fork.call(pid)
     assert fork.call(do, "first", "loop", "last") == ["first", "took too long", "last"]
     assert fork.call(pid) != before
 
 
-def test_the_next_call_begins_with_every_task(fork, monkeypatch):
+def test_only_a_lasting_task_stays_ended_in_the_next_call(fork, monkeypatch):
     fork.call(do, "loop")
     assert fork.call(ended_before) == {}
     fork.call(do, "lasting loop")
@@ -75,7 +77,7 @@ def ended_before() -> dict[str, bool]:
     return WATCH.ended
 
 
-def test_waiting_costs_nothing(fork):
+def test_waiting_does_not_count_as_processor_time(fork):
     assert fork.call(wait_twice_as_long) == "done"
 
 
@@ -85,7 +87,7 @@ def wait_twice_as_long() -> str:
     return "done"
 
 
-def test_tasks_inside_a_task_are_timed_apart(fork):
+def test_nested_tasks_are_timed_separately(fork):
     assert fork.call(nested) == ["inside", "inside", "outside took too long"]
 
 
@@ -110,11 +112,11 @@ def burn(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("crash", ["SIGSEGV", "SIGABRT"])
-def test_a_crash_is_an_accident_once(fork, crash):
+def test_task_is_retried_after_one_crash(fork, crash):
     assert fork.call(do, "first", crash, "last") == ["first", "ended its process", "last"]
 
 
-def test_a_process_that_is_killed_twice_is_the_machines_fault(fork):
+def test_fork_killed_twice_raises_infrastructure_error(fork):
     with pytest.raises(InfrastructureError, match=r"died twice in SIGKILL \(exit code -9\)"):
         fork.call(do, "SIGKILL")
     with pytest.raises(InfrastructureError, match=r"died twice \(exit code 3\)"):
@@ -122,12 +124,12 @@ def test_a_process_that_is_killed_twice_is_the_machines_fault(fork):
     assert fork.call(do, "first") == ["first"]
 
 
-def test_one_that_is_killed_once_costs_nothing(fork):
+def test_fork_killed_once_is_replaced_without_loss(fork):
     os.kill(fork.call(pid), signal.SIGKILL)
     assert fork.call(do, "first") == ["first"]
 
 
-def test_a_process_in_doubt_is_replaced_after_its_call(fork):
+def test_distrusted_fork_is_replaced_after_its_call(fork):
     first = fork.call(pid)
     assert fork.call(doubt) == first != fork.call(pid) == fork.call(pid)
 
@@ -137,7 +139,7 @@ def doubt() -> int:
     return os.getpid()
 
 
-def test_a_watch_that_replaces_nothing_limits_nothing():
+def test_plain_watch_sets_no_limit():
     watch = Watch()
     with watch.limit("anything", LITTLE):
         burn(2 * LITTLE)

@@ -1,4 +1,4 @@
-"""Sentences for failures: what students read, and what they must not be able to read."""
+"""The sentences that explain failures, and the data that they must not contain."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_visible_sentences(error, outcome, message):
     assert (found.outcome, found.message) == (outcome, message)
 
 
-def test_hidden_tests_show_the_exceptions_type_and_the_students_own_line_but_not_its_text():
+def test_hidden_failure_shows_exception_type_and_own_line_without_its_message():
     file = SourceFile("heads.py", "\n" * 11 + "    raise ValueError(str(x))\n")
     found = explain(raised(), full=False, file=file)
     assert found.message == "Your code raised a ValueError (line 12).\n    raise ValueError(str(x))"
 
 
-def test_hidden_tests_do_not_repeat_a_line_or_a_name_that_was_never_handed_in():
+def test_hidden_failure_shows_no_line_or_name_outside_of_the_submission():
     found = explain(raised("Secret_0_8414709"), full=False, file=SourceFile("heads.py", "x = 1\n" * 20))
     assert found.message == "Your code raised an Exception (line 12).\n    x = 1"
 
@@ -75,25 +75,25 @@ def test_hidden_tests_show_the_public_sentence_of_a_check():
     assert explain(error, full=True).message == "the output is 0.1 where 0.2 was expected."
 
 
-def test_the_line_of_a_notebook_says_which_cell():
+def test_line_of_a_notebook_names_the_cell():
     frame = Frame("heads.ipynb cell 4", 2, "Head.forward", "x.nothing")
     file = SourceFile("heads.ipynb", '{"cells": [{"source": ["a\\n", "x.nothing"]}]}')
     found = explain(raised("AttributeError", "no", frames=(frame,)), full=False, file=file)
     assert found.message.startswith("Your code raised an AttributeError (line 2 of cell 4).")
 
 
-def test_a_test_that_cannot_use_what_came_back_says_so():
+def test_unusable_result_is_explained():
     assert explain(TypeError("unsupported"), full=False).message == (
         "This test could not work with what your code gave back (TypeError)."
     )
 
 
-def test_nothing_from_a_student_commands_a_terminal_or_a_workflow():
+def test_control_characters_and_workflow_commands_are_made_harmless():
     text = clean("\x1b[2J::set-output name=x::1\r\n  ::error::you\nfine \u202e text", 200)
     assert "\x1b" not in text and "\r" not in text and "\u202e" not in text
     assert not any(line.lstrip().startswith("::") for line in text.splitlines())
     assert "fine" in text
 
 
-def test_long_texts_are_cut():
+def test_long_texts_are_truncated():
     assert len(clean("x" * 10_000)) < 2_100

@@ -1,4 +1,4 @@
-"""Grades for other tools: golden files made from each tool's documented format, and the way back."""
+"""Exports for other tools: golden files from each tool's documented format, and the round trip."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def course(tmp_path: Path) -> Course:
 
 @pytest.fixture
 def submitted(tmp_path: Path) -> Path:
-    """A folder that was collected: the names of three students are known, and when one came."""
+    """A collected folder: the names of three students are known, and the submission time of one."""
     folder = tmp_path / "submitted"
     folder.mkdir()
     known = [
@@ -116,12 +116,12 @@ def submitted(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ask(course: Course, submitted: Path, tmp_path: Path):
-    """Exports the class, into a copy of the golden file that the sheet shall be `like`."""
+    """Export the class, into a copy of the golden file `like` for a sheet."""
 
-    def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **wishes: object) -> Exported:
+    def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **options: object) -> Exported:
         if like:
-            wishes["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
-        return export(tool, ExportRequest(course, grades, submitted, **wishes))  # type: ignore[arg-type]
+            options["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
+        return export(tool, ExportRequest(course, grades, submitted, **options))  # type: ignore[arg-type]
 
     return exported
 
@@ -133,7 +133,7 @@ def golden(name: str) -> bytes:
 # ------------------------------------------------------------------ Canvas
 
 
-def test_canvas_gradebook_is_filled_and_nothing_else_changes(ask, tmp_path):
+def test_canvas_export_changes_only_the_scores(ask, tmp_path):
     exported = ask("canvas", "canvas-downloaded.csv")
     assert (tmp_path / "canvas-downloaded-filled.csv").read_bytes() == golden("canvas-filled.csv")
     assert (tmp_path / "canvas-downloaded.csv").read_bytes() == golden("canvas-downloaded.csv")
@@ -144,7 +144,7 @@ def test_canvas_gradebook_is_filled_and_nothing_else_changes(ask, tmp_path):
     )
 
 
-def test_canvas_filled_sheet_reads_back_as_the_grades(ask, tmp_path):
+def test_canvas_filled_sheet_contains_the_grades(ask, tmp_path):
     ask("canvas", "canvas-downloaded.csv")
     with (tmp_path / "canvas-downloaded-filled.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -152,13 +152,13 @@ def test_canvas_filled_sheet_reads_back_as_the_grades(ask, tmp_path):
     assert scores == {"1001": "7.5", "1002": "10", "1003": "EX", "1004": "0", "1099": ""}
 
 
-def test_a_filled_sheet_can_be_filled_again_and_stays_the_same(ask, tmp_path):
+def test_filling_a_filled_sheet_changes_nothing(ask, tmp_path):
     exported = ask("canvas", "canvas-filled.csv", grades=(ada(), grace(), eve()))
     assert not exported.problems
     assert (tmp_path / "canvas-filled-filled.csv").read_bytes() == golden("canvas-filled.csv")
 
 
-def test_canvas_names_whoever_is_not_in_the_gradebook(ask):
+def test_canvas_lists_students_missing_from_the_gradebook(ask):
     stranger = Grade("9999", NAME, "graded", 3, 10)
     exported = ask("canvas", "canvas-downloaded.csv", grades=(stranger,))
     assert exported.problems == [f"9999, {NAME}: not found in canvas-downloaded.csv."]
@@ -178,19 +178,19 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
     assert "grace@example.org,Section 1,6,5.00" in filled
 
 
-def test_canvas_two_students_in_one_row_are_told(ask):
+def test_canvas_reports_two_students_for_one_row(ask):
     twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
     assert problem == f"{NAME}: ada@example.org and 1001 are the same row of canvas-downloaded.csv."
 
 
-def test_canvas_scales_to_the_maximum_of_the_gradebook_and_says_so(ask, tmp_path):
+def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
     exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(),), assignment=NAME, column="Essay")
     assert "Essay (88124) is out of 5 there: scores out of 10 are scaled." in exported.summary
     assert "Section 1,,3.75,," in (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
 
 
-def test_what_counts_is_what_the_policy_says(ask, tmp_path):
+def test_export_contains_the_final_scores(ask, tmp_path):
     ask("canvas", "canvas-downloaded.csv", grades=(ada(),), scores={("1001", NAME): 6.25})
     assert "ada@example.org,Section 1,6.25,4.00" in (tmp_path / "canvas-downloaded-filled.csv").read_text(
         "utf-8"
@@ -207,7 +207,7 @@ def test_what_counts_is_what_the_policy_says(ask, tmp_path):
         ("Add (5)", False),
     ],
 )
-def test_canvas_column_is_the_assignment_by_any_of_its_names(ask, tmp_path, title, found):
+def test_canvas_column_is_found_by_title_or_name(ask, tmp_path, title, found):
     sheet = tmp_path / "book.csv"
     sheet.write_text(f"Student,ID,{title}\nAda Lovelace,1001,\n", "utf-8")
     exported = ask("canvas", grades=(ada(),), sheet=sheet)
@@ -216,7 +216,7 @@ def test_canvas_column_is_the_assignment_by_any_of_its_names(ask, tmp_path, titl
     assert not found or "1001,7.5" in filled.read_text("utf-8")
 
 
-def test_the_file_that_is_there_is_never_overwritten(ask, tmp_path):
+def test_export_does_not_overwrite_a_filled_sheet(ask, tmp_path):
     (tmp_path / "canvas-downloaded-filled.csv").write_text("by hand", "utf-8")
     ask("canvas", "canvas-downloaded.csv")
     assert (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8") == "by hand"
@@ -226,7 +226,7 @@ def test_the_file_that_is_there_is_never_overwritten(ask, tmp_path):
 
 
 @pytest.mark.parametrize("tool", ["csv", "junit", "gradescope"])
-def test_only_earlier_exports_give_way(ask, course, tmp_path, tool):
+def test_export_overwrites_only_earlier_exports(ask, course, tmp_path, tool):
     course_built(course)
     path = tmp_path / "output"
     ask(tool, output=path, assignment=NAME)
@@ -237,7 +237,7 @@ def test_only_earlier_exports_give_way(ask, course, tmp_path, tool):
     assert path.read_text() == "Student,ID\nfrom Canvas\n"
 
 
-def test_only_earlier_results_give_way(ask, tmp_path):
+def test_results_overwrite_only_earlier_results(ask, tmp_path):
     path, one = tmp_path / "result.json", CLASS[0]
     for _ in range(2):
         ask("classroom50", output=path, grades=[one])
@@ -250,7 +250,7 @@ def test_only_earlier_results_give_way(ask, tmp_path):
 # ------------------------------------------------------------------ Moodle
 
 
-def test_moodle_worksheet_is_filled_and_nothing_else_changes(ask, tmp_path):
+def test_moodle_export_changes_only_the_grades(ask, tmp_path):
     exported = ask("moodle", "moodle-downloaded.csv")
     assert (tmp_path / "moodle-downloaded-filled.csv").read_bytes() == golden("moodle-filled.csv")
     assert exported.problems == [
@@ -260,7 +260,7 @@ def test_moodle_worksheet_is_filled_and_nothing_else_changes(ask, tmp_path):
     assert exported.summary.endswith("Nothing was filled in for Alan Turing; Barbara Liskov.")
 
 
-def test_moodle_in_german_with_commas_and_another_maximum(ask, tmp_path):
+def test_german_moodle_worksheet_with_decimal_commas_is_filled(ask, tmp_path):
     third = Grade("1002", NAME, "graded", 10 / 3, 10)
     exported = ask("moodle", "moodle-german-downloaded.csv", grades=(ada(), third))
     assert (tmp_path / "moodle-german-downloaded-filled.csv").read_bytes() == golden(
@@ -269,13 +269,13 @@ def test_moodle_in_german_with_commas_and_another_maximum(ask, tmp_path):
     assert "Bewertung is out of 100 there: scores out of 10 are scaled." in exported.summary
 
 
-def test_moodle_wants_one_assignment(ask):
+def test_moodle_export_requires_one_assignment(ask):
     with pytest.raises(ExportError, match="--assignment"):
         ask("moodle", "moodle-downloaded.csv", grades=())
 
 
 @pytest.mark.parametrize("tool", ["canvas", "moodle"])
-def test_another_table_is_refused_in_a_sentence(ask, tmp_path, tool):
+def test_table_of_another_kind_is_refused(ask, tmp_path, tool):
     sheet = tmp_path / "other.csv"
     sheet.write_text("apples,pears\n1,2\n", "utf-8")
     with pytest.raises(ExportError, match="other.csv is no"):
@@ -285,7 +285,7 @@ def test_another_table_is_refused_in_a_sentence(ask, tmp_path, tool):
 
 
 @pytest.mark.parametrize("data", [b"PK\x03\x04", b"\0\0\0", b"", b'a,"b\n1,2', b"\xff\xfe\0", b"\n\n"])
-def test_what_is_no_table_is_refused_in_a_sentence(ask, tmp_path, data):
+def test_file_that_is_not_a_table_is_refused(ask, tmp_path, data):
     sheet = tmp_path / "broken.csv"
     sheet.write_bytes(data)
     with pytest.raises(CollectError, match=r"broken\.csv.*\."):
@@ -294,7 +294,7 @@ def test_what_is_no_table_is_refused_in_a_sentence(ask, tmp_path, data):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_sheet_keeps_every_byte_that_is_not_filled(encoding, end):
+def test_sheet_keeps_all_other_bytes(encoding, end):
     text = end.join(['Näme;"ID";Grade', '"Lovelace; ""Ada""";1;""', "", "Émilie ;2;", "short"])
     sheet = Sheet(text.encode(encoding), "sheet.csv")
     assert sheet.data == text.encode(encoding)
@@ -304,7 +304,7 @@ def test_a_sheet_keeps_every_byte_that_is_not_filled(encoding, end):
     assert sheet.data == text.replace(';""' + end, ';"7;5"' + end).replace(" ;2;", " ;2;8").encode(encoding)
 
 
-def test_moodle_feedback_is_a_page_for_each_participant(ask, course, tmp_path):
+def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
     write_all(tmp_path / "grades", course, CLASS)
     exported = ask(
         "moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip"
@@ -321,8 +321,8 @@ def test_moodle_feedback_is_a_page_for_each_participant(ask, course, tmp_path):
     assert exported.problems == [f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv."]
 
 
-def test_moodle_feedback_names_are_what_moodle_reads(ask, course, tmp_path):
-    """As `importziplib.php` does: parts between underscores, the second is the participant's number."""
+def test_moodle_feedback_names_have_moodles_format(ask, course, tmp_path):
+    """As in `importziplib.php`: parts between underscores, of which the second is the participant's number."""
     submitted = tmp_path / "submitted"
     write_collected(submitted, [Collected("1001", NAME, "Ada_King / Lovelace_7")])
     write_all(tmp_path / "grades", course, CLASS)
@@ -341,24 +341,24 @@ def test_moodle_feedback_without_pages_writes_nothing(ask, tmp_path):
 # ------------------------------------------------------------------ CSV
 
 
-def test_csv_has_a_row_a_student_and_no_formulas(ask, tmp_path):
+def test_csv_has_a_row_per_student_and_no_formulas(ask, tmp_path):
     exported = ask("csv", output=tmp_path / "scores.csv")
     assert (tmp_path / "scores.csv").read_bytes() == golden("scores.csv")
     assert exported.summary == f"4 students are in {tmp_path / 'scores.csv'}."
 
 
-def test_every_export_says_where_course_yml_has_other_points(ask, tmp_path):
-    """The same sentence as `report`, and only about the assignments that are exported."""
+def test_every_export_reports_points_that_differ_from_course_yml(ask, tmp_path):
+    """The message equals that of `report` and mentions only exported assignments."""
     old = Grade("1005", NAME, "graded", 3, 3)
     said = f"{NAME}: there are grades out of 3 points, but course.yml says 10. `autograder grade` grades these again."
-    for tool, wishes in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
-        problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **wishes).problems
+    for tool, options in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
+        problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **options).problems
         assert said in problems
     assert said not in ask("csv", grades=(ada(),), output=tmp_path / "csv").problems
 
 
-def test_each_score_is_scaled_by_its_own_maximum(ask, tmp_path):
-    """Grades of a changed course: 3 of 3 points are full marks, in whatever order they come."""
+def test_each_score_is_scaled_by_the_maximum_of_its_grade(ask, tmp_path):
+    """After a change of the course, 3 of 3 points are full marks in any order of grades."""
     old = Grade("1002", NAME, "graded", 3, 3)
     exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
     assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
@@ -367,7 +367,7 @@ def test_each_score_is_scaled_by_its_own_maximum(ask, tmp_path):
 
 
 @pytest.mark.parametrize("tool, sheet", [("csv", ""), ("canvas", "canvas-downloaded.csv")])
-def test_grades_of_an_assignment_that_course_yml_lost_are_told(ask, tmp_path, tool, sheet):
+def test_grades_of_a_removed_assignment_are_reported(ask, tmp_path, tool, sheet):
     lost = Grade("1001", "00_old", "graded", 3, 3)
     problems = ask(tool, sheet, grades=(ada(), lost), output=tmp_path / "out.csv").problems
     assert problems == ["00_old is no assignment of this course; its grades are left out."]
@@ -378,7 +378,7 @@ def test_grades_of_an_assignment_that_course_yml_lost_are_told(ask, tmp_path, to
 
 @pytest.fixture(scope="module")
 def gradebook(tmp_path_factory) -> str:
-    """nbgrader's gradebook with the points that the autograder gave `ada`."""
+    """nbgrader's gradebook with the autograder's points of `ada`."""
     api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
     with pytest.MonkeyPatch.context() as patch:
@@ -400,7 +400,7 @@ def gradebook(tmp_path_factory) -> str:
 
 @pytest.fixture
 def formgrader(gradebook, course: Course):
-    """What an instructor gives `ada` in formgrader."""
+    """Give `ada` points and comments as an instructor does in formgrader."""
     from nbgrader.api import Gradebook
 
     def give(manual: float | None = None, extra: float | None = None, comment: str = "") -> None:
@@ -418,19 +418,19 @@ def formgrader(gradebook, course: Course):
     "manual, extra, total",
     [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")],
 )
-def test_points_given_by_hand_count(formgrader, command, tmp_path, manual, extra, total):
-    """In place of the part's points, and extra credit besides: as nbgrader counts them."""
+def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, manual, extra, total):
+    """Manual points replace the part's points, and extra credit is added, as in nbgrader."""
     formgrader(manual, extra)
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert done.exit_code == 0, done.stderr
-    told = "Points given by hand in nbgrader count for 1001." in done.stdout
-    assert told == ((manual, extra) != (None, None))
+    noted = "Points given by hand in nbgrader count for 1001." in done.stdout
+    assert noted == ((manual, extra) != (None, None))
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
         scores = {row["student"]: row["total"] for row in csv.DictReader(file)}
     assert (scores["1001"], scores["1002"]) == (total, "10")
 
 
-def test_points_given_by_hand_for_another_grading_are_told_and_left_out(formgrader, command, tmp_path):
+def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(formgrader, command, tmp_path):
     formgrader(manual=3.5)
     journal = tmp_path / "grades" / "grades.jsonl"
     again = replace(ada(), score=10, tests=grace().tests)
@@ -456,14 +456,14 @@ def test_comments_of_formgrader_are_exported(formgrader, command, tmp_path):
     assert (row["Grade"], row["Feedback comments"]) == ("7.5", "'=Almost.")
 
 
-def test_a_gradebook_is_only_read(formgrader, command, course, tmp_path):
+def test_export_does_not_change_nbgraders_gradebook(formgrader, command, course, tmp_path):
     formgrader(manual=3.5)
     before = (course.root / "gradebook.db").read_bytes()
     command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert (course.root / "gradebook.db").read_bytes() == before
 
 
-def test_a_gradebook_that_is_none_is_a_sentence(command, course, tmp_path):
+def test_invalid_gradebook_is_reported(command, course, tmp_path):
     pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     (course.root / "gradebook.db").write_bytes(b"no database" * 100)
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
@@ -476,7 +476,7 @@ def test_a_gradebook_that_is_none_is_a_sentence(command, course, tmp_path):
 # ------------------------------------------------------------------ students who handed in nothing
 
 
-def test_csv_with_a_roster_has_a_row_for_everybody(ask, tmp_path):
+def test_csv_with_a_roster_has_a_row_for_every_student(ask, tmp_path):
     (tmp_path / "roster.csv").write_text(
         "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n",
         "utf-8",
@@ -494,8 +494,8 @@ def names_in(file: Path) -> dict[str, str]:
         return {row["student"]: row["name"] for row in csv.DictReader(rows) if row["student"]}
 
 
-def test_csv_knows_the_names_that_grading_noted(course, command, tmp_path):
-    """Wherever the submissions were: the folder of grades has the names."""
+def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
+    """The folder of grades contains the names, wherever the submissions were."""
     (tmp_path / "grades" / "names.json").write_text(
         '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
     )
@@ -504,8 +504,8 @@ def test_csv_knows_the_names_that_grading_noted(course, command, tmp_path):
     assert names_in(tmp_path / "scores.csv") == {"1001": "", "1002": "Grace Hopper", "1003": "", "1004": ""}
 
 
-def test_csv_finds_names_in_the_roster_by_any_number(course, tmp_path):
-    """By the site's number, but not where the name that is known says it is somebody else's."""
+def test_csv_matches_roster_names_by_any_number(course, tmp_path):
+    """The site's number matches unless the known name belongs to another student."""
     roster = tmp_path / "roster.csv"
     roster.write_text(
         "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n", "utf-8"
@@ -524,8 +524,8 @@ def test_csv_finds_names_in_the_roster_by_any_number(course, tmp_path):
     assert names == {"1001": "Ada Lovelace", "1002": "", "1003": "Alan Turing", "1004": ""}
 
 
-def test_a_student_is_found_by_the_number_that_the_site_gave(ask, submitted, tmp_path):
-    """The roster gave the id when the work was collected; back in the site's sheet, no roster is needed."""
+def test_student_is_matched_by_the_sites_number(ask, submitted, tmp_path):
+    """The roster gave the id at collection; no roster is needed for the site's sheet."""
     write_collected(submitted, [Collected("ada42", NAME, key="1001")])
     exported = ask("canvas", "canvas-downloaded.csv", grades=(Grade("ada42", NAME, "graded", 5, 10),))
     assert not exported.problems and exported.summary.startswith("1 score is in ")
@@ -556,7 +556,7 @@ CHILDREN = {
 
 
 def violations(element: ElementTree.Element) -> list[str]:
-    """Where an element breaks the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
+    """Return the violations of the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
     tag, names = element.tag, set(element.attrib)
     found = [f"{tag}: {name} is unknown" for name in names - ATTRIBUTES[tag]]
     found += [f"{tag}: {name} is missing" for name in REQUIRED.get(tag, set()) - names]
@@ -565,28 +565,28 @@ def violations(element: ElementTree.Element) -> list[str]:
     return found + [problem for child in element for problem in violations(child)]
 
 
-def test_junit_is_the_golden_file_and_keeps_the_schema(ask, tmp_path):
+def test_junit_export_matches_the_golden_file_and_the_schema(ask, tmp_path):
     ask("junit", output=tmp_path / "junit.xml")
     assert (tmp_path / "junit.xml").read_bytes() == golden("junit.xml")
     assert violations(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
 
 
-def test_the_schema_would_find_a_mistake():
+def test_junit_schema_detects_an_error():
     wrong = ElementTree.fromstring(
         "<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>"
     )
     assert len(violations(wrong)) == 6
 
 
-def test_junit_reads_back_as_the_results(ask, tmp_path):
+def test_junit_export_contains_the_results(ask, tmp_path):
     ask("junit", output=tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     counts = [int(root.get(name, "")) for name in ("tests", "failures", "errors")]
     assert counts == [10, 1, 3]
     kinds = {"failure": "failed", "skipped": "skipped"}
     for suite, grade in zip(root, CLASS):
-        told = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
-        assert (told["student"], float(told["score"] or "")) == (grade.student, grade.score)
+        properties = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
+        assert (properties["student"], float(properties["score"] or "")) == (grade.student, grade.score)
         for case, result in zip(suite.iter("testcase"), grade.tests):
             outcome = next((kinds.get(child.tag, child.get("type")) for child in case), "passed")
             assert (case.get("name"), outcome) == (result.name, result.outcome)
@@ -595,7 +595,7 @@ def test_junit_reads_back_as_the_results(ask, tmp_path):
 # ------------------------------------------------------------------ Classroom 50
 
 
-def test_classroom50_result_is_the_golden_file(ask, tmp_path, monkeypatch):
+def test_classroom50_export_matches_the_golden_file(ask, tmp_path, monkeypatch):
     for name, value in RUNNER.items():
         monkeypatch.setenv(name, value)
     ask("classroom50", grades=(ada(),), output=tmp_path / "result.json")
@@ -605,7 +605,7 @@ def test_classroom50_result_is_the_golden_file(ask, tmp_path, monkeypatch):
     assert record == json.loads(golden("classroom50.json"))
 
 
-def test_classroom50_has_whole_points_in_the_right_proportion(ask, tmp_path, monkeypatch):
+def test_classroom50_points_are_integers_in_proportion(ask, tmp_path, monkeypatch):
     monkeypatch.setenv("SUBMISSION_TAG", "submit/x")
     for grade in CLASS:
         ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
@@ -620,7 +620,7 @@ def test_classroom50_has_whole_points_in_the_right_proportion(ask, tmp_path, mon
         assert record["score"] / record["max-score"] == grade.score / grade.max_score
 
 
-def test_classroom50_of_a_class_is_a_file_for_each(ask, tmp_path):
+def test_classroom50_export_of_a_class_is_one_file_per_student(ask, tmp_path):
     exported = ask("classroom50", output=tmp_path / "out")
     written = sorted(str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json"))
     assert written == [f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")]
@@ -630,20 +630,20 @@ def test_classroom50_of_a_class_is_a_file_for_each(ask, tmp_path):
 @pytest.mark.parametrize(
     "points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)]
 )
-def test_scale_makes_points_whole(points, times):
+def test_scale_converts_points_to_integers(points, times):
     assert scale(points) == times
 
 
 # ------------------------------------------------------------------ Gradescope
 
 
-def test_gradescope_results_are_the_golden_file(course):
+def test_gradescope_results_match_the_golden_file(course):
     record = results(course, course.assignment(NAME), ada(), {"adds_any_numbers"}, "after_published")
     assert record == json.loads(golden("gradescope-results.json"))
 
 
-def test_gradescope_says_nothing_of_tests_that_are_not_shown(course):
-    """The text above the tests is the same whether hidden tests pass or not."""
+def test_gradescope_text_does_not_depend_on_hidden_tests(course):
+    """The text above the tests is the same whether hidden tests pass or fail."""
     assignment, hidden = course.assignment(NAME), {"adds_any_numbers"}
     worse, better = (results(course, assignment, grade, hidden, "hidden") for grade in (ada(), grace()))
     assert worse["output"] == better["output"]
@@ -660,7 +660,7 @@ def test_gradescope_refused_submission_has_no_points_and_a_reason(course):
 
 @pytest.fixture(scope="module")
 def archive(built_course, tmp_path_factory) -> Path:
-    """The zip for Gradescope; the course that it was made from is gone."""
+    """The zip for Gradescope; the course from which it was made is removed."""
     folder = tmp_path_factory.mktemp("gradescope")
     course = load_course(shutil.copytree(built_course, folder / "course"))
     export("gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip"))
@@ -670,7 +670,9 @@ def archive(built_course, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def gradescope(archive: Path, tmp_path: Path):
-    """Gradescope's machine in small: the zip laid out under a root, and `run_autograder` started there."""
+    """A small model of Gradescope's machine: the zip is unpacked under a root, and `run_autograder` runs
+    there.
+    """
     root = tmp_path / "autograder"
     (root / "submission").mkdir(parents=True)
     (root / "results").mkdir()
@@ -697,7 +699,7 @@ def gradescope(archive: Path, tmp_path: Path):
 
 
 def course_built(course: Course) -> Course:
-    """The course with a stub, which is all that the archive needs of what is built."""
+    """The course with a built stub, the only built file that the archive needs."""
     stub = course.stub_file(course.assignment(NAME))
     stub.parent.mkdir(parents=True)
     stub.write_text("def add(a, b): ...\n", "utf-8")
@@ -744,14 +746,14 @@ def test_gradescope_forged_results_do_not_count(gradescope):
     assert read_results(gradescope.root)["score"] == 0
 
 
-def test_gradescope_refuses_what_cannot_be_used(gradescope):
+def test_gradescope_refuses_unusable_submissions(gradescope):
     assert gradescope(one="x = 1", two="x = 2").returncode == 0
     record = read_results(gradescope.root)
     assert record["score"] == 0 and "Found one.py and two.py" in record["output"]
 
 
 @pytest.mark.slow
-def test_gradescope_takes_the_folder_out_of_a_repository(gradescope):
+def test_gradescope_finds_the_folder_in_a_repository(gradescope):
     for name in (NAME, "02_other", ".git"):
         (gradescope.root / "submission" / name).mkdir()
     (gradescope.root / "submission" / NAME / "adding.py").write_text(FILES[f"solutions/{NAME}/adding.py"])
@@ -776,7 +778,7 @@ def test_gradescope_without_a_course_has_no_results(gradescope):
     assert not (gradescope.root / "results" / "results.json").exists()
 
 
-def test_gradescope_installs_what_the_assignment_imports(course):
+def test_gradescope_installs_the_packages_of_the_assignment(course):
     assignment = course.assignment(NAME)
     plain = files(course_built(course), assignment, "hidden")["requirements.txt"].decode().split()
     more = assignment.model_copy(update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")})
@@ -786,7 +788,7 @@ def test_gradescope_installs_what_the_assignment_imports(course):
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
 
-def test_gradescope_needs_an_assignment_that_was_built(course, tmp_path):
+def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
     with pytest.raises(ExportError, match="--assignment"):
         export("gradescope", ExportRequest(course, ()))
     with pytest.raises(ExportError, match="autograder build"):
@@ -811,7 +813,7 @@ def command(course: Course, tmp_path: Path, monkeypatch):
     return run
 
 
-def test_command_fills_a_sheet_and_says_what_is_missing(command, tmp_path):
+def test_export_command_fills_a_sheet_and_lists_missing_students(command, tmp_path):
     sheet = shutil.copy(GOLDENS / "canvas-downloaded.csv", tmp_path)
     done = command(str(tmp_path / "grades"), "--to", "canvas", "--sheet", str(sheet))
     assert done.exit_code == 1
@@ -819,7 +821,7 @@ def test_command_fills_a_sheet_and_says_what_is_missing(command, tmp_path):
     assert "EX stands there and stays" in done.stderr
 
 
-def test_nothing_is_written_where_nothing_fits(command, tmp_path):
+def test_no_file_is_written_if_no_score_fits(command, tmp_path):
     sheet = tmp_path / "gradebook.csv"
     sheet.write_text("Student,ID,Essay (88124),Heads (7)\nAda,1001,,\n", "utf-8")
     done = command(str(tmp_path / "grades"), "--to", "canvas", "--sheet", str(sheet))
@@ -828,7 +830,7 @@ def test_nothing_is_written_where_nothing_fits(command, tmp_path):
     assert not (tmp_path / "gradebook-filled.csv").exists()
 
 
-def test_a_folder_that_is_not_there_is_not_made(command, tmp_path):
+def test_missing_output_folder_is_not_created(command, tmp_path):
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "no" / "x.csv"))
     assert (done.exit_code, (tmp_path / "no").exists()) == (2, False)
     assert (
@@ -850,13 +852,13 @@ def test_a_folder_that_is_not_there_is_not_made(command, tmp_path):
         ["../grades", "--to", "csv", "--output", "course.yml/scores.csv"],
     ],
 )
-def test_command_answers_wrong_arguments_in_a_sentence(command, words):
+def test_collect_command_reports_wrong_arguments(command, words):
     done = command(*words)
     assert done.exit_code == 2
     assert done.stderr.count("\n") <= 2 and done.stderr.strip().endswith((".", "`."))
 
 
-def test_command_tells_of_grades_that_cannot_be_read(command, tmp_path):
+def test_export_command_reports_unreadable_grades(command, tmp_path):
     with (tmp_path / "grades" / "grades.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"a": 1}\n')
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
@@ -864,15 +866,15 @@ def test_command_tells_of_grades_that_cannot_be_read(command, tmp_path):
     assert f"line {len(CLASS) + 1} cannot be read; the grade in it is missing." in done.stderr
 
 
-def test_command_refuses_a_journal_without_grades(command, tmp_path):
+def test_export_command_refuses_a_journal_without_grades(command, tmp_path):
     (tmp_path / "grades" / "grades.jsonl").write_text("", "utf-8")
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert (done.exit_code, (tmp_path / "scores.csv").exists()) == (2, False)
     assert done.stderr.endswith("grades.jsonl holds no grades.\n")
 
 
-def test_late_work_counts_what_the_course_says(course, tmp_path, monkeypatch):
-    """Graded two days late at 10 % a day: the sheet has what counts, the journal what was reached."""
+def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch):
+    """Graded two days late at 10 % a day: the sheet has the final score, the journal the raw score."""
     text = (course.root / "course.yml").read_text("utf-8")
     due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
     policy = "late: {percent_a_day: 10, most_percent: 50}\n"
@@ -895,5 +897,5 @@ def test_late_work_counts_what_the_course_says(course, tmp_path, monkeypatch):
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-def test_every_exporter_has_its_one_function():
+def test_every_exporter_defines_one_export_function():
     assert all(callable(import_module(module).export) for module in EXPORTERS.values())

@@ -1,4 +1,4 @@
-"""The fakes say what they promise, here and on the other side of the wall, and remember how they were asked."""
+"""The fakes behave as documented, in this process and in a worker, and record their calls."""
 
 from types import ModuleType
 
@@ -39,7 +39,7 @@ def translate(model, src, n):
 
 @pytest.fixture(params=["here", "across"])
 def writer(request):
-    """The module above, called directly and as a student's."""
+    """The generating code of this module, called directly and as a student's module."""
     if request.param == "here":
         space = {}
         exec(WRITER, space)
@@ -49,7 +49,7 @@ def writer(request):
     return RemoteStudent(connection)
 
 
-def test_successor_counts_and_begins_anew():
+def test_successor_counts_and_wraps_around():
     logits, loss = Successor(vocab_size=5)(torch.tensor([[0, 3, 4]]))
     assert logits.shape == (1, 3, 5)
     assert logits.argmax(-1).tolist() == [[1, 4, 0]]
@@ -57,7 +57,7 @@ def test_successor_counts_and_begins_anew():
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.5, 50.0])
-def test_successor_is_as_sure_as_its_margin(margin):
+def test_successors_probability_depends_on_its_margin(margin):
     logits, _ = Successor(7, margin=margin)(torch.tensor([[2]]))
     best, second = logits[0, 0].topk(2).values.tolist()
     assert best - second == pytest.approx(margin)
@@ -71,31 +71,31 @@ def test_loss_is_the_mean_cross_entropy():
     assert wrong.item() == pytest.approx(torch.tensor([7.0, 0, 0, 0, 0]).logsumexp(0).item(), rel=1e-5)
 
 
-def test_coin_has_the_same_shares_after_any_word():
+def test_coin_has_equal_probabilities_after_any_token():
     logits, _ = Coin(vocab_size=5, heads=4, tails=2)(torch.randint(5, (3, 7)))
     expected = torch.tensor([0.0, 0.0, 0.2, 0.0, 0.8]).expand(3, 7, 5)
     assert torch.allclose(logits.softmax(-1), expected)
 
 
 @pytest.mark.parametrize("temperature", [0.25, 4.0, 100.0])
-def test_a_share_of_zero_is_never_rolled(temperature):
+def test_token_with_probability_zero_is_never_drawn(temperature):
     logits, _ = Die([0.5, 0.0, 0.3, 0.2])(torch.tensor([[0]]))
     assert (logits / temperature).softmax(-1)[0, 0, 1] == 0.0
     assert logits.isfinite().all()
 
 
-def test_too_long_a_context_is_refused():
+def test_context_longer_than_block_size_raises_value_error():
     with pytest.raises(ValueError, match="block_size = 3"):
         Successor(5, block_size=3)(torch.zeros(1, 4, dtype=torch.long))
 
 
-def test_fakes_have_nothing_to_learn():
+def test_fakes_have_no_parameters():
     for fake in (Successor(5), Coin(), Die([1.0]), Reverser(9)):
         assert isinstance(fake, nn.Module)
         assert list(fake.parameters()) == []
 
 
-def test_what_was_asked_is_remembered(writer):
+def test_calls_are_recorded(writer):
     fake = Successor(vocab_size=11, block_size=4)
     written = writer.write(fake, torch.tensor([[7, 8], [0, 1]]), 4)
     assert written.tolist() == [[7, 8, 9, 10, 0, 1], [0, 1, 2, 3, 4, 5]]
@@ -106,20 +106,20 @@ def test_what_was_asked_is_remembered(writer):
     assert fake.training
 
 
-def test_remembered_ids_are_copies():
+def test_recorded_ids_are_copies():
     fake, ids = Successor(5), torch.tensor([[0, 1]])
     fake(ids)
     ids.zero_()
     assert fake.calls[0].ids.tolist() == [[0, 1]]
 
 
-def test_training_and_gradients_are_seen():
+def test_training_mode_and_gradients_are_recorded():
     fake = Coin()
     fake(torch.tensor([[0]]))
     assert (fake.modes, fake.grads) == ([True], [True])
 
 
-def test_reverser_says_its_source_backwards_and_stops(writer):
+def test_reverser_outputs_its_source_backwards_then_eos(writer):
     fake = Reverser(vocab_size=11)
     said = writer.translate(fake, torch.tensor([[5, 6, 7, 8], [9, 4, PAD, PAD]]), 5)
     assert said[0].tolist() == [8, 7, 6, 5, EOS]
@@ -130,7 +130,7 @@ def test_reverser_says_its_source_backwards_and_stops(writer):
     assert fake.grads == [True] * 6
 
 
-def test_reverser_is_never_sure():
+def test_reverser_has_a_small_margin():
     fake = Reverser(vocab_size=11, margin=0.05)
     logits = fake(torch.tensor([[5, 6, 7]]), torch.tensor([[BOS, 7, 6, 5]]))
     assert logits.shape == (1, 4, 11)
@@ -140,7 +140,7 @@ def test_reverser_is_never_sure():
     assert logits.softmax(-1).max() < 0.2
 
 
-def test_reverser_needs_both_masks():
+def test_reverser_output_is_wrong_without_a_mask():
     fake, src = Reverser(vocab_size=11), torch.tensor([[9, 4, PAD]])
     padding, y = src == PAD, torch.tensor([[BOS]])
     assert fake.decode(y, fake.encode(src, padding), padding).argmax(-1).tolist() == [[4]]
@@ -148,6 +148,6 @@ def test_reverser_needs_both_masks():
     assert fake.decode(y, fake.encode(src), padding).argmax(-1).tolist() == [[5]]
 
 
-def test_reverser_without_bos_is_lost():
+def test_reverser_without_bos_outputs_bos():
     logits = Reverser(vocab_size=11)(torch.tensor([[5, 6, 7]]), torch.tensor([[7, 6]]))
     assert logits.argmax(-1).tolist() == [[BOS, BOS]]

@@ -1,4 +1,6 @@
-"""Gradebook, feedback pages and class report: what they say, what they never say, and that nothing breaks out."""
+"""Gradebook, feedback pages and class report: their contents, the data that they must not contain, and
+escaping.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def result(index: int, outcome: Outcome = "passed", **more: str) -> Result:
 
 
 def graded(student: str, *changes: Result, assignment: str = NAME) -> Grade:
-    """A grade in which all passes but for the results given."""
+    """Return a grade in which all tests pass except those with the given results."""
     changed = {test.name: test for test in changes}
     tests = tuple(changed.get(name, result(index)) for index, (name, *_) in enumerate(TESTS))
     score = sum(test.score for test in tests)
@@ -88,7 +90,7 @@ def refused(
 
 
 class Page(HTMLParser):
-    """What a browser would find on a page: its elements, its visible text, its headings."""
+    """The elements, the visible text and the headings of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -120,7 +122,7 @@ class Page(HTMLParser):
 # Statistics
 
 
-def test_mean_and_median_by_hand() -> None:
+def test_mean_and_median_equal_hand_computed_values() -> None:
     assert stats.mean([1, 2, 6]) == 3
     assert stats.median([6, 1, 2]) == 2
     assert stats.median([1, 2, 3, 10]) == 2.5
@@ -128,14 +130,14 @@ def test_mean_and_median_by_hand() -> None:
     assert stats.median([]) is None
 
 
-def test_shares_fall_into_steps() -> None:
+def test_histogram_counts_shares_per_interval() -> None:
     assert stats.histogram([0, 0.05, 0.1, 0.3, 0.7, 0.99, 1.0]) == [2, 1, 0, 1, 0, 0, 0, 1, 0, 2]
     assert stats.histogram([3 * 0.1, 0.1 + 0.2], bins=10)[3] == 2
     assert stats.share(3, 4) == 0.75
     assert stats.share(0, 0) == 0
 
 
-def test_discrimination_by_hand() -> None:
+def test_discrimination_equals_hand_computed_values() -> None:
     # The products of the deviations add up to 2, their squares to 1 and 5: 2 / √(1 · 5).
     assert stats.discrimination([True, True, False, False], [3, 2, 1, 0]) == pytest.approx(2 / 5**0.5)
     assert stats.discrimination([False, False, True, True], [3, 2, 1, 0]) == pytest.approx(-2 / 5**0.5)
@@ -152,11 +154,11 @@ def test_discrimination_by_hand() -> None:
         ([True, False], [0.1 + 0.2, 0.3]),
     ],
 )
-def test_discrimination_is_not_always_defined(passed: list[bool], rest: list[float]) -> None:
+def test_discrimination_is_none_when_undefined(passed: list[bool], rest: list[float]) -> None:
     assert stats.discrimination(passed, rest) is None
 
 
-def test_an_item_is_compared_with_the_rest_and_not_with_itself() -> None:
+def test_discrimination_excludes_the_test_itself() -> None:
     first, second = result(0), result(1)
     lost_first, lost_second = result(0, "failed"), result(1, "skipped")
     pairs = [(first, lost_second), (lost_first, second)]
@@ -168,12 +170,12 @@ def test_an_item_is_compared_with_the_rest_and_not_with_itself() -> None:
     assert [item.discrimination for item in items] == [pytest.approx(-1), pytest.approx(-1)]
 
 
-def test_part_shares_are_of_points() -> None:
+def test_part_shares_are_computed_from_points() -> None:
     shares = stats.part_shares([graded("ada", result(1, "failed")), graded("alan")])
     assert shares == {"add": pytest.approx(5 / 8), "total": 1.0}
 
 
-def test_a_student_makes_a_mistake_once() -> None:
+def test_mistake_counts_once_per_student() -> None:
     grades = [subtracting("alan"), subtracting("ada"), graded("emmy"), refused("kurt")]
     forgetful = {"mistake": "forgets_what_came_before", "hint": "And the earlier ones?", "message": "No."}
     grades.append(graded("sofia", result(3, "failed", **forgetful)))
@@ -182,7 +184,7 @@ def test_a_student_makes_a_mistake_once() -> None:
     assert (counts[1].mistake, counts[1].students) == ("forgets_what_came_before", ("sofia",))
 
 
-def test_failures_without_a_name_are_counted() -> None:
+def test_failures_without_a_known_mistake_are_counted() -> None:
     unnamed = graded("ada", result(0, "failed"), result(1, "skipped"), result(2, "timeout"))
     assert stats.unnamed_failures([unnamed, subtracting("alan")]) == 2
 
@@ -195,7 +197,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_gradebook_holds_the_latest_grade_of_each_pair_sorted(tmp_path: Path) -> None:
+def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
     path = write_gradebook(tmp_path / "new folder", iter(grades))
     assert path.read_bytes() == (
@@ -207,21 +209,21 @@ def test_gradebook_holds_the_latest_grade_of_each_pair_sorted(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])
-def test_nothing_in_the_gradebook_is_a_formula(tmp_path: Path, start: str) -> None:
+def test_gradebook_contains_no_formulas(tmp_path: Path, start: str) -> None:
     hostile = f'{start}HYPERLINK("x")'
     (row,) = rows_of(write_gradebook(tmp_path, [refused(hostile, hostile, hostile)]))
     assert [row[column] for column in ("student", "assignment", "problem")] == ["'" + hostile] * 3
 
 
-def test_no_formula_begins_behind_a_semicolon_either(tmp_path: Path) -> None:
-    """Where a comma is the decimal point, spreadsheets take `;` for the border between cells."""
+def test_gradebook_contains_no_formula_after_a_semicolon(tmp_path: Path) -> None:
+    """In locales with a decimal comma, spreadsheets split cells at `;`."""
     problem = "“a; =1+1;b.py” is no text; pack it."
     (row,) = rows_of(write_gradebook(tmp_path, [refused("a;=1+1;b", problem)]))
     assert row["student"] == "a;'=1+1;b"
     assert row["problem"] == "“a; '=1+1;b.py” is no text; pack it."
 
 
-def test_gradebook_keeps_odd_names(tmp_path: Path) -> None:
+def test_gradebook_quotes_unusual_names(tmp_path: Path) -> None:
     names = ['a"b', "a,b", "a\nb", "李娜", "o'neil"]
     rows = rows_of(write_gradebook(tmp_path, [graded(name) for name in names]))
     assert sorted(row["student"] for row in rows) == sorted(names)
@@ -229,7 +231,7 @@ def test_gradebook_keeps_odd_names(tmp_path: Path) -> None:
     assert broken["student"] == "a?b"
 
 
-def test_numbers_are_written_as_people_write_them() -> None:
+def test_numbers_have_at_most_two_decimals() -> None:
     assert [number(x) for x in (12.0, 7.5, 10 / 3, 0.1 + 0.2, 123456.0)] == [
         "12",
         "7.5",
@@ -242,7 +244,7 @@ def test_numbers_are_written_as_people_write_them() -> None:
 # Feedback pages
 
 
-def test_a_page_tells_what_works_and_what_does_not(tmp_path: Path, adding: Assignment) -> None:
+def test_page_lists_passed_and_failed_tests(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert "6 of 10 points" in page.text
     assert "Well on the way." in page.text
@@ -253,14 +255,14 @@ def test_a_page_tells_what_works_and_what_does_not(tmp_path: Path, adding: Assig
     assert "The result of add(2, 3) is -1; 5 was expected." in page.text
 
 
-def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignment) -> None:
+def test_hint_is_shown_once_in_its_own_box(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert page.text.count(HINT) == 1
     assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
     assert page.text.index(HINT) < page.text.index("The question above (subtracts) applies here, too.")
 
 
-def test_names_in_code_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
+def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
     for title, shown in (
         ("vocab_size is the largest id", "vocab_size is"),
         ("x itself is changed", "x itself"),
@@ -274,7 +276,7 @@ def test_names_in_code_keep_their_first_letter(tmp_path: Path, adding: Assignmen
     assert "uppercase" not in (TEMPLATES / "style.css").read_text("utf-8")
 
 
-def test_failures_of_one_cause_are_told_once(tmp_path: Path, adding: Assignment) -> None:
+def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> None:
     slow = "Your file took longer than 5 seconds to load."
     grade = graded("ada", *(result(index, "timeout", message=slow) for index in range(5)))
     page = Page(write_feedback(tmp_path, grade, adding))
@@ -284,7 +286,7 @@ def test_failures_of_one_cause_are_told_once(tmp_path: Path, adding: Assignment)
     assert "No test passes yet." in page.text
 
 
-def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignment) -> None:
+def test_skipped_tests_are_one_line_each(tmp_path: Path, adding: Assignment) -> None:
     reason = "This waits until “After one push, the total is that number.” passes."
     waiting = [result(index, "skipped", message=reason) for index in (3, 4)]
     page = Page(
@@ -296,7 +298,7 @@ def test_skipped_tests_are_one_quiet_line_each(tmp_path: Path, adding: Assignmen
     assert "crashed" in page.text
 
 
-def test_a_page_says_what_was_handed_in_and_when(tmp_path: Path, course: Course) -> None:
+def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Course) -> None:
     files = (SourceFile("adding.py", "x = 1"), SourceFile("<b>.ipynb", "{}"))
     (known,) = texts.put(tmp_path, [Submission("ada", NAME, files)])
     zoned = course.model_copy(update={"timezone": "Europe/Berlin"})
@@ -304,21 +306,21 @@ def test_a_page_says_what_was_handed_in_and_when(tmp_path: Path, course: Course)
     entry["at"] = "2026-11-27T11:00:00+00:00"
     (tmp_path / "times.json").write_text(json.dumps({"times": [entry]}), "utf-8")
     write_all(tmp_path, zoned, [replace(graded("ada"), submission_sha256=known.digest), graded("bo")])
-    said = Page(tmp_path / feedback_path(graded("ada"))).text
-    assert "Feedback for ada on adding.py and <b>.ipynb" in said
-    assert "Handed in 27 November 2026, 12:00 CET" in said
-    said = Page(tmp_path / feedback_path(graded("bo"))).text
-    assert "Feedback for bo 10 of 10 points" in said, "nothing is said of what nobody knows"
+    text = Page(tmp_path / feedback_path(graded("ada"))).text
+    assert "Feedback for ada on adding.py and <b>.ipynb" in text
+    assert "Handed in 27 November 2026, 12:00 CET" in text
+    text = Page(tmp_path / feedback_path(graded("bo"))).text
+    assert "Feedback for bo 10 of 10 points" in text, "unknown facts are not mentioned"
 
 
-def test_a_refused_submission_says_why_and_what_to_do(tmp_path: Path, adding: Assignment) -> None:
+def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, refused("ada"), adding))
     assert "The file is not UTF-8 text (byte 7)." in page.text
     assert "hand in your file again" in page.text
     assert "counts 0 of 10 points" in page.text
 
 
-def test_an_unknown_assignment_has_a_page_too(tmp_path: Path) -> None:
+def test_unknown_assignment_has_a_page(tmp_path: Path) -> None:
     grade = refused("ada", "The course has no assignment `../../x`.", "../../x")
     path = write_feedback(tmp_path, grade, None)
     assert path.resolve().is_relative_to((tmp_path / "feedback").resolve())
@@ -327,16 +329,16 @@ def test_an_unknown_assignment_has_a_page_too(tmp_path: Path) -> None:
     assert "of 0" not in page.text
 
 
-def test_a_page_holds_no_names_of_tests_and_nothing_of_the_run(tmp_path: Path, adding: Assignment) -> None:
+def test_page_contains_no_test_names_and_no_data_of_the_run(tmp_path: Path, adding: Assignment) -> None:
     source = write_feedback(tmp_path, subtracting("ada"), adding).read_text("utf-8")
     assert not any(name in source for name, *_ in TESTS)
     assert "namespaces" not in source
     assert "41" not in Page(tmp_path / feedback_path(subtracting("ada"))).text
 
 
-def test_code_in_messages_is_set_as_code(tmp_path: Path, adding: Assignment) -> None:
-    said = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
-    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message=f"`add` {said}")), adding))
+def test_code_in_messages_is_formatted_as_code(tmp_path: Path, adding: Assignment) -> None:
+    text = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
+    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message=f"`add` {text}")), adding))
     assert "<code>add</code> Your code" in page.source
     assert '<code class="line">return a &lt;b&gt; + 1</code>' in page.source
 
@@ -350,10 +352,10 @@ def test_code_in_messages_is_set_as_code(tmp_path: Path, adding: Assignment) -> 
         (5, "Well"),
         (4.9, "A start."),
         (0.1, "A start."),
-        (0, "Noth"),
+        (0, "No test"),
     ],
 )
-def test_words_are_as_warm_as_the_score(score: float, start: str) -> None:
+def test_words_depend_on_the_score(score: float, start: str) -> None:
     assert word(Grade("ada", NAME, "graded", score, 10)).startswith(start)
 
 
@@ -375,7 +377,7 @@ NAMES = [
 ]
 
 
-def test_every_student_has_a_folder_of_their_own(tmp_path: Path, adding: Assignment) -> None:
+def test_every_student_has_a_separate_folder(tmp_path: Path, adding: Assignment) -> None:
     paths = [write_feedback(tmp_path, graded(name), adding) for name in NAMES]
     assert len({str(path).casefold() for path in paths}) == len(NAMES)
     assert all(path.resolve().parent.parent == (tmp_path / "feedback").resolve() for path in paths)
@@ -384,7 +386,7 @@ def test_every_student_has_a_folder_of_their_own(tmp_path: Path, adding: Assignm
 # The class report
 
 
-def everybody() -> list[Grade]:
+def whole_class() -> list[Grade]:
     timeout = result(3, "timeout", message="It took too long.")
     return [
         graded("ada"),
@@ -398,10 +400,10 @@ def everybody() -> list[Grade]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, course: Course) -> Iterator[Page]:
-    yield Page(write_all(tmp_path_factory.mktemp("grades"), course, everybody()))
+    yield Page(write_all(tmp_path_factory.mktemp("grades"), course, whole_class()))
 
 
-def test_the_report_has_everything_in_its_order(report: Page) -> None:
+def test_report_has_all_sections_in_order(report: Page) -> None:
     assert report.inside("h2") == [
         "Refused submissions",
         "Summary",
@@ -416,46 +418,46 @@ def test_the_report_has_everything_in_its_order(report: Page) -> None:
     assert "The course has no assignment 02_more." in report.text
 
 
-def test_the_report_sums_up(report: Page) -> None:
+def test_report_summary_counts_submissions(report: Page) -> None:
     facts = dict(zip(report.inside("dt"), report.inside("dd"), strict=True))
     assert facts == {"Students": "6", "Graded": "4", "Refused": "2", "Isolation": "namespaces", "Seed": "41"}
     # 10, 6, 6 and 7 of 10 points: mean 7.25, median 6.5.
     assert "Adding 5 7.25 6.5 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
 
 
-def test_the_distribution_can_be_heard(report: Page) -> None:
+def test_distribution_has_a_text_alternative(report: Page) -> None:
     (chart,) = report.all("svg")
     assert chart["role"] == "img"
     assert chart["aria-label"] == "Adding: 2 from 60 to 70 %, 1 from 70 to 80 %, 1 from 90 to 100 %"
     assert len(report.all("rect")) == 3
 
 
-def test_tests_have_rates_and_discrimination(report: Page) -> None:
-    said = " ".join(" ".join(data for _, data in report.texts).split())
+def test_report_shows_pass_rates_and_discrimination(report: Page) -> None:
+    text = " ".join(" ".join(data for _, data in report.texts).split())
     # Passing the first test goes with (9, 7 - 1) in the rest, failing it with (6, 6).
     expected = stats.discrimination([True, False, False, True], [9, 6, 6, 6])
     assert expected is not None
-    assert f"{TESTS[0][2]} 2 of 4 {expected:.2f}" in said
-    assert f"{TESTS[2][2]} 4 of 4 –" in said
-    assert "Two numbers 50 % of the points" in said
-    assert "corrected item–total correlation (point-biserial)" in said
+    assert f"{TESTS[0][2]} 2 of 4 {expected:.2f}" in text
+    assert f"{TESTS[2][2]} 4 of 4 –" in text
+    assert "Two numbers 50 % of the points" in text
+    assert "corrected item–total correlation (point-biserial)" in text
 
 
-def test_mistakes_are_counted_with_their_questions(report: Page) -> None:
+def test_report_counts_mistakes_and_shows_their_hints(report: Page) -> None:
     assert "Subtracts 2 of 4" in report.text
     assert HINT in report.text
     assert "Adding: alan, grace" in report.text
     assert "1 more failed test matches no known mistake" in report.text
 
 
-def test_those_who_need_help_come_lowest_first(tmp_path: Path, course: Course) -> None:
+def test_students_who_need_help_are_sorted_lowest_first(tmp_path: Path, course: Course) -> None:
     grades = [graded(f"s{i}") for i in range(10)] + [subtracting("alan"), refused("kurt")]
     source = write_class_report(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     assert re.findall(r'<th scope="row">(\w+)', section) == ["kurt", "alan"]
 
 
-def test_help_begins_where_most_points_were_lost(tmp_path: Path, course: Course) -> None:
+def test_pages_to_read_are_sorted_by_lost_points(tmp_path: Path, course: Course) -> None:
     students, names = ("ada", "alan", "bo", "emmy", "kurt"), (NAME, "02_more", "03_yet_more")
     grades = [graded(student, assignment=name) for student in students for name in names]
     grades += [subtracting("ada"), replace(graded("ada", assignment="02_more"), score=1.0), refused("alan")]
@@ -465,7 +467,7 @@ def test_help_begins_where_most_points_were_lost(tmp_path: Path, course: Course)
     assert rows == [["ada", "02_more", "Adding"], ["alan", "Adding"]]
 
 
-def test_every_link_leads_somewhere(tmp_path: Path, course: Course) -> None:
+def test_every_link_of_the_report_has_a_target(tmp_path: Path, course: Course) -> None:
     grades = [subtracting(name) for name in NAMES] + [refused("a?b#c%20")]
     index = write_all(tmp_path, course, grades)
     links = [unquote(a["href"] or "") for a in Page(index).all("a") if not (a["href"] or "").startswith("#")]
@@ -475,10 +477,10 @@ def test_every_link_leads_somewhere(tmp_path: Path, course: Course) -> None:
     assert anchors <= {attributes.get("id") for _, attributes in Page(index).elements}
 
 
-def test_the_table_of_everybody(tmp_path: Path, course: Course) -> None:
+def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course) -> None:
     low = graded("low", *(result(index, "failed") for index in (0, 1, 3)))
     stranger = refused("zoë", "No such assignment.", "09_none")
-    source = write_class_report(tmp_path, course, [*everybody(), low, stranger]).read_text("utf-8")
+    source = write_class_report(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
     table = source[source.index('<table id="everybody">') :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
@@ -500,15 +502,15 @@ def test_the_table_of_everybody(tmp_path: Path, course: Course) -> None:
     assert '"button">Other' not in usual and "no assignment of this course" not in usual
 
 
-def test_the_terminal_shows_what_was_refused_for_no_assignment(tmp_path: Path, course: Course) -> None:
-    lines = [line.split() for line in in_terminal(80, course, everybody(), tmp_path)]
+def test_terminal_shows_refused_submissions_without_an_assignment(tmp_path: Path, course: Course) -> None:
+    lines = [line.split() for line in in_terminal(80, course, whole_class(), tmp_path)]
     assert ["student", "/", "10", "/", "10"] in lines and ["total", "01", "other"] in lines
     assert ["kurt", "0", "refused", "–"] in lines and ["sofia", "0", "–", "refused"] in lines
     lines = [line.split() for line in in_terminal(80, course, [graded("ada")], tmp_path)]
     assert ["total", "01"] in lines
 
 
-def test_latest_grades_win_everywhere(tmp_path: Path, course: Course) -> None:
+def test_latest_grade_is_used_on_all_pages(tmp_path: Path, course: Course) -> None:
     grades = [refused("ada"), subtracting("ada"), graded("ada")]
     assert latest_grades(grades) == [grades[-1]]
     page = Page(write_all(tmp_path, course, grades))
@@ -524,7 +526,7 @@ def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -
     return screen.getvalue().splitlines()
 
 
-def test_every_table_in_a_terminal_has_the_total(tmp_path: Path, course: Course) -> None:
+def test_every_terminal_table_shows_the_total(tmp_path: Path, course: Course) -> None:
     (one,) = course.assignments
     names = [f"{number:02d}_adding" for number in range(1, 14)]
     many = course.model_copy(update={"assignments": tuple(one.model_copy(update={"name": n}) for n in names)})
@@ -540,7 +542,7 @@ def test_every_table_in_a_terminal_has_the_total(tmp_path: Path, course: Course)
     assert len([line for line in in_terminal(300, many, grades, tmp_path) if "total" in line]) == 1
 
 
-def test_grades_of_another_course_yml_are_told(course: Course) -> None:
+def test_grades_that_differ_from_course_yml_are_reported(course: Course) -> None:
     old = graded("ada", assignment="00_old")
     assert differing(course, [graded("ada"), subtracting("bo"), refused("kurt", assignment="09_none")]) == []
     assert differing(course, [graded("ada"), replace(graded("bo"), max_score=12.5), old]) == [
@@ -550,7 +552,7 @@ def test_grades_of_another_course_yml_are_told(course: Course) -> None:
     ]
 
 
-def test_report_is_about_the_folder_grades_and_says_what_differs(
+def test_report_reads_grades_by_default_and_reports_differences(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -565,18 +567,18 @@ def test_report_is_about_the_folder_grades_and_says_what_differs(
     assert (done.exit_code, "out of 20 points, but course.yml says 10." in done.stderr) == (1, True)
 
 
-def test_an_assignment_that_left_the_course_keeps_its_grades(tmp_path: Path, course: Course) -> None:
+def test_removed_assignment_keeps_its_grades(tmp_path: Path, course: Course) -> None:
     page = Page(write_all(tmp_path, course, [graded("ada"), graded("ada", assignment="00_old")]))
     assert page.inside("button") == ["Student", "Total", "Adding", "00_old"]
 
 
-def test_a_report_about_nobody(tmp_path: Path, course: Course) -> None:
+def test_report_without_grades_can_be_written(tmp_path: Path, course: Course) -> None:
     page = Page(write_all(tmp_path, course, []))
-    assert "Nothing was handed in" in page.text
+    assert "There are no submissions" in page.text
     assert page.all("svg") == []
 
 
-def test_different_suites_and_missing_walls_are_told(tmp_path: Path, course: Course) -> None:
+def test_report_shows_different_suites_and_missing_isolation(tmp_path: Path, course: Course) -> None:
     grades = [
         replace(graded("ada"), suite_sha256="one", isolation="unsafe"),
         replace(graded("alan"), suite_sha256="two", seed=8),
@@ -601,7 +603,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_nothing_breaks_out_of_its_place(tmp_path: Path, course: Course, text: str) -> None:
+def test_html_in_any_value_is_escaped(tmp_path: Path, course: Course, text: str) -> None:
     bad = Result("test_x", text, text, "failed", 0, 1, text, text, text)
     waiting = Result("test_y", "add", text, "skipped", 0, 1, text)
     grade = Grade(text, NAME, "graded", 0, 2, (bad, waiting), isolation=text)
@@ -619,7 +621,9 @@ def test_nothing_breaks_out_of_its_place(tmp_path: Path, course: Course, text: s
     assert text.replace("`", "") in index.text
 
 
-def test_only_our_own_script_may_run(report: Page, tmp_path: Path, adding: Assignment) -> None:
+def test_content_security_policy_allows_only_the_reports_script(
+    report: Page, tmp_path: Path, adding: Assignment
+) -> None:
     (script,) = re.findall(r"<script>(.*?)</script>", report.source, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policies = [meta["content"] or "" for meta in report.all("meta") if "http-equiv" in meta]
@@ -629,18 +633,18 @@ def test_only_our_own_script_may_run(report: Page, tmp_path: Path, adding: Assig
     assert any("default-src 'none'" in (meta.get("content") or "") for meta in page.all("meta"))
 
 
-def test_characters_that_hide_others_are_shown(tmp_path: Path, adding: Assignment) -> None:
+def test_characters_that_hide_text_are_replaced(tmp_path: Path, adding: Assignment) -> None:
     grade = graded("ada\u202e", result(0, "failed", message="a\x1b[2Jb\ud800"))
     source = write_feedback(tmp_path, grade, adding).read_text("utf-8")
     assert "ada\ufffd" in source and "a\ufffd[2Jb\ufffd" in source
 
 
-def test_pages_need_nothing_from_elsewhere(report: Page) -> None:
+def test_pages_load_no_external_resources(report: Page) -> None:
     assert not re.search(r"https?:|url\(|@import", report.source)
     assert not [tag for tag, attributes in report.elements if "src" in attributes or tag == "link"]
 
 
-def test_headings_and_tables_can_be_read_aloud(report: Page, tmp_path: Path, adding: Assignment) -> None:
+def test_headings_and_tables_are_accessible(report: Page, tmp_path: Path, adding: Assignment) -> None:
     for page in (report, Page(write_feedback(tmp_path, subtracting("ada"), adding))):
         levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
         assert levels[0] == 1 and levels.count(1) == 1
@@ -650,14 +654,14 @@ def test_headings_and_tables_can_be_read_aloud(report: Page, tmp_path: Path, add
         assert all("scope" in head for head in page.all("th"))
 
 
-def test_nothing_is_cut_off_on_a_narrow_screen() -> None:
+def test_pages_fit_a_narrow_screen() -> None:
     style = (TEMPLATES / "style.css").read_text("utf-8")
     assert re.findall(r"\.picture img {[^}]*max-width: ([^;]*);", style) == ["100%"]
     assert re.search(r"#everybody th:first-child, #everybody \.total { position: sticky;", style)
 
 
 @pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "paper"])
-def test_text_stands_out_from_its_ground(scheme: int) -> None:
+def test_text_has_sufficient_contrast(scheme: int) -> None:
     style = (TEMPLATES / "style.css").read_text("utf-8")
     colours = dict(re.findall(r"--([\w-]+): (#\w{6});", style.split(":root {")[scheme + 1]))
     assert len(colours) == 11
@@ -684,42 +688,40 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_contrast_by_hand() -> None:
+def test_contrast_equals_hand_computed_values() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-def test_a_large_class_stays_small(tmp_path: Path, course: Course) -> None:
+def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> None:
     dice = random.Random(5)
     names = [f"{i:02d}_assignment_number_{i}" for i in range(1, 6)]
     grades = []
     for student in range(300):
         for name in names:
             failing = [index for index in range(5) if dice.random() < 0.4]
-            said = "x" * 2000
+            text = "x" * 2000
             known = {"mistake": f"mistake_{dice.randrange(40)}", "hint": HINT}
-            tests = [result(index, "failed", message=said, **known) for index in failing]
+            tests = [result(index, "failed", message=text, **known) for index in failing]
             grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
     index = write_class_report(tmp_path, course, grades)
     assert index.stat().st_size < 1_000_000
 
 
-def test_the_same_grades_give_the_same_pages(tmp_path: Path, course: Course) -> None:
-    first = write_all(tmp_path / "one", course, everybody()).read_bytes()
-    assert write_all(tmp_path / "two", course, reversed(everybody())).read_bytes() == first
+def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:
+    first = write_all(tmp_path / "one", course, whole_class()).read_bytes()
+    assert write_all(tmp_path / "two", course, reversed(whole_class())).read_bytes() == first
 
 
-def test_missing_jinja2_is_a_sentence(
-    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_jinja2_is_reported(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     pages._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InfrastructureError, match=r"pip install 'autograder\[report\]'"):
-        write_all(tmp_path, course, everybody())
-    assert len(rows_of(tmp_path / "grades.csv")) == len(everybody())
+        write_all(tmp_path, course, whole_class())
+    assert len(rows_of(tmp_path / "grades.csv")) == len(whole_class())
 
 
-def test_flagged_submissions_are_shown_to_a_person(tmp_path: Path, course: Course) -> None:
+def test_flagged_submissions_are_listed_in_the_report(tmp_path: Path, course: Course) -> None:
     flag = "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there."
     index = write_all(tmp_path, course, [replace(graded("ada"), flags=(flag,)), graded("bo")])
     page = index.read_text("utf-8")
@@ -743,9 +745,7 @@ def write_journal(folder: Path, *lines: str) -> Path:
 
 @pytest.mark.parametrize("content", ["student,score\nada,3\n", "", "[]\n", "[" * 100_000 + "\n"])
 @pytest.mark.parametrize("name", ["notes.txt", "grades.jsonl"])
-def test_what_holds_no_grades_makes_no_report(
-    tmp_path: Path, course: Course, name: str, content: str
-) -> None:
+def test_file_without_grades_is_refused(tmp_path: Path, course: Course, name: str, content: str) -> None:
     (tmp_path / name).write_text(content, "utf-8")
     for mine in ("index.html", "grades.csv"):
         (tmp_path / mine).write_text("mine", "utf-8")
@@ -756,7 +756,7 @@ def test_what_holds_no_grades_makes_no_report(
     )
 
 
-def test_a_report_tells_of_lines_that_cannot_be_read(tmp_path: Path, course: Course) -> None:
+def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:
     whole = [graded(student).to_json() for student in ("ada", "ben", "cy", "dan")]
     journal = write_journal(tmp_path, whole[0], whole[1][:-40], '{"a": 1}', whole[3])
     done = report_of(tmp_path, course)
@@ -768,8 +768,8 @@ def test_a_report_tells_of_lines_that_cannot_be_read(tmp_path: Path, course: Cou
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr
 
 
-def test_half_a_line_at_the_end_is_no_damage(tmp_path: Path, course: Course) -> None:
-    """A run that goes on takes it away, so that it is never found in the middle."""
+def test_partial_last_line_is_ignored(tmp_path: Path, course: Course) -> None:
+    """The next run removes it, so it cannot remain in the middle of a journal."""
     journal = write_journal(tmp_path, graded("ada").to_json(), graded("ben").to_json())
     journal.write_bytes(journal.read_bytes()[:-40])
     done = report_of(tmp_path, course)

@@ -1,4 +1,4 @@
-"""Where the disk is full, the commands say so in one sentence with exit code 3, and keep what is there."""
+"""On a full disk, commands report one sentence with exit code 3 and keep existing files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograder.text.files import write_whole
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(
+def test_failed_write_names_the_file_and_keeps_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "page.html"
@@ -34,7 +34,7 @@ def test_a_file_that_cannot_be_written_is_named_and_the_old_one_stays(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_journal_on_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+def test_full_disk_raises_infrastructure_error_from_the_journal(tmp_path: Path) -> None:
     grade = Grade("ada", "01_adding", "graded", 1.0, 1.0)
     with (
         pytest.raises(InfrastructureError, match="cannot be written: No space left"),

@@ -1,6 +1,6 @@
-"""Grading as a whole: real and broken submissions of a real assignment, the journal, and a class of many.
+"""Grading of real and broken submissions of a real assignment, the journal, and a run of many submissions.
 
-Whatever a submission does costs its own points and nobody else's; whatever happens to the machine costs nobody any.
+A submission can lose only its own points, and a failure of the machine loses none.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TINY = "01_adding"
 
 
 def hurried(course: Course, **limits: float) -> Course:
-    """The same course with other limits, so that nobody waits long for those who never answer."""
+    """The same course with short limits, for endless loops."""
     assignments = tuple(
         a.model_copy(update={"limits": a.limits.model_copy(update=limits)}) for a in course.assignments
     )
@@ -59,7 +59,7 @@ def course() -> Course:
 
 @pytest.fixture(scope="module")
 def grader(course: Course) -> Iterator[Grader]:
-    """A grader that knows two of the many mistakes: to try them all takes longer than all else here."""
+    """A grader with only two of the mistakes; trying all of them would take longer than all other tests."""
 
     def two_mistakes(*which: object) -> list[Mistake]:
         return [m for m in load_mistakes(*which) if m.id in ("scaled_without_the_root", "mask_transposed")]
@@ -103,7 +103,7 @@ def outcomes(grade: Grade) -> set[str]:
 
 
 def same(grade: Grade) -> dict:
-    """All of a grade that may not depend on when and where it was made."""
+    """Return the fields of a grade that must not depend on when and where it was made."""
     return {**json.loads(grade.to_json()), "seconds": None}
 
 
@@ -117,7 +117,7 @@ def test_the_solution_has_full_marks(grade, solution):
     assert found.isolation != "unsafe" and found.seed == 2026
 
 
-def test_the_stub_has_none_and_says_what_is_missing(grade, stub):
+def test_stub_scores_zero_and_names_the_missing_functions(grade, stub):
     found = grade(stub)
     assert (found.status, found.score) == ("graded", 0)
     for name in ("causal_mask", "attention", "Head.__init__"):
@@ -135,7 +135,7 @@ def test_a_syntax_error_is_graded_and_shown(grade, solution):
     assert f"the file stopped in line {line} with SyntaxError" in messages(found)
 
 
-def test_what_is_finished_counts(grade, solution, stub):
+def test_finished_functions_score_points(grade, solution, stub):
     finished = solution[solution.index("def causal_mask") : solution.index('# %% part="mask"')]
     unfinished = stub[stub.index("def causal_mask") : stub.index('# %% part="mask"')]
     found = grade(stub.replace(unfinished, finished))
@@ -143,19 +143,19 @@ def test_what_is_finished_counts(grade, solution, stub):
     assert "`attention` is not written yet" in messages(found)
 
 
-def test_a_missing_function_costs_its_own_tests(grade, solution):
+def test_missing_function_fails_only_its_own_tests(grade, solution):
     found = grade(solution.replace("def attention(", "def attend(").replace("= attention(", "= attend("))
     assert "There is no `attention` in the submission." in messages(found)
     assert (of_part(found, "mask"), of_part(found, "attention"), of_part(found, "head")) == (3, 0, 5)
 
 
-def test_a_file_that_stops_in_the_middle_keeps_what_came_before(grade, solution):
+def test_definitions_before_a_failing_line_are_graded(grade, solution):
     found = grade(solution.replace("class Head(", "raise KeyError('here')\n\nclass Head("))
     assert found.score == 10
     assert "There is no `Head`: the file stopped in line" in messages(found)
 
 
-def test_a_finished_layer_of_pytorch_is_no_answer(grade, solution):
+def test_forbidden_layer_of_pytorch_scores_no_points(grade, solution):
     shortcut = solution.replace(
         "return weights @ v, weights",
         "return nn.functional.scaled_dot_product_attention(q, k, v, mask), weights",
@@ -165,13 +165,13 @@ def test_a_finished_layer_of_pytorch_is_no_answer(grade, solution):
     assert "uses `torch.nn.functional.scaled_dot_product_attention`" in messages(found)
 
 
-def test_a_notebook_has_the_same_grade(grade, course, solution):
+def test_notebook_has_the_same_grade_as_the_script(grade, course, solution):
     text = nbformat.writes(to_notebook(course.assignment(NAME), solution))
     found = grade(SourceFile("masked_heads.ipynb", text))
     assert (found.score, found.problem) == (FULL, None)
 
 
-def test_an_empty_file_and_an_unknown_assignment(grade, grader):
+def test_empty_file_scores_zero_and_unknown_assignment_is_refused(grade, grader):
     assert (grade("").score, grade("").status) == (0, "graded")
     found = grader.grade(Submission("ada", "99_nothing\x1b[31m", (SourceFile("a.py", ""),)))
     assert (found.status, found.score) == ("refused", 0)
@@ -187,11 +187,11 @@ def two(python: str, notebook_cells: list[str]) -> tuple[SourceFile, SourceFile]
     return SourceFile("masked_heads.py", python), SourceFile("masked_heads.ipynb", text)
 
 
-def test_two_files_that_agree_are_one(grade, solution):
+def test_script_and_notebook_with_equal_code_are_graded_once(grade, solution):
     assert grade(*two(solution, [solution, "check('mask')"])).score == FULL
 
 
-def test_of_two_files_the_changed_one_counts(grade, solution, stub):
+def test_changed_file_is_graded_if_the_other_is_the_stub(grade, solution, stub):
     assert grade(*two(stub, [solution])).score == FULL
     assert grade(*two(solution, [stub])).score == FULL
     assert grade(*two(stub, [stub])).score == 0
@@ -203,7 +203,7 @@ def test_two_different_files_are_refused(grade, solution):
     assert "masked_heads.ipynb and masked_heads.py hold different code" in found.problem
 
 
-def test_two_files_of_which_one_cannot_be_read(grade, solution):
+def test_unreadable_notebook_beside_a_script_is_refused(grade, solution):
     found = grade(SourceFile("masked_heads.py", solution), SourceFile("masked_heads.ipynb", "{"))
     assert found.status == "refused" and "cannot be read" in found.problem
 
@@ -243,7 +243,7 @@ SAMPLE = ("exit at import", "endless loop", "os._exit", "too much memory", "much
 
 
 @pytest.mark.parametrize("name", sampled(DISASTERS, SAMPLE.__contains__))
-def test_a_disaster_costs_only_itself(grade, solution, name):
+def test_crash_loop_or_exit_fails_only_its_own_tests(grade, solution, name):
     place, code, points, sentence = DISASTERS[name]
     assert solution.count(place) == 1
     found = grade(solution.replace(place, code))
@@ -252,7 +252,7 @@ def test_a_disaster_costs_only_itself(grade, solution, name):
     assert grade(solution).score == FULL
 
 
-def test_what_exceptions_say_commands_nobody(grade, solution):
+def test_exception_messages_contain_no_workflow_commands(grade, solution):
     text = r"\x1b[2J\x1b]0;owned\x07\n::error::hi\n  ::set-output name=score::100\r::warning::\n##[add-mask]x\u202e\0"
     found = grade(solution.replace(IN_THE_MASK, f'raise ValueError("{text}")'))
     said = messages(found)
@@ -272,43 +272,43 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("way", LEAKS)
-def test_students_cannot_write_inputs_of_hidden_tests_into_their_feedback(grade, grader, solution, way):
+def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solution, way):
     hidden = {test.name for test in grader.tests[NAME] if test.hidden}
     found = grade(
         solution.replace(IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}")
     )
-    told = [test.message for test in found.tests if test.outcome == "failed" and test.name in hidden]
-    assert any("Your code raised" in message or "not written" in message for message in told)
-    leaked = [message for message in told if "SECRET" in message.replace(LEAKS[way], "")]
+    shown = [test.message for test in found.tests if test.outcome == "failed" and test.name in hidden]
+    assert any("Your code raised" in message or "not written" in message for message in shown)
+    leaked = [message for message in shown if "SECRET" in message.replace(LEAKS[way], "")]
     assert leaked == []
 
 
-def test_hidden_tests_quote_the_students_own_lines(grade, grader, solution):
-    """In a .py and in a notebook, with the names of the student's own exceptions."""
+def test_hidden_failure_quotes_the_students_own_line(grade, grader, solution):
+    """In a .py file and in a notebook, with the names of the student's own exceptions."""
     own = "class TooDouble(ValueError): pass\nimport math"
     text = solution.replace("import math", own, 1).replace(
         IN_ATTENTION, f"if q.dtype == torch.float64: raise TooDouble('é')\n    {IN_ATTENTION}"
     )
     hidden = {test.name for test in grader.tests[NAME] if test.hidden}
     for file in (SourceFile("masked_heads.py", text), two("", ["x = 1", text])[1]):
-        told = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
+        shown = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
         where = "line 1" if file.name.endswith(".py") else "of cell 2"
-        assert told and all("Your code raised a TooDouble (line" in message for message in told[:3])
-        assert all(where in message for message in told)
-        assert "if q.dtype == torch.float64: raise TooDouble('é')" in told[0]
+        assert shown and all("Your code raised a TooDouble (line" in message for message in shown[:3])
+        assert all(where in message for message in shown)
+        assert "if q.dtype == torch.float64: raise TooDouble('é')" in shown[0]
 
 
 # ------------------------------------------------------------------ a second look at failures
 
 
-def test_state_that_leaks_from_test_to_test_costs_nothing(grade, solution):
+def test_failure_caused_by_an_earlier_test_is_retried(grade, solution):
     forgetful = solution.replace(
         IN_THE_MASK, f"calls.append(T)\n    if len(calls) > 9: raise RuntimeError\n    {IN_THE_MASK}"
     )
     assert grade(forgetful.replace("import math", "import math\ncalls = []")).score == FULL
 
 
-def test_a_failure_that_repeats_counts(grade, solution):
+def test_repeated_failure_counts(grade, solution):
     assert of_part(grade(solution.replace(".tril()", ".triu()")), "mask") < 3
 
 
@@ -329,8 +329,10 @@ def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
 @pytest.mark.parametrize(
     ("when", "reply"), [("import math", 2), (IN_ATTENTION, 5)], ids=["loading", "testing"]
 )
-def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, monkeypatch, when, reply):
-    """It is killed while the grader waits for its reply of that number; the code naps, to be still at work."""
+def test_killed_worker_is_replaced(grade, grader, solution, monkeypatch, when, reply):
+    """The worker is killed while the grader waits for its nth reply; the code sleeps, so that it is still
+    running.
+    """
     sandbox = grader.workers.sandbox
     idle = descendants(sandbox._servers[()].process.pid)
     receive, number, killed = wire.receive_frame, itertools.count(1), []
@@ -348,7 +350,7 @@ def test_a_worker_that_somebody_kills_is_replaced(grade, grader, solution, monke
     assert killed and found.score == FULL, messages(found)
 
 
-def test_a_fork_server_that_somebody_kills_is_started_again(grade, grader, solution):
+def test_killed_fork_server_is_restarted(grade, grader, solution):
     sandbox = grader.workers.sandbox
     wrong = solution.replace(".tril()", ".triu()")
     expected = grade(wrong)
@@ -358,7 +360,7 @@ def test_a_fork_server_that_somebody_kills_is_started_again(grade, grader, solut
     assert same(grade(wrong)) == same(expected)
 
 
-def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solution):
+def test_fork_server_killed_during_a_test_does_not_change_the_grade(grade, grader, solution):
     sandbox = grader.workers.sandbox
     server = sandbox._servers[()].process.pid
     slow = solution.replace(IN_ATTENTION, f"import time; time.sleep(0.2)\n    {IN_ATTENTION}")
@@ -377,7 +379,7 @@ def test_a_fork_server_killed_during_a_test_costs_nothing(grade, grader, solutio
     assert sandbox._servers[()].process.pid != server
 
 
-def test_a_machine_that_keeps_failing_is_never_a_score(grade, solution, monkeypatch):
+def test_repeated_failure_of_the_machine_gives_no_score(grade, solution, monkeypatch):
     def fail(*_: object) -> None:
         raise InfrastructureError("The disk is full.")
 
@@ -386,7 +388,7 @@ def test_a_machine_that_keeps_failing_is_never_a_score(grade, solution, monkeypa
         grade(solution)
 
 
-def test_a_machine_that_fails_during_tests_is_never_a_score(grade, monkeypatch):
+def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch):
     monkeypatch.setattr(
         "autograder.suite.session.SuiteSession.run", lambda *_: InfrastructureError("The disk is full.")
     )
@@ -410,7 +412,7 @@ def handed_in(text: str, *students: str) -> list[Submission]:
 
 
 def class_of(count: int) -> list[Submission]:
-    """Right, wrong and hopeless ones by turns; each of them different."""
+    """Return correct, wrong and broken submissions in turn, all different."""
     texts = [ALTERNATIVE, WRONG, "x = 1", ALTERNATIVE.replace("def push", "def pull"), "x = = 1"]
     return [s for n in range(count) for s in handed_in(f"{texts[n % 5]}\n# {n}\n", f"student{n:02}")]
 
@@ -432,7 +434,7 @@ def run(plan: Plan, submissions: list[Submission], folder: Path, **options: bool
         return grade_class(plan, submissions, journal, lambda _: None, **options)
 
 
-def test_a_run_goes_on_after_half_a_line(tiny, tmp_path):
+def test_run_continues_after_a_partial_line(tiny, tmp_path):
     out, submissions = tmp_path / "grades", class_of(4)
     assert run(plan_of(tiny), submissions[:2], out).graded == 2
     journal = out / "grades.jsonl"
@@ -447,8 +449,8 @@ def test_a_run_goes_on_after_half_a_line(tiny, tmp_path):
     assert run(plan_of(tiny), submissions, out).unchanged == 4
 
 
-def test_what_is_graded_again(tiny, tmp_path):
-    """A text that changed, a suite that changed, or all with `regrade`; and nothing else."""
+def test_only_changed_submissions_or_suites_are_graded_again(tiny, tmp_path):
+    """A changed text, a changed suite, or all with `regrade`; nothing else is graded again."""
     out, submissions = tmp_path / "grades", class_of(2)
     run(plan_of(tiny), submissions, out)
     changed = [submissions[0], *handed_in(ALTERNATIVE, "student01")]
@@ -463,18 +465,18 @@ def test_what_is_graded_again(tiny, tmp_path):
     assert (outcome.graded, outcome.unchanged) == (2, 0)
 
 
-def test_a_grader_that_is_killed_loses_no_submission(tiny, tmp_path):
+def test_killed_grader_loses_no_submission(tiny, tmp_path):
     submissions = class_of(12)
-    out, told, killed = tmp_path / "grades", [], []
+    out, finished, killed = tmp_path / "grades", [], []
 
-    def tell(grade: Grade | None) -> None:
-        told.append(grade)
-        if len(told) == 3:
+    def count(grade: Grade | None) -> None:
+        finished.append(grade)
+        if len(finished) == 3:
             victim = multiprocessing.active_children()[0]
             killed.append(os.kill(victim.pid, signal.SIGKILL))
 
     with Journal(out) as journal:
-        outcome = grade_class(plan_of(tiny, jobs=2), submissions, journal, tell)
+        outcome = grade_class(plan_of(tiny, jobs=2), submissions, journal, count)
     assert killed and (outcome.graded, outcome.failures) == (12, [])
     assert sorted(lines(out)) == [s.student for s in submissions]
     with Journal(out) as journal:
@@ -496,21 +498,21 @@ from autograder.grading.run import grade_class
 from tests.autograder.test_grading import class_of, plan_of
 
 if __name__ == "__main__":
-    told, stop_after = [], int(sys.argv[3])
+    finished, stop_after = [], int(sys.argv[3])
 
-    def tell(grade):
-        told.append(grade)
-        if len(told) == stop_after:
+    def count(grade):
+        finished.append(grade)
+        if len(finished) == stop_after:
             print("stopped", flush=True)
             sys.stdin.read()
 
     with Journal(Path(sys.argv[2])) as journal:
-        grade_class(plan_of(load_course(sys.argv[1]), jobs=2), class_of(10), journal, tell)
+        grade_class(plan_of(load_course(sys.argv[1]), jobs=2), class_of(10), journal, count)
 """
 
 
 def class_process(tmp_path: Path, course: Course, out: Path, stop_after: int = 0) -> subprocess.Popen:
-    """A class of ten that is graded in a process of its own; it stops for good after so many grades."""
+    """Grade a class of ten in another process, which stops permanently after this number of grades."""
     script = tmp_path / "class.py"
     script.write_text(CLASS)
     command = [sys.executable, str(script), str(course.root), str(out), str(stop_after)]
@@ -523,7 +525,7 @@ def class_process(tmp_path: Path, course: Course, out: Path, stop_after: int = 0
 
 
 @pytest.mark.slow
-def test_a_class_killed_in_the_middle_leaves_nothing_and_goes_on(tiny, tmp_path):
+def test_killed_run_leaves_no_process_and_can_be_continued(tiny, tmp_path):
     out = tmp_path / "killed"
     with class_process(tmp_path, tiny, out, stop_after=2) as grading_class:
         assert grading_class.stdout.readline() == b"stopped\n"
@@ -550,7 +552,7 @@ def grade_command(course: Course, folder: Path, output: Path):
 
 
 @pytest.mark.parametrize("below", [".", "deep/down"])
-def test_a_place_that_cannot_be_written_is_told_before_the_work(tiny, tmp_path, below):
+def test_unwritable_output_is_reported_before_grading(tiny, tmp_path, below):
     (tmp_path / "class" / "ada").mkdir(parents=True)
     (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)
     taken = tmp_path / "taken"
@@ -560,7 +562,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(tiny, tmp_path, 
     assert (done.exit_code, done.stderr, taken.read_text()) == (2, sentence, "mine")
 
 
-def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatch):
+def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatch):
     (tmp_path / "class" / "ada").mkdir(parents=True)
     (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)
     (out := tmp_path / "my grades").mkdir()
@@ -583,8 +585,8 @@ def test_who_stops_a_class_hears_where_the_grades_are(tiny, tmp_path, monkeypatc
     assert f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing." in done.stderr
 
 
-def test_no_test_is_the_first_to_import_what_gradients_need():
-    """A deadline in the middle of that import made every later gradient test of the process fail."""
+def test_modules_for_gradients_are_imported_before_the_first_test():
+    """A deadline during this import made every later gradient test of the process fail."""
     code = """
 import sys
 from autograder.grading.prepared import import_for_gradients

@@ -1,4 +1,4 @@
-"""The pictures of the README and the guides: there, small, with words for those who cannot see them, and not outdated."""
+"""The pictures of the README and the guides exist, are small and up to date, and have a text alternative."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GUIDES = (
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-def test_each_guide_has_a_picture_that_can_be_heard(guide: str) -> None:
+def test_each_guide_has_a_picture_with_alternative_text(guide: str) -> None:
     page = ROOT / guide
     found = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text("utf-8"))
     assert found
@@ -36,20 +36,20 @@ def test_each_guide_has_a_picture_that_can_be_heard(guide: str) -> None:
         assert (page.parent / target).is_file()
 
 
-def test_pictures_are_small_and_each_is_used() -> None:
+def test_pictures_are_small_and_used() -> None:
     texts = "".join((ROOT / guide).read_text("utf-8") for guide in GUIDES)
     for image in IMAGES.glob("*.png"):
         assert image.stat().st_size < 200_000, f"{image.name} is too large"
         assert f"images/{image.name}" in texts, f"{image.name} is shown nowhere"
 
 
-def test_the_road_is_that_of_the_course() -> None:
+def test_picture_of_the_road_matches_the_course() -> None:
     with Image.open(IMAGES / "road.png") as image:
         drawn = image.info.get("Description")
     assert drawn == DRAW.road_in_words(load_course(ROOT)), "draw it anew: python docs/images/draw.py road"
 
 
-def test_the_road_leads_through_all_stops_in_their_order() -> None:
+def test_picture_of_the_road_shows_all_assignments_in_order() -> None:
     stops = [DRAW.place(number) for number in range(13)]
     line = DRAW.bends(stops)
     places = [line.index(stop) for stop in stops]

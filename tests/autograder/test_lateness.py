@@ -1,4 +1,4 @@
-"""What late work counts: every border of the policy, the clock's odd days, and that raw scores stay as they were."""
+"""Final scores of late work: every limit of the policy, changes of the clock, and unchanged raw scores."""
 
 from __future__ import annotations
 
@@ -102,30 +102,30 @@ DUE = berlin("2026-11-27 23:59")
         (timedelta(days=365) + QUARTER + SECOND, 366),
     ],
 )
-def test_a_day_begins_when_grace_is_over(after, days):
+def test_first_late_day_begins_after_the_grace_time(after, days):
     assert days_late(DUE, DUE.astimezone(timezone.utc) + after, QUARTER) == days
 
 
-def test_without_grace_the_due_minute_is_the_border():
+def test_without_grace_lateness_begins_at_the_due_date():
     assert days_late(DUE, DUE, NOW) == 0
     assert days_late(DUE, DUE + SECOND, NOW) == 1
 
 
-def test_the_place_of_submission_does_not_matter():
+def test_lateness_does_not_depend_on_the_time_zone_of_submission():
     in_tokyo = datetime(2026, 11, 28, 7, 59, tzinfo=ZoneInfo("Asia/Tokyo"))  # 23:59 in Berlin
     assert days_late(DUE, in_tokyo, NOW) == 0
     assert days_late(DUE, in_tokyo + SECOND, NOW) == 1
 
 
 @pytest.mark.parametrize(("due", "length"), [("2026-10-24 12:00", 25), ("2027-03-27 12:00", 23)])
-def test_a_late_day_ends_at_the_same_time_on_the_clock(due, length):
+def test_late_day_ends_at_the_local_time_of_the_due_date(due, length):
     """Summer time ends on 25 October 2026 and begins on 28 March 2027: these days have 25 and 23 hours."""
     moment = berlin(due).astimezone(timezone.utc)
     assert days_late(berlin(due), moment + timedelta(hours=length), NOW) == 1
     assert days_late(berlin(due), moment + timedelta(hours=length) + SECOND, NOW) == 2
 
 
-def test_an_hour_that_a_clock_shows_twice_is_the_later_one():
+def test_repeated_hour_is_read_as_the_later_one():
     assert on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN).astimezone(timezone.utc).hour == 1
     assert (
         days_late(
@@ -135,11 +135,11 @@ def test_an_hour_that_a_clock_shows_twice_is_the_later_one():
     )
 
 
-def test_an_hour_that_a_clock_leaves_out_is_the_later_one():
+def test_skipped_hour_is_read_as_the_later_one():
     assert on_the_clock(datetime(2027, 3, 28, 2, 30), BERLIN).astimezone(timezone.utc).hour == 1
 
 
-def test_days_later_into_an_hour_that_is_left_out():
+def test_days_later_handles_a_skipped_hour():
     assert days_later(berlin("2027-03-27 02:30"), 1).astimezone(timezone.utc) == datetime(
         2027, 3, 28, 1, 30, tzinfo=timezone.utc
     )
@@ -152,21 +152,21 @@ def test_days_later_into_an_hour_that_is_left_out():
     ("score", "days", "minus"),
     [(8, 0, 0), (8, 1, 0.8), (8, 5, 4), (8, 6, 4), (8, 1000, 4), (0, 3, 0), (10 / 3, 1, 0.33)],
 )
-def test_percent_of_the_score_up_to_the_cap(score, days, minus):
+def test_deduction_is_a_percentage_up_to_the_maximum(score, days, minus):
     assert points_off(score, days, LatePolicy(percent_a_day=10, most_percent=50)) == minus
 
 
-def test_without_a_cap_nothing_is_below_zero():
+def test_final_score_is_not_negative():
     assert points_off(8, 30, LatePolicy(percent_a_day=10)) == 8
     assert points_off(0.001, 30, LatePolicy(percent_a_day=10)) <= 0.001
 
 
-def test_raw_and_final_score_differ_by_what_is_shown():
+def test_raw_score_minus_shown_deduction_equals_the_final_score():
     count = Final(10 / 3, points_off(10 / 3, 1, LatePolicy(percent_a_day=10)), days=1)
     assert (count.score, count.sentence) == (3.0, "3.33 points, minus 0.33 for one day late")
 
 
-def test_what_is_not_late_keeps_every_digit():
+def test_score_in_time_is_not_rounded():
     assert Final(10 / 3).score == 10 / 3
 
 
@@ -179,47 +179,47 @@ def test_what_is_not_late_keeps_every_digit():
         (Final(12, known=False), ""),
     ],
 )
-def test_the_sentence(count, sentence):
+def test_sentence_describes_the_deduction(count, sentence):
     assert count.sentence == sentence
 
 
 # ---------------------------------------------------------------------- one grade
 
 
-def test_two_days_late(course):
+def test_two_days_late_reduce_the_score(course):
     count = final(course, graded(), berlin("2026-11-29 12:00"))
     assert (count.raw, count.minus, count.score, count.days, count.known) == (8.0, 1.6, 6.4, 2, True)
 
 
-def test_a_time_without_an_offset_is_on_the_courses_clock(course):
+def test_time_without_an_offset_is_in_the_courses_time_zone(course):
     assert final(course, graded(), datetime(2026, 11, 28, 0, 14)).days == 0
     assert final(course, graded(), datetime(2026, 11, 28, 0, 14, 1)).days == 1
     assert final(course, graded(), datetime(2026, 11, 28, 0, 14, tzinfo=timezone.utc)).days == 1
 
 
-def test_no_time_of_submission_costs_nothing_and_is_known_to_be_unknown(course):
+def test_unknown_submission_time_has_no_deduction_and_is_marked(course):
     count = final(course, graded(), None)
     assert (count.score, count.days, count.known) == (8.0, 0, False)
 
 
-def test_no_due_date_is_never_late(tmp_path):
+def test_without_a_due_date_no_submission_is_late(tmp_path):
     course = write_course(tmp_path, POLICY.replace("    due: 2026-11-27 23:59\n", ""))
     count = final(course, graded(), berlin("2030-01-01 00:00"))
     assert (count.score, count.days, count.known) == (8.0, 0, True)
     assert final(course, graded(), None).known
 
 
-def test_an_assignment_that_the_course_has_lost(course):
+def test_removed_assignment_has_no_deduction(course):
     assert final(course, replace(graded(), assignment="00_old"), None) == Final(8.0)
 
 
-def test_a_due_date_without_a_policy_says_late_and_costs_nothing(tmp_path):
+def test_due_date_without_a_policy_marks_lateness_without_deduction(tmp_path):
     course = write_course(tmp_path, POLICY.replace(POLICY.splitlines()[1] + "\n", ""))
     count = final(course, graded(), berlin("2026-11-29 12:00"))
     assert (count.score, count.sentence) == (8.0, "8 points, two days late")
 
 
-def test_a_day_alone_is_due_at_its_end(tmp_path):
+def test_due_date_without_a_time_ends_with_the_day(tmp_path):
     course = write_course(
         tmp_path, POLICY.replace("2026-11-27 23:59", "2026-11-27").replace("grace_minutes: 15, ", "")
     )
@@ -230,7 +230,7 @@ def test_a_day_alone_is_due_at_its_end(tmp_path):
 # ---------------------------------------------------------------------- extensions
 
 
-def test_extensions_are_for_whom_they_name(course):
+def test_extension_applies_to_the_named_student(course):
     more = with_extensions(
         course, Extension(student="ada", days=2), Extension(student="ben", assignment=NAME, days=1)
     )
@@ -245,14 +245,14 @@ def test_an_extension_for_another_assignment_does_not_count(course):
     assert due_for(more, course.assignment(NAME), "ada") == DUE
 
 
-def test_of_several_extensions_the_last_day_counts(course):
+def test_latest_of_several_extensions_applies(course):
     own = Extension(student="ada", assignment=NAME, due=datetime(2026, 12, 24, 12))
     early = Extension(student="ada", assignment=NAME, due=datetime(2026, 1, 1))
     more = with_extensions(course, Extension(student="ada", days=2), own, early)
     assert due_for(more, course.assignment(NAME), "ada") == berlin("2026-12-24 12:00")
 
 
-def test_grace_and_days_are_counted_from_the_extension(course):
+def test_late_days_are_counted_from_the_extended_due_date(course):
     more = with_extensions(course, Extension(student="ada", days=2))
     assert final(more, graded(), berlin("2026-11-30 00:14")).days == 0
     assert final(more, graded(), berlin("2026-11-30 00:15")).minus == 0.8
@@ -268,30 +268,30 @@ def best(course: Course) -> Course:
 IN_TIME, LATE = berlin("2026-11-27 12:00"), berlin("2026-11-30 12:00")
 
 
-def test_the_last_attempt_counts_unless_the_course_says_otherwise(course):
+def test_last_attempt_counts_by_default(course):
     attempts = [graded(score=9, text="one"), graded(score=5, text="two")]
     assert counting(course, attempts, {}) == attempts[1:]
     assert counting(best(course), attempts, {}) == attempts[:1]
 
 
-def test_the_best_attempt_is_best_after_being_late(course):
+def test_best_attempt_is_determined_after_lateness(course):
     attempts = [graded(score=7, text="one"), graded(score=9, text="two")]
     times = {("ada", NAME, "one"): IN_TIME, ("ada", NAME, "two"): LATE}  # 9 counts 6.3
     assert counting(best(course), attempts, times) == attempts[:1]
     assert finals(course, attempts[1:], times)["ada", NAME].score == 6.3
 
 
-def test_of_two_equal_attempts_the_later_counts(course):
+def test_later_of_two_equal_attempts_counts(course):
     attempts = [graded(text="one"), graded(text="two")]
     assert counting(best(course), attempts, {}) == attempts[1:]
 
 
-def test_the_same_text_graded_again_is_no_other_attempt(course):
+def test_regraded_text_is_not_another_attempt(course):
     attempts = [graded(score=9, text="one"), graded(score=5, text="one")]
     assert counting(best(course), attempts, {}) == attempts[1:]
 
 
-def test_only_the_newest_suite_is_compared(course):
+def test_only_attempts_of_the_newest_suite_are_compared(course):
     attempts = [graded(score=9, text="one", suite="old"), graded(score=5, text="two", suite="new")]
     assert counting(best(course), attempts, {}) == attempts[1:]
 
@@ -338,14 +338,14 @@ def test_a_refused_attempt_does_not_hide_a_graded_one(course):
         ),
     ],
 )
-def test_what_is_wrong_in_a_policy_is_a_sentence(tmp_path, old, new, sentence):
+def test_invalid_policy_is_reported(tmp_path, old, new, sentence):
     assert old in POLICY
     with pytest.raises(CourseError) as caught:
         write_course(tmp_path, POLICY.replace(old, new))
     assert sentence in str(caught.value)
 
 
-def test_a_new_due_date_grades_nothing_again(tmp_path):
+def test_changed_due_date_needs_no_new_grading(tmp_path):
     with_due, without = write_course(tmp_path / "a"), load_course(write_tiny_course(tmp_path / "b"))
     digests = [suite_digest(course, course.assignment(NAME)) for course in (with_due, without)]
     assert digests[0] == digests[1]
@@ -362,7 +362,7 @@ def run_of(folder: Path, grades: list[Grade], finals: Mapping[GradeKey, Final]) 
     return Run(folder, folder / "index.html", tuple(grades), finals, summary=RunSummary())
 
 
-def test_times_come_from_what_was_collected_and_earlier_ones_stay(tmp_path):
+def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):
     submitted, grades = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     for text, when in (("one", "2026-11-27T12:00:00+01:00"), ("two", "2026-11-30T12:00:00Z")):
@@ -376,7 +376,7 @@ def test_times_come_from_what_was_collected_and_earlier_ones_stay(tmp_path):
     }
 
 
-def test_times_of_one_student_come_from_the_class_around(tmp_path):
+def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
     write_collected(
@@ -387,8 +387,8 @@ def test_times_of_one_student_come_from_the_class_around(tmp_path):
 
 
 @pytest.mark.parametrize("graded_folder", ["submitted", "submitted/ada", f"submitted/ada/{NAME}"])
-def test_times_that_a_student_placed_are_not_believed(tmp_path, graded_folder):
-    """`collected.json` and `timestamp.txt` in a student's own folder, in whichever way that folder is graded."""
+def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
+    """`collected.json` and `timestamp.txt` in a student's own folder, for every way to grade that folder."""
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
     early = [Collected("ada", NAME, submitted_at="2020-01-01T12:00:00+01:00")]
@@ -402,7 +402,7 @@ def test_times_that_a_student_placed_are_not_believed(tmp_path, graded_folder):
 
 @pytest.mark.parametrize("hostile", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
 @pytest.mark.parametrize("name", ["timestamp.txt", "collected.json"])
-def test_a_hostile_file_in_a_students_folder_is_passed_over(tmp_path, hostile, name):
+def test_unusable_timestamp_file_is_ignored(tmp_path, hostile, name):
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
     hostile(folder / name)
@@ -423,14 +423,14 @@ def test_a_hostile_file_in_a_students_folder_is_passed_over(tmp_path, hostile, n
         ("", None),
     ],
 )
-def test_times_come_from_nbgraders_stamp(tmp_path, stamp, moment):
+def test_times_are_read_from_nbgraders_timestamp(tmp_path, stamp, moment):
     (tmp_path / "timestamp.txt").write_text(stamp + "\n", "utf-8")
     known = texts.put(tmp_path / "grades", [submission("ada", path=tmp_path / "adding.py")])
     keep_times(tmp_path / "grades", tmp_path, known, trust_timestamps=True)
     assert list(read_times(tmp_path / "grades").values()) == ([moment] if moment else [])
 
 
-def test_broken_times_are_never_scores(tmp_path):
+def test_unreadable_times_raise_infrastructure_error(tmp_path):
     (tmp_path / "times.json").write_text("{}", "utf-8")
     with pytest.raises(InfrastructureError, match="cannot be read"):
         read_times(tmp_path)
@@ -441,7 +441,9 @@ def test_broken_times_are_never_scores(tmp_path):
 
 @pytest.fixture
 def written(tmp_path, course) -> Path:
-    """A folder of grades: ada two days late, ben in time, cy at a time that nobody knows, called late by the site."""
+    """A folder of grades: ada is two days late, ben is in time, cy's time is unknown and the site marked it
+    as late.
+    """
     submitted, folder = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     ada = Collected("ada", NAME, submitted_at="2026-11-29T12:00:00+01:00")
@@ -462,19 +464,19 @@ def rows(folder: Path) -> dict[str, dict[str, str]]:
         return {row["student"]: row for row in csv.DictReader(file)}
 
 
-def test_gradebook_has_both_scores(written):
+def test_gradebook_contains_raw_and_final_scores(written):
     found = {
         name: (row["score"], row["final_score"], row["days_late"]) for name, row in rows(written).items()
     }
     assert found == {"ada": ("8", "6.4", "2"), "ben": ("8", "8", "0"), "cy": ("8", "8", "")}
 
 
-def test_journal_keeps_the_raw_score(written):
+def test_journal_contains_the_raw_score(written):
     lines = (written / "grades.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["score"] for line in lines] == [8.0, 8.0, 8.0]
 
 
-def test_feedback_says_how_the_score_came_about(written):
+def test_feedback_page_explains_the_deduction(written):
     late = (written / "feedback" / "ada" / f"{NAME}.html").read_text("utf-8")
     assert '<p class="score">6.4 <small>of 10 points</small></p>' in late
     assert "8 points, minus 1.6 for two days late." in late
@@ -485,14 +487,14 @@ def test_feedback_says_how_the_score_came_about(written):
         )
 
 
-def test_report_says_who_was_late_and_of_whom_nobody_knows(written):
+def test_report_lists_late_and_unknown_submission_times(written):
     report = (written / "index.html").read_text("utf-8")
     assert "8 points, minus 1.6 for two days late" in report
     assert "The submission time of 1 submission with a due date is unknown" in report
     assert report.count(">6.4<") == 4  # late work, who needs help, her cell and her total
 
 
-def test_the_terminal_shows_what_counts(written, course):
+def test_terminal_shows_the_final_scores(written, course):
     screen = io.StringIO()
     counted = what_counts(written, course, read_journal(written / "grades.jsonl"))
     show_class(Console(file=screen, width=100), course, run_of(written, *counted), as_json=False)
@@ -505,8 +507,8 @@ def test_the_terminal_shows_what_counts(written, course):
     assert "The submission time of 1 submission is unknown; the score counts in full." in screen.getvalue()
 
 
-def test_whom_the_site_calls_late_is_named(written, course):
-    """Only cy: when ben came is known, and it was in time."""
+def test_submissions_marked_late_by_the_site_are_listed(written, course):
+    """Only cy is listed: ben's time is known, and it is in time."""
     screen = io.StringIO()
     counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
     show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)
@@ -517,7 +519,7 @@ def test_whom_the_site_calls_late_is_named(written, course):
     assert count["cy", NAME].marked and not count["ben", NAME].marked
 
 
-def test_names_stand_beside_the_ids(written):
+def test_names_are_shown_beside_the_ids(written):
     report = (written / "index.html").read_text("utf-8")
     assert '<th scope="row">cy <bdi class="quiet">Cyrus &lt;b&gt; Vance</bdi></th>' in report
     page = (written / "feedback" / "cy" / f"{NAME}.html").read_text("utf-8")
@@ -525,14 +527,14 @@ def test_names_stand_beside_the_ids(written):
     assert read_names(written) == {"cy": "Cyrus <b> Vance"}
 
 
-def test_whoever_is_refused_is_named_in_the_terminal(written, course):
+def test_refused_students_are_named_in_the_terminal(written, course):
     screen = io.StringIO()
     grades = [replace(graded("cy", 0), status="refused", problem="It is no text.")]
     show_class(Console(file=screen, width=100), course, run_of(written, grades, {}), as_json=False)
     assert f"refused cy Cyrus <b> Vance, {NAME}: It is no text.\n" in screen.getvalue()
 
 
-def test_an_extension_for_nobody_is_told(written, course):
+def test_extension_for_an_unknown_student_is_reported(written, course):
     file = course.root / "course.yml"
     given = ("adda", "cy", "zoe", "Cyrus Vance")
     extensions = ", ".join(f"{{student: {student}, days: 1}}" for student in given)
@@ -546,14 +548,14 @@ def test_an_extension_for_nobody_is_told(written, course):
     ]
 
 
-def test_an_extension_for_an_assignment_without_grades_is_not_told(course):
+def test_extension_for_an_assignment_without_grades_is_not_reported(course):
     other = Extension(student="adda", assignment="02_other", days=2)
     assert unknown_students(with_extensions(course, other), [graded()]) == []
     assert len(unknown_students(with_extensions(course, Extension(student="adda", days=2)), [graded()])) == 1
     assert unknown_students(with_extensions(course, other), []) == []
 
 
-def test_a_file_where_a_folder_should_be_is_a_sentence(tmp_path, course):
+def test_file_in_place_of_a_folder_is_reported(tmp_path, course):
     (tmp_path / "grades").write_text("")
     done = CliRunner().invoke(
         app,
@@ -563,7 +565,7 @@ def test_a_file_where_a_folder_should_be_is_a_sentence(tmp_path, course):
     assert done.stderr.endswith("Not a directory.\n")
 
 
-def test_report_command_follows_a_new_extension(written, course):
+def test_report_command_applies_a_new_extension(written, course):
     file = course.root / "course.yml"
     file.write_text(
         file.read_text("utf-8").replace("50}", "50, extensions: [{student: ada, days: 2}]}"), "utf-8"

@@ -1,4 +1,4 @@
-"""A made-up class and a real one never share a folder of grades."""
+"""The grades of a made-up class and of a real one are never in the same folder."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def made_up(tmp_path: Path) -> Path:
     return tmp_path / "class"
 
 
-def test_real_grades_go_on_in_their_folder(grades: Path, tmp_path: Path) -> None:
+def test_real_class_continues_in_the_folder_of_real_grades(grades: Path, tmp_path: Path) -> None:
     assert choose_output_folder(grades, tmp_path / "submitted") == (grades, "")
     assert choose_output_folder(tmp_path / "new", tmp_path / "submitted") == (tmp_path / "new", "")
 
 
-def test_made_up_grades_go_on_in_theirs(tmp_path: Path, made_up: Path) -> None:
+def test_made_up_class_continues_in_the_folder_of_made_up_grades(tmp_path: Path, made_up: Path) -> None:
     for _ in range(2):
         assert choose_output_folder(tmp_path / "new", made_up) == (tmp_path / "new", "")
 
 
-def test_a_made_up_class_steps_aside(grades: Path, made_up: Path) -> None:
+def test_made_up_class_is_graded_beside_real_grades(grades: Path, made_up: Path) -> None:
     for _ in range(2):
         place, sentence = choose_output_folder(grades, made_up)
         assert place.name == "grades-made-up" and "grades-made-up" in sentence
     assert (grades / FILE_NAME).read_text("utf-8") == "somebody's\n"
 
 
-def test_made_up_grades_are_moved_and_kept(grades: Path, tmp_path: Path) -> None:
+def test_made_up_grades_are_moved_before_a_real_class(grades: Path, tmp_path: Path) -> None:
     for name in ("grades-made-up", "grades-made-up-2"):
         mark(grades)
         (grades / FILE_NAME).touch()

@@ -1,4 +1,4 @@
-"""Known mistakes: what right edits make of the solution, and a sentence for every wrong one."""
+"""Known mistakes: valid edits change the solution, and every invalid one is reported as a sentence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_mistake_is_the_solution_with_its_edit(course: Course, adding: Assi
     assert subtracts.source == solution.replace("a + b", "a - b")
 
 
-def test_an_own_title_and_several_edits(course: Course, adding: Assignment) -> None:
+def test_mistake_can_have_a_title_and_several_edits(course: Course, adding: Assignment) -> None:
     course.mistakes_file(adding).write_text("""\
 - id: one_more
   title: Off by one, twice
@@ -82,7 +82,7 @@ def test_an_own_title_and_several_edits(course: Course, adding: Assignment) -> N
     ],
     ids=["blocks", "with its own indentation", "one line by several"],
 )
-def test_edits_of_several_lines(course: Course, adding: Assignment, old: str, new: str) -> None:
+def test_edit_can_replace_several_lines(course: Course, adding: Assignment, old: str, new: str) -> None:
     text = f"- id: small_ones_lost\n  in: Total.push\n  replace: {old}\n  with: {new}\n  hint: h\n"
     course.mistakes_file(adding).write_text(text)
     (mistake,) = load_mistakes(course, adding)
@@ -90,7 +90,7 @@ def test_edits_of_several_lines(course: Course, adding: Assignment, old: str, ne
     assert [total.push(3), total.push(7)] == [0, 7]
 
 
-def test_decorators_belong_to_their_function(course: Course, adding: Assignment) -> None:
+def test_edit_includes_the_decorators_of_its_function(course: Course, adding: Assignment) -> None:
     file = course.solution_file(adding)
     file.write_text(
         file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push")
@@ -109,7 +109,7 @@ def test_an_edit_stays_inside_its_function(course: Course) -> None:
     ]
 
 
-def test_every_wrong_edit_is_a_sentence(course: Course) -> None:
+def test_invalid_edits_are_reported(course: Course) -> None:
     text = """\
 - {id: nothing_new, in: add, replace: a + b, with: a + b, hint: h}
 - {id: same_to_python, in: add, replace: a + b, with: (a + b), hint: h}
@@ -142,7 +142,7 @@ def test_every_wrong_edit_is_a_sentence(course: Course) -> None:
     ]
 
 
-def test_a_wrong_file_is_sentences(course: Course) -> None:
+def test_invalid_mistakes_yml_is_reported(course: Course) -> None:
     text = "- {id: Capital, in: add, replace: a + b, with: a}\n- {id: b, hnt: x, edits: []}\n- 7\n"
     assert problems_of(course, text) == [
         f"{LABEL}, line 1: `id` of the mistake `Capital` must be small letters, digits and underscores, "
@@ -154,7 +154,7 @@ def test_a_wrong_file_is_sentences(course: Course) -> None:
     ]
 
 
-def test_a_compiler_error_is_found_too(course: Course) -> None:
+def test_edit_that_does_not_compile_is_reported(course: Course) -> None:
     (problem,) = problems_of(
         course, "- {id: a, in: add, replace: a + b, with: (yield) + (await b), hint: h}\n"
     )
@@ -163,7 +163,7 @@ def test_a_compiler_error_is_found_too(course: Course) -> None:
     )
 
 
-def test_a_broken_solution_is_a_sentence(course: Course, adding: Assignment) -> None:
+def test_invalid_solution_is_reported(course: Course, adding: Assignment) -> None:
     course.solution_file(adding).write_text("def add(:\n")
     with pytest.raises(MistakesError, match=r"adding\.py, line 1: this is not Python: invalid syntax"):
         load_mistakes(course, adding)
@@ -172,12 +172,12 @@ def test_a_broken_solution_is_a_sentence(course: Course, adding: Assignment) -> 
         load_mistakes(course, adding)
 
 
-def test_no_file_means_no_known_mistakes(course: Course, adding: Assignment) -> None:
+def test_missing_file_means_no_known_mistakes(course: Course, adding: Assignment) -> None:
     course.mistakes_file(adding).unlink()
     assert load_mistakes(course, adding) == ()
 
 
-def test_alternatives_come_by_name(course: Course, adding: Assignment) -> None:
+def test_alternatives_are_sorted_by_name(course: Course, adding: Assignment) -> None:
     folder = course.suite_folder(adding) / "alternatives"
     (folder / "a_first.py").write_text("add = int.__add__\n")
     assert [name for name, _ in load_alternatives(course, adding)] == ["a_first", "with_sum"]

@@ -1,4 +1,4 @@
-"""Mutants of a solution: which there are, that they stay in the gaps, and that their ids stay."""
+"""Mutants of a solution: which are created, that they change only gaps, and that their ids are stable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ assignments:
 
 
 def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> str:
-    """A solution with one function whose gap is this code."""
+    """Return a solution with one function whose gap contains this code."""
     body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
     return (
         "import torch\n\n\n"
@@ -35,7 +35,7 @@ def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> st
 
 
 def bodies(code: str) -> set[str]:
-    """The gaps of all mutants of a gap, in one layout."""
+    """Return the gaps of all mutants of a gap, in a normalized layout."""
     result = set()
     for mutant in mutants(in_gap(code)):
         function = ast.parse(mutant.source).body[-1]
@@ -44,7 +44,7 @@ def bodies(code: str) -> set[str]:
 
 
 def the(code: str, operator: str) -> set[str]:
-    """The ids' functions and descriptions of the mutants that one operator made."""
+    """Return the functions (from the ids) and the descriptions of one operator's mutants."""
     return {m.description for m in mutants(in_gap(code)) if m.id.split(":")[1] == operator}
 
 
@@ -90,7 +90,7 @@ def the(code: str, operator: str) -> set[str]:
         ("with a:\n    b = x", {"if True:\n    b = x", "with a:\n    pass"}),
     ],
 )
-def test_each_operator_makes_exactly_its_changes(code, expected):
+def test_each_operator_creates_the_expected_mutants(code, expected):
     assert bodies(code) == expected
 
 
@@ -114,7 +114,7 @@ def test_a_guard_is_deleted_turned_round_moved_by_one_and_raises_something_else(
     }
 
 
-def test_a_change_keeps_the_meaning_of_its_surroundings():
+def test_mutant_keeps_the_surrounding_code():
     assert "return a * (b - x)" in bodies("return a * (b + x)")
     assert "return a ** 1" in bodies("return a ** 2")
     assert "return (a - b).T" in bodies("return (a + b).T")
@@ -144,7 +144,7 @@ def test_only_gaps_change():
         assert mutant.source.endswith("    ### END SOLUTION\n")
 
 
-def test_a_statement_that_reaches_out_of_the_gap_stays():
+def test_statement_that_extends_beyond_the_gap_is_not_changed():
     source = (
         "def f(a, b):\n    if a < b:\n        ### BEGIN SOLUTION\n        b = a\n"
         "        ### END SOLUTION\n    return b + 1\n"
@@ -152,7 +152,7 @@ def test_a_statement_that_reaches_out_of_the_gap_stays():
     assert [mutant.description for mutant in mutants(source)] == ["`b = a` is deleted"]
 
 
-def test_annotations_and_docstrings_stay():
+def test_annotations_and_docstrings_are_not_changed():
     code = '''
         """Two: 2."""
         y: list[1 + 2] = a
@@ -165,12 +165,12 @@ def test_source_without_gaps_has_no_mutants():
     assert list(mutants("")) == []
 
 
-def test_letters_beyond_ascii_do_not_shift_a_change():
+def test_non_ascii_characters_do_not_shift_a_change():
     mutant = next(mutants(in_gap('return ("größe", a + b, "é")')))
     assert 'return ("größe", (a - b), "é")' in mutant.source
 
 
-def test_source_that_is_not_python_is_a_sentence():
+def test_source_that_is_not_python_raises_value_error():
     with pytest.raises(ValueError, match=r"^The solution is not Python: line 1: "):
         list(mutants("def f(:\n"))
 
@@ -187,7 +187,7 @@ LONGER = in_gap("""
 """)
 
 
-def test_mutants_are_the_same_every_time_and_pairwise_different():
+def test_mutants_are_reproducible_and_unique():
     once, again = list(mutants(LONGER)), list(mutants(LONGER))
     assert once == again
     assert len(once) == 30
@@ -220,12 +220,12 @@ def test_ids_name_methods_by_their_class():
     assert [mutant.id.rpartition(":")[0] for mutant in mutants(source)] == ["Head.f:minus_dropped:1"]
 
 
-def test_like_changes_of_one_statement_are_numbered():
+def test_equal_changes_of_one_statement_are_numbered():
     numbers = [m.id.split(":")[2] for m in mutants(in_gap("return a + (b + x)")) if "plus" in m.id]
     assert numbers == ["1", "2"]
 
 
-def test_descriptions_say_what_changes_and_where():
+def test_descriptions_name_the_change_and_its_place():
     assert the("return a + b", "plus_becomes_minus") == {"`a + b` becomes `a - b` in `return a + b`"}
     assert the("b = a", "assignment_deleted") == {"`b = a` is deleted"}
     assert the("if a:\n    b = 1", "constant_plus_one") == {"`1` becomes `2` in `b = 1`"}
@@ -264,13 +264,13 @@ def test_without_the_file_no_mutant_is_equivalent(course):
     assert load_equivalent_mutants(course, course.assignments[0]) == {}
 
 
-def test_equivalent_mutants_come_with_their_reasons(course):
+def test_equivalent_mutants_are_loaded_with_their_reasons(course):
     known = next(mutants(in_gap("return a + b"))).id
     write(course, f"- id: {known}\n  reason: Nobody adds here.\n")
     assert load_equivalent_mutants(course, course.assignments[0]) == {known: "Nobody adds here."}
 
 
-def test_an_id_that_no_mutant_has_is_a_sentence(course):
+def test_id_without_a_mutant_is_reported(course):
     write(course, "- id: f:minus_becomes_plus:1:000000\n  reason: It was so once.\n")
     assert refused(course).startswith(
         f"{LABEL}, line 1: the solution has no mutant `f:minus_becomes_plus:1:000000`; "
@@ -279,29 +279,29 @@ def test_an_id_that_no_mutant_has_is_a_sentence(course):
     assert "has its statement changed? Then look at it again." in refused(course)
 
 
-def test_all_problems_of_the_file_are_told_at_once(course):
+def test_all_problems_of_the_file_are_reported_at_once(course):
     known = next(mutants(in_gap("return a + b"))).id
     write(course, f"- id: {known}\n- id: {known}\n  reason: ''\n  why: so\n")
-    told = refused(course)
-    assert "line 1" in told and "has no `reason`" in told
-    assert "line 3" in told and "is empty" in told
-    assert "line 4" in told and "`why`" in told
-    assert "is there already, in line 1" in told
+    problems = refused(course)
+    assert "line 1" in problems and "has no `reason`" in problems
+    assert "line 3" in problems and "is empty" in problems
+    assert "line 4" in problems and "`why`" in problems
+    assert "is there already, in line 1" in problems
 
 
 @pytest.mark.parametrize("text", ["", "- [", "just a text", "a: 1"])
-def test_a_file_of_another_form_is_a_sentence(course, text):
+def test_file_of_another_structure_is_reported(course, text):
     write(course, text)
     assert refused(course).startswith(f"{LABEL}, line 1: ")
 
 
-def test_bytes_that_are_not_text_are_a_sentence(course):
+def test_file_that_is_not_utf8_is_reported(course):
     file = course.suite_folder(course.assignments[0]) / "equivalent_mutants.yml"
     file.write_bytes(b"- id: \xff\n")
     assert refused(course) == f"{LABEL} is not UTF-8 text (byte 7)."
 
 
-def test_a_missing_or_broken_solution_is_a_sentence(course):
+def test_missing_or_invalid_solution_is_reported(course):
     write(course, "- id: x\n  reason: y\n")
     course.solution_file(course.assignments[0]).write_text("def f(:", encoding="utf-8")
     assert refused(course).startswith("solutions/01_adding/adding.py: The solution is not Python: line 1: ")

@@ -1,4 +1,4 @@
-"""`autograder new`: an assignment that works at once, in a course that is there or in an empty folder."""
+"""`autograder new`: a working assignment in an existing course or in an empty folder."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def autograder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ),
     ],
 )
-def test_entry_is_added_and_all_else_stays(before, after):
+def test_entry_is_added_and_all_other_bytes_are_kept(before, after):
     assert with_entry(before, ENTRY) == after
 
 
@@ -84,7 +84,7 @@ def test_the_courses_own_file_can_be_extended():
 
 
 @pytest.mark.parametrize("text", ["assignments: [{name: 01_old}]\n", "title: T\n", "- a\n"])
-def test_what_cannot_be_extended_is_a_sentence(text):
+def test_list_that_cannot_be_extended_is_reported(text):
     with pytest.raises(CourseError, match="assignments"):
         with_entry(text, ENTRY)
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_extended_is_a_sentence(text):
 # ---------------------------------------------------------------------- files
 
 
-def test_new_assignment_in_a_course_that_is_there(tmp_path):
+def test_new_adds_an_assignment_to_a_course(tmp_path):
     root = write_tiny_course(tmp_path)
     before = (root / "course.yml").read_text("utf-8")
     written = new(root / "solutions", "02_beam_search", 'Beams: "how wide"?')
@@ -103,7 +103,7 @@ def test_new_assignment_in_a_course_that_is_there(tmp_path):
     assert '# # Beams: "how wide"?' in (root / "solutions/02_beam_search/beam_search.py").read_text("utf-8")
 
 
-def test_new_course_is_called_like_its_folder(tmp_path):
+def test_new_course_is_named_after_its_folder(tmp_path):
     (tmp_path / "numbers-tell").mkdir()
     new(tmp_path / "numbers-tell", "01_mean")
     assert load_course(tmp_path / "numbers-tell").title == "Numbers tell"
@@ -125,7 +125,7 @@ def test_new_course_is_called_like_its_folder(tmp_path):
         ("001_other", "001 is the number of `01_adding`"),
     ],
 )
-def test_names_that_cannot_be(tmp_path, name, sentence):
+def test_invalid_names_are_refused(tmp_path, name, sentence):
     root = write_tiny_course(tmp_path)
     before = sorted(root.rglob("*"))
     with pytest.raises(CourseError) as caught:
@@ -134,7 +134,7 @@ def test_names_that_cannot_be(tmp_path, name, sentence):
     assert sorted(root.rglob("*")) == before
 
 
-def test_nothing_is_written_over(tmp_path):
+def test_existing_files_are_not_overwritten(tmp_path):
     root = write_tiny_course(tmp_path)
     mine = root / "solutions" / "02_new" / "new.py"
     mine.parent.mkdir()
@@ -147,7 +147,7 @@ def test_nothing_is_written_over(tmp_path):
     assert not (root / "tests" / "assignments" / "02_new").exists()
 
 
-def test_a_broken_course_is_not_touched(tmp_path):
+def test_invalid_course_is_not_changed(tmp_path):
     (tmp_path / "course.yml").write_text("titel: T\nassignments: []\n", "utf-8")
     done = CliRunner().invoke(app, ["new", "01_mean", "--course", str(tmp_path)])
     assert done.exit_code == 2
@@ -155,7 +155,7 @@ def test_a_broken_course_is_not_touched(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["course.yml"]
 
 
-def test_new_assignment_builds_and_is_fair(tmp_path):
+def test_new_assignment_builds_and_passes_the_audit(tmp_path):
     made = autograder(tmp_path, "new", "14_beam_search")
     assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "course.yml")
     assert "autograder audit 14_beam_search" in made.stderr
@@ -174,7 +174,7 @@ def test_new_assignment_builds_and_is_fair(tmp_path):
 
 
 def walk_through() -> list[tuple[str, str]]:
-    """What the guide's worked example says to write and to type, in its order: (file or "", text)."""
+    """Return the files and commands of the guide's worked example in order: (file or "", text)."""
     guide = (ROOT / "docs" / "authoring.md").read_text("utf-8")
     (section,) = re.findall(r"^## A worked example\n(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
     blocks = re.findall(r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
@@ -182,7 +182,7 @@ def walk_through() -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_the_guide_can_be_followed(tmp_path):
+def test_worked_example_of_the_guide_runs(tmp_path):
     folder = tmp_path / "statistics"
     folder.mkdir()
     said: dict[str, str] = {}

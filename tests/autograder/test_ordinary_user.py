@@ -1,7 +1,7 @@
-"""The same promises for those who are not root, and where the machine makes no namespaces.
+"""The guarantees for ordinary users, and on machines without namespaces.
 
-Each test starts the engine anew: as an unprivileged user, or in a place where user namespaces are switched off.
-By default an ordinary user meets an attack or more of each class; with `ATTACKS=all` in the environment, all of them.
+Each test starts the engine as an unprivileged user, or with user namespaces disabled. By default, a sample of
+each class of attacks runs as an ordinary user; with `ATTACKS=all` in the environment, all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SOME_ATTACKS = (
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How a command is run: what comes before the interpreter, the interpreter, and a folder to work in."""
+    """How to run a command: a prefix, the interpreter, and a working folder."""
 
     prefix: tuple[str, ...]
     python: str
@@ -82,7 +82,7 @@ class Surroundings:
 
 
 def grade_the_solution(there: Surroundings) -> dict:
-    """The line of the journal for a right answer, graded in these surroundings."""
+    """Return the journal's line for a correct answer, graded in these surroundings."""
     submitted = there.folder / "submitted" / "ada" / NAME
     submitted.mkdir(parents=True)
     shutil.copy(ROOT / "solutions" / NAME / "masked_heads.py", submitted / "masked_heads.py")
@@ -110,7 +110,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_nobody(folder) -> Surroundings:
-    """An unprivileged user with a Python that it can reach: ours, or the system's of the same version."""
+    """An unprivileged user with a readable Python: this one, or the system's of the same version."""
     if os.getuid() != 0:
         pytest.skip("This user is an ordinary one: all other tests have shown it.")
     if shutil.which("setpriv") is None:
@@ -135,7 +135,7 @@ def nobodys_namespaces(as_nobody) -> Surroundings:
     return as_nobody
 
 
-def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
+def test_every_boundary_holds_for_an_ordinary_user(nobodys_namespaces):
     done = nobodys_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
@@ -152,7 +152,7 @@ def test_every_wall_holds_for_an_ordinary_user(nobodys_namespaces):
     ],
     ids=["walls", "attacks"],
 )
-def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
+def test_sandbox_and_attack_tests_pass_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
     done = nobodys_namespaces.pytest(file, f"namespaces and ({chosen})", seconds=6 * HANGS)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
     summary = done.stdout.strip().splitlines()[-1]
@@ -160,7 +160,7 @@ def test_walls_and_attacks_as_an_ordinary_user(nobodys_namespaces, file, chosen,
     assert int(summary.split(" passed")[0]) >= at_least, summary
 
 
-def test_an_ordinary_user_grades(nobodys_namespaces):
+def test_ordinary_user_can_grade(nobodys_namespaces):
     grade = grade_the_solution(nobodys_namespaces)
     assert (grade["score"], grade["isolation"]) == (FULL, "namespaces")
 
@@ -170,7 +170,7 @@ def test_an_ordinary_user_grades(nobodys_namespaces):
 
 @pytest.fixture
 def without_namespaces(folder, tiers) -> Surroundings:
-    """A place where nobody can make a user namespace, as in many containers."""
+    """Surroundings in which no user namespace can be created, as in many containers."""
     prefix = ("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/")
     if shutil.which("bwrap") is None:
         pytest.skip("There is no bubblewrap to switch namespaces off with.")
@@ -182,18 +182,18 @@ def without_namespaces(folder, tiers) -> Surroundings:
     return Surroundings(prefix, sys.executable, folder)
 
 
-def test_without_namespaces_the_doctor_says_why(without_namespaces):
+def test_doctor_explains_missing_namespaces(without_namespaces):
     done = without_namespaces.autograder("doctor", "--json")
     assert done.returncode == 0, done.stderr
     reports = {each["tier"]: each for each in json.loads(done.stdout)}
     assert not reports["namespaces"]["works"] and reports["landlock"]["works"]
     assert "namespace" in reports["namespaces"]["reason"] and reports["namespaces"]["hint"]
-    told = without_namespaces.autograder("doctor").stdout
-    assert "namespaces does not work: " in told and "landlock works: " in told
+    output = without_namespaces.autograder("doctor").stdout
+    assert "namespaces does not work: " in output and "landlock works: " in output
 
 
 @pytest.mark.slow
-def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
+def test_landlock_boundaries_hold_without_namespaces(without_namespaces):
     done = without_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
@@ -202,6 +202,6 @@ def test_without_namespaces_landlock_holds_what_it_promises(without_namespaces):
     assert [cell for cell in columns["landlock"]["cells"] if cell["verdict"] == "open"] == []
 
 
-def test_without_namespaces_landlock_grades(without_namespaces):
+def test_grading_under_landlock_works_without_namespaces(without_namespaces):
     grade = grade_the_solution(without_namespaces)
     assert (grade["score"], grade["isolation"]) == (FULL, "landlock")

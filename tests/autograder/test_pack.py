@@ -1,4 +1,4 @@
-"""The archive to hand in is one that the grader reads."""
+"""The grader can read the archive that `pack` creates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(folder: Path, text: str) -> None:
     (folder / "adding.py").write_text(text, "utf-8")
 
 
-def test_the_grader_reads_what_was_packed(folder: Path, tmp_path: Path) -> None:
+def test_packed_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> None:
     write(folder, RIGHT)
     packed = pack(find_work("."), tmp_path)
     course = load_course(write_tiny_course(tmp_path / "instructor"))
@@ -42,7 +42,7 @@ def test_the_grader_reads_what_was_packed(folder: Path, tmp_path: Path) -> None:
     assert [(file.name, file.text) for file in submission.files] == [("adding.py", RIGHT)]
 
 
-def test_packing_looks_as_it_should_and_never_overwrites(folder: Path) -> None:
+def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
     screens = []
     for text in (SUBTRACTS, SUBTRACTS, RIGHT):
         write(folder, text)
@@ -66,7 +66,7 @@ def test_an_empty_file_is_not_packed(folder: Path) -> None:
     assert not list(folder.glob("*.zip"))
 
 
-def test_a_second_archive_is_still_read(folder: Path, tmp_path: Path) -> None:
+def test_second_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> None:
     course = load_course(write_tiny_course(tmp_path / "instructor"))
     for text in (SUBTRACTS, RIGHT):
         write(folder, text)
@@ -76,8 +76,8 @@ def test_a_second_archive_is_still_read(folder: Path, tmp_path: Path) -> None:
     assert (submission.assignment, submission.problem) == ("01_adding", None)
 
 
-def test_the_whole_folder_can_be_handed_in_as_well(folder: Path, tmp_path: Path) -> None:
-    """What the commands leave beside a student's file does not confuse the grader."""
+def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
+    """The files that the commands leave beside a student's file do not confuse the grader."""
     write(folder, RIGHT)
     (folder / "adding.ipynb").unlink()
     for command in (["check", "--picture"], ["hint"], ["pack"]):
@@ -88,26 +88,26 @@ def test_the_whole_folder_can_be_handed_in_as_well(folder: Path, tmp_path: Path)
     assert (submission.problem, [file.name for file in submission.files]) == (None, ["adding.py"])
 
 
-def test_a_copied_file_and_a_renamed_folder_get_their_right_names(folder: Path, tmp_path: Path) -> None:
+def test_copied_file_and_renamed_folder_get_the_expected_names(folder: Path, tmp_path: Path) -> None:
     (folder / "adding.py").rename(folder / "adding (1).py")
     folder = folder.rename(folder.with_name("homework"))
     packed = pack(find_work(folder / "adding (1).py"), tmp_path)
     assert (packed.archive.name, packed.file.name) == ("01_adding.zip", "adding.py")
 
 
-def test_a_notebook_is_packed_as_one(folder: Path) -> None:
+def test_notebook_is_packed_as_a_notebook(folder: Path) -> None:
     packed = pack(find_work("adding.ipynb"), folder)
     assert packed.file.name == "adding.ipynb"
 
 
-def test_what_the_grader_would_refuse_is_not_left_behind(folder: Path) -> None:
+def test_pack_refuses_a_file_that_the_grader_would_refuse(folder: Path) -> None:
     write(folder, "#" * (5 << 20))
     with pytest.raises(RefusedError, match="The grader would not take this: .*adding.py"):
         pack(find_work("adding.py"), folder)
     assert list(folder.glob("*.zip")) == []
 
 
-def test_without_a_name_there_is_a_sentence(folder: Path) -> None:
+def test_folder_name_without_an_assignment_is_refused(folder: Path) -> None:
     (folder / "hints.json").unlink()
     folder = folder.rename(folder.with_name("homework"))
     with pytest.raises(RefusedError, match="homework should be called like the assignment"):
@@ -119,6 +119,6 @@ def test_without_a_name_there_is_a_sentence(folder: Path) -> None:
         pack(find_work(folder), folder)
 
 
-def test_no_folder_is_a_sentence(folder: Path) -> None:
+def test_missing_output_folder_is_reported(folder: Path) -> None:
     result = CliRunner().invoke(cli.app, ["pack", "--output", "nowhere"])
     assert result.exit_code == 2 and "There is no folder nowhere." in result.output

@@ -1,4 +1,4 @@
-"""What students can get hold of, the wheel and `assignments/`, holds no answers; and the package is whole."""
+"""The wheel and `assignments/`, which students receive, contain no solutions; and the package is complete."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ each_assignment = pytest.mark.parametrize("assignment", COURSE.assignments, ids=
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel, built from a copy of the whole repository: nothing is taken along by being there."""
+    """The wheel, built from a copy of the whole repository, so that no file is included by accident."""
     source, folder = tmp_path_factory.mktemp("source") / "kit", tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_OF_THE_SOURCE))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]
@@ -77,7 +77,7 @@ def in_the_wheel(wheel) -> dict[str, str]:
 
 @cache
 def released() -> dict[str, str]:
-    """What students receive of the course; of a notebook, the cells as they were written."""
+    """The released files of the course; of a notebook, the sources of its cells."""
     folder = ROOT / "assignments"
     files = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     texts = {str(file.relative_to(ROOT)): file.read_text("utf-8") for file in files}
@@ -89,13 +89,13 @@ def cells(notebook: str) -> str:
 
 
 def squeezed(line: str) -> str:
-    """A line without spaces and without what is said on its right margin."""
+    """Return a line without spaces and without the comment on its right margin."""
     return "".join(re.split(r"\s+#", line)[0].split())
 
 
 @cache
 def answers(assignment: Assignment) -> frozenset[str]:
-    """The lines between the markers, without those that give nothing away or stand outside them as well."""
+    """Return the lines between the markers, except common ones and those that also occur outside."""
     document = load_document(COURSE, assignment)
     lines = document.text.splitlines()
     inside = {number for gap in document.gaps for number in range(gap.begin, gap.end + 1)}
@@ -110,15 +110,15 @@ def hidden_tests(assignment: Assignment) -> set[str]:
 
 
 def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
-    told = []
+    found = []
     for name, text in texts.items():
         lines = "\n".join(map(squeezed, text.splitlines()))
         others = name.startswith("assignments/") and not name.startswith(f"assignments/{assignment.name}/")
         looked_for = answers(assignment)
         if others:
             looked_for = {answer for answer in looked_for - GIVEN_LATER if len(answer) >= EVERYDAY}
-        told += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in lines]
-    return told
+        found += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in lines]
+    return found
 
 
 def naming(texts: dict[str, str], names: set[str]) -> list[str]:
@@ -126,13 +126,13 @@ def naming(texts: dict[str, str], names: set[str]) -> list[str]:
 
 
 @each_assignment
-def test_there_are_answers_to_look_for(assignment):
+def test_solutions_contain_distinctive_lines(assignment):
     assert len(answers(assignment)) > 5
     assert hidden_tests(assignment)
     assert load_mistakes(COURSE, assignment)
 
 
-def test_a_leak_would_be_found():
+def test_planted_leak_is_found():
     assignment = COURSE.assignment("03_masked_heads")
     leaky = {"notes.py": COURSE.solution_file(assignment).read_text("utf-8")}
     assert len(holding_answers(leaky, assignment)) == len(answers(assignment))
@@ -174,7 +174,7 @@ def about(in_the_wheel: dict[str, str]) -> Message:
     return HeaderParser().parsestr(in_the_wheel[f"{ABOUT}METADATA"])
 
 
-def test_one_version_everywhere(in_the_wheel):
+def test_version_is_the_same_everywhere(in_the_wheel):
     assert about(in_the_wheel)["Version"] == metadata.version("autograder") == autograder.__version__
     assert f"\n## {autograder.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
@@ -192,7 +192,7 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def test_everything_that_the_setup_installs_is_pinned(in_the_wheel):
+def test_all_installed_packages_are_pinned(in_the_wheel):
     for requirement in map(Requirement, about(in_the_wheel).get_all("Requires-Dist")):
         if wanted_by_the_setup(requirement):
             version = pins().get(plain(requirement.name))
@@ -205,7 +205,7 @@ def wanted_by_the_setup(requirement: Requirement) -> bool:
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in ("report", "dev"))
 
 
-def test_the_cpu_build_of_torch_fits_its_pin():
+def test_cpu_build_of_torch_matches_its_pin():
     assert pins()["torch"] == "2.13.0"
 
 
@@ -219,7 +219,7 @@ def test_help_does_not_import_torch():
     assert "grade" in done.stdout
 
 
-def test_entry_points_lead_somewhere(in_the_wheel):
+def test_entry_points_can_be_imported(in_the_wheel):
     listed = in_the_wheel[f"{ABOUT}entry_points.txt"]
     assert re.search(r"\[console_scripts\]\s+autograder = autograder\.cli:main", listed)
     assert re.search(r"\[pytest11\]\s+autograder = autograder\.suite", listed)
@@ -227,7 +227,7 @@ def test_entry_points_lead_somewhere(in_the_wheel):
     assert importlib.import_module("autograder.suite.plugin").pytest_configure
 
 
-def test_a_student_checks_with_the_wheel_alone(wheel, tmp_path):
+def test_check_works_with_only_the_wheel_installed(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
     shutil.copytree(ROOT / "assignments" / "03_masked_heads", tmp_path / "03_masked_heads")

@@ -1,6 +1,6 @@
-"""How long is waited: code has its seconds, whatever else the machine is doing, and no more than those.
+"""Deadlines: code gets its full time on a busy machine, and no more.
 
-The clock of the deadlines is a fake: it advances only when a test says so.
+The clock of the deadlines is a fake that advances only on request.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.autograder.waiting import hang_guard
 
 
 class Clock:
-    """Stands for the module `time` in `autograder.proxy.deadline`."""
+    """Replaces the module `time` in `autograder.proxy.deadline`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -35,7 +35,7 @@ class Clock:
 
 @dataclass
 class Told:
-    """A worker of which the kernel tells these times."""
+    """A worker with these scheduling times."""
 
     waited: float = 0.0
     others: float = 0.0
@@ -57,7 +57,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def wait_out(
     clock: Clock, deadline: Deadline, meanwhile: Callable[[float], None] = lambda seconds: None
 ) -> tuple[float, DeadlineExceededError]:
-    """The seconds on the clock until the deadline has passed; `meanwhile` is told of each wait."""
+    """Return the seconds on the clock until the deadline has passed; `meanwhile` is called at each wait."""
     began = clock.now
     with pytest.raises(DeadlineExceededError) as late:
         while True:
@@ -67,13 +67,13 @@ def wait_out(
     return clock.now - began, late.value
 
 
-def test_code_that_had_all_its_time_is_endless(clock):
+def test_code_that_used_its_full_time_is_endless(clock):
     seconds, late = wait_out(clock, Deadline(0.1, Told(waited=7.0)))
     assert seconds == pytest.approx(0.1, abs=MOMENT)
     assert late.endless and not late.starved
 
 
-def test_time_in_line_is_given_back_once(clock):
+def test_queueing_time_is_added_once(clock):
     worker = Told(waited=7.0)
     deadline = Deadline(0.1, worker)
     worker.waited += 0.2
@@ -82,8 +82,8 @@ def test_time_in_line_is_given_back_once(clock):
     assert late.endless and not late.starved
 
 
-def test_a_loop_gets_the_processor_time_it_was_promised_on_a_busy_machine(clock):
-    """Two thirds of the time the worker stands in line, so that its second takes three."""
+def test_deadline_is_extended_by_queueing_time_on_a_busy_machine(clock):
+    """The worker waits for a processor for two thirds of the time, so its second takes three."""
     worker = Told()
 
     def stand_in_line(seconds: float) -> None:
@@ -94,7 +94,7 @@ def test_a_loop_gets_the_processor_time_it_was_promised_on_a_busy_machine(clock)
     assert late.endless and not late.starved
 
 
-def test_code_that_stood_in_line_all_the_time_was_starved(clock):
+def test_code_that_only_waited_for_a_processor_is_starved(clock):
     worker = Told()
     deadline = Deadline(0.05, worker)
     worker.waited = 100.0
@@ -103,7 +103,7 @@ def test_code_that_stood_in_line_all_the_time_was_starved(clock):
     assert late.starved and not late.endless
 
 
-def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it(clock):
+def test_queueing_behind_own_threads_does_not_extend_the_deadline(clock):
     worker = Told()
     deadline = Deadline(0.1, worker)
     worker.waited, worker.others = 1.0, 3.0
@@ -112,7 +112,7 @@ def test_code_that_is_kept_waiting_by_its_own_threads_gets_nothing_for_it(clock)
     assert late.endless and not late.starved
 
 
-def test_the_end_of_a_test_ends_all_and_proves_nothing(clock):
+def test_end_of_the_tests_time_is_not_proof_of_an_endless_call(clock):
     seconds, late = wait_out(clock, Deadline(60, Told(), clock.now + 0.05))
     assert seconds == pytest.approx(0.05, abs=MOMENT)
     assert not late.endless and not late.starved
@@ -128,7 +128,7 @@ def sleep(): time.sleep(10**6)
 
 
 def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Counter[str]]:
-    """How a call ended that never answers, and which calls are known to be endless then."""
+    """Make a call that never returns; return how it ended, and the calls recorded as endless."""
     connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
     try:
         connection.request("load", 120, text=TEXT, filename="loops.py")
@@ -139,24 +139,26 @@ def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Coun
         connection.close()
 
 
-def test_sleep_is_no_want_of_processors(sandbox):
+def test_sleep_does_not_extend_the_deadline(sandbox):
     late, endless = call_in_vain(sandbox, "sleep")
     assert not late.starved and endless == {"sleep": 1}
 
 
-def test_a_loop_is_endless_unless_the_machine_starved_it(sandbox):
+def test_loop_is_endless_unless_starved(sandbox):
     late, endless = call_in_vain(sandbox, "loop")
     assert endless == ({} if late.starved else {"loop": 1})
 
 
-def test_what_did_not_end_again_and_again_is_waited_for_less_and_less():
+def test_repeated_timeouts_shorten_the_deadline():
     connection = WorkerConnection(SimpleNamespace(socket=None, seconds_queued=lambda: 0.0), 1.0)
     waits = []
     for _ in range(5):
         waits.append(connection._deadline("loop", 1.0).seconds)
         connection._endless["loop"] += 1
     assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert connection._deadline("other", 1.0).seconds == 1.0, "one endless loop is nobody else's fault"
+    assert connection._deadline("other", 1.0).seconds == 1.0, (
+        "one endless loop does not affect other functions"
+    )
     connection._endless["another"] += 1
     assert connection._deadline("other", 1.0).seconds == 0.5
     assert connection._deadline("", 5.0).seconds == 5.0, "loading has all its time"
@@ -174,10 +176,10 @@ def ends():
         yield here, there
 
 
-def talk(line: ReplaySocket, there, said: bytes, heard: str) -> None:
+def talk(line: ReplaySocket, there, request: bytes, reply: str) -> None:
     until = hang_guard()
-    wire.send(there, heard)
-    line.send(Request(wire.dumps(said.decode()), "f", 1.0), until)
+    wire.send(there, reply)
+    line.send(Request(wire.dumps(request.decode()), "f", 1.0), until)
     line.receive(until)
 
 
@@ -185,7 +187,7 @@ def replay(line: ReplaySocket, known: ReplayCache, test: str) -> bool:
     return line.replay(known, test, lambda name, seconds, until: Deadline(seconds, Told(), until), 1e12)
 
 
-def test_a_test_that_is_not_recited_adds_nothing_to_the_one_before(ends):
+def test_uncached_test_adds_nothing_to_the_previous_test(ends):
     here, there = ends
     known, line = ReplayCache(), ReplaySocket(here)
     assert not replay(line, known, "first")
@@ -198,7 +200,7 @@ def test_a_test_that_is_not_recited_adds_nothing_to_the_one_before(ends):
     assert last.passed and not last.requests
 
 
-def test_a_test_that_does_not_listen_to_the_end_did_not_repeat_itself(ends):
+def test_incomplete_replay_counts_as_nondeterministic(ends):
     here, there = ends
     known, line = ReplayCache(), ReplaySocket(here)
     replay(line, known, "first")

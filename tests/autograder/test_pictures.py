@@ -1,4 +1,6 @@
-"""Pictures in the feedback: drawn after grading, behind the wall, once; what cannot be drawn is a sentence."""
+"""Pictures in the feedback are drawn once, after grading, in the sandbox; a picture that cannot be drawn is
+explained.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def autograder(*words: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def graded(course: Course) -> tuple[Path, str]:
-    """The folder of a graded class with its pictures, and what the terminal said."""
+    """The folder of a graded class with its pictures, and the output of the command."""
     handed_in, grades = course.root.parent / "class", course.root.parent / "grades"
     for student, text in CLASS.items():
         folder = handed_in / student / NAME
@@ -104,11 +106,11 @@ def page_of(folder: Path, student: str) -> str:
     return page.read_text("utf-8")
 
 
-def test_grading_in_a_terminal(graded: tuple[Path, str]) -> None:
+def test_grade_with_pictures_prints_the_golden_output(graded: tuple[Path, str]) -> None:
     same_as_golden("grade", graded[1].replace(str(graded[0]), "grades"))
 
 
-def test_a_picture_shows_what_the_students_own_code_does(folder: Path, course: Course, grades: dict) -> None:
+def test_picture_is_drawn_from_the_students_code(folder: Path, course: Course, grades: dict) -> None:
     (picture,) = pictures(folder, course, grades["Ada"]).values()
     assert (picture.part, picture.title, picture.problem) == ("add", "a row of sums", "")
     assert picture.look_for == "The sums climb like a staircase."
@@ -119,14 +121,14 @@ def test_a_picture_shows_what_the_students_own_code_does(folder: Path, course: C
     assert others["pushes"].image not in ("", picture.image)
 
 
-def test_only_what_fails_is_drawn(folder: Path, course: Course, grades: dict) -> None:
+def test_only_failing_parts_are_drawn(folder: Path, course: Course, grades: dict) -> None:
     assert pictures_of(folder, course, grades["ada"]) == []
     assert "<img" not in page_of(folder, "ada")
     assert failing_parts(grades["Ada"]) == ("add",)
     assert failing_parts(grades["bo"]) == ("add", "total")
 
 
-def test_what_cannot_be_drawn_is_a_sentence(folder: Path, course: Course, grades: dict) -> None:
+def test_picture_that_cannot_be_drawn_is_explained(folder: Path, course: Course, grades: dict) -> None:
     def problem(student: str) -> str:
         return pictures(folder, course, grades[student])["a row of sums"].problem
 
@@ -137,7 +139,7 @@ def test_what_cannot_be_drawn_is_a_sentence(folder: Path, course: Course, grades
     assert "line 1" in problem("lou")
 
 
-def test_a_page_shows_the_picture_beside_what_to_look_for(folder: Path, course: Course) -> None:
+def test_page_shows_the_picture_with_its_explanation(folder: Path, course: Course) -> None:
     page = page_of(folder, "Ada-*")
     (image,) = re.findall(r"<img [^>]*>", page)
     assert 'src="data:image/png;base64,' in image
@@ -150,7 +152,7 @@ def test_a_page_shows_the_picture_beside_what_to_look_for(folder: Path, course: 
     assert "<img" not in waiting and "No picture yet of a row of sums" in waiting
 
 
-def test_mistakes_go_by_their_titles(graded: tuple[Path, str], course: Course) -> None:
+def test_mistakes_are_shown_by_their_titles(graded: tuple[Path, str], course: Course) -> None:
     folder, said = graded
     for text in (page_of(folder, "Ada-*"), (folder / "index.html").read_text("utf-8"), said):
         assert re.search("[Tt]he smaller is taken away", text)
@@ -163,7 +165,7 @@ def test_mistakes_go_by_their_titles(graded: tuple[Path, str], course: Course) -
 @pytest.mark.parametrize(
     "text", ["- id: [", "a: b", "- 3\n- {id: subtracts}\n- {id: subtracts, title: 7}", "\x00"]
 )
-def test_a_broken_list_of_mistakes_does_not_stop_a_report(course: Course, tmp_path: Path, text: str) -> None:
+def test_invalid_mistakes_yml_does_not_stop_a_report(course: Course, tmp_path: Path, text: str) -> None:
     other = course.model_copy(update={"root": tmp_path})
     file = other.mistakes_file(other.assignment(NAME))
     file.parent.mkdir(parents=True)
@@ -171,14 +173,14 @@ def test_a_broken_list_of_mistakes_does_not_stop_a_report(course: Course, tmp_pa
     assert titles_of(other)(NAME, "subtracts") == "subtracts"
 
 
-def test_what_is_drawn_is_not_drawn_again(folder: Path, course: Course, grades: dict) -> None:
-    heard: list[tuple[int, int]] = []
-    drawn = draw_pictures(Plan(course, 0), folder, grades.values(), lambda *how_far: heard.append(how_far))
+def test_existing_pictures_are_not_drawn_again(folder: Path, course: Course, grades: dict) -> None:
+    steps: list[tuple[int, int]] = []
+    drawn = draw_pictures(Plan(course, 0), folder, grades.values(), lambda *how_far: steps.append(how_far))
     assert (drawn.drawn, drawn.unchanged, drawn.problems) == (0, 7, [])
-    assert heard == [(0, 0)]
+    assert steps == [(0, 0)]
 
 
-def test_other_pictures_are_drawn_anew(folder: Path, course: Course, grades: dict) -> None:
+def test_changed_pictures_py_draws_the_pictures_again(folder: Path, course: Course, grades: dict) -> None:
     file = picture_file(folder, course, grades["Ada"])
     source = course.pictures_file(course.assignment(NAME))
     source.write_text(PICTURES + "# better\n", "utf-8")
@@ -190,7 +192,7 @@ def test_other_pictures_are_drawn_anew(folder: Path, course: Course, grades: dic
     assert len(pictures_of(folder, course, grades["Ada"])) == 1
 
 
-def test_pictures_are_drawn_from_what_was_graded(
+def test_pictures_are_drawn_from_the_graded_text(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     found = keeping.get(folder, grades["Ada"])
@@ -204,7 +206,7 @@ def test_pictures_are_drawn_from_what_was_graded(
     assert keeping.get(tmp_path, grades["Ada"]) is None
 
 
-def test_odd_texts_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_unusual_texts_are_stored_unchanged(tmp_path: Path) -> None:
     odd = Submission("ada", NAME, (SourceFile("adding.py", "a = 'ü\ud800\r\n'"), SourceFile("b.ipynb", "")))
     keeping.put(tmp_path, [odd])
     grade = Grade("ada", NAME, "graded", 0, 1, submission_sha256=keeping.submission_digest(odd))
@@ -212,7 +214,7 @@ def test_odd_texts_are_kept_as_they_are(tmp_path: Path) -> None:
     assert found is not None and found.files == odd.files
 
 
-def test_what_was_put_away_is_graded_as_it_was(tmp_path: Path) -> None:
+def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
     texts = Submission("ada", NAME, (SourceFile("adding.py", RIGHT), SourceFile("adding.ipynb", "{}")))
     nothing = Submission("zoe", NAME, problem="No.")
     put_away = keeping.put(tmp_path, [texts, nothing])
@@ -224,10 +226,10 @@ def test_what_was_put_away_is_graded_as_it_was(tmp_path: Path) -> None:
         list(keeping.iterate(tmp_path, put_away))
 
 
-def test_a_report_draws_from_the_kept_texts(
+def test_report_draws_from_the_stored_texts(
     folder: Path, course: Course, tmp_path: Path, grades: dict
 ) -> None:
-    """Without grading again; whose text is not there any more is named."""
+    """Nothing is graded again; a submission whose text is missing is named."""
     journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
     (tmp_path / "grades.jsonl").write_text(journal, "utf-8")
     submission = keeping.get(folder, grades["bo"])
@@ -239,7 +241,7 @@ def test_a_report_draws_from_the_kept_texts(
     assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
 
 
-def test_without_a_sandbox_nothing_is_drawn_and_that_is_said(
+def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     (tmp_path / "submissions").symlink_to(folder / "submissions")
@@ -252,14 +254,14 @@ def test_without_a_sandbox_nothing_is_drawn_and_that_is_said(
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[WorkerFactory]:
-    """The course's own assignments, with time enough for a busy machine."""
+    """Sandboxed workers of the course's own assignments, with time limits for a busy machine."""
     workers = WorkerFactory(COURSE, Sandbox(hidden=COURSE.hidden_folders), COURSE.assignments)
     yield workers
     workers.close()
 
 
 @pytest.mark.parametrize("name", sampled((a.name for a in COURSE.assignments), "03_masked_heads".__eq__))
-def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
+def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
     workers: WorkerFactory, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(painter, "SECONDS", 300.0)
@@ -276,7 +278,7 @@ def test_every_picture_of_the_course_can_be_drawn_from_behind_the_wall(
     assert all(len(picture.look_for.split()) > 5 for picture in drawn), "what should one look for?"
 
 
-def test_a_painter_that_dies_takes_only_its_own_picture_along(
+def test_killed_drawing_process_loses_only_its_own_picture(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     source = course.pictures_file(course.assignment(NAME))

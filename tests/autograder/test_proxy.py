@@ -1,4 +1,4 @@
-"""The proxy behaves as the plain module does: here in this process, and across a worker's wall."""
+"""The proxy behaves as the plain module does, in this process and with a worker."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pair(student, **options):
     return mine, theirs
 
 
-def test_state_dict_names_modules_and_counts(student):
+def test_state_dict_names_modules_and_parameter_counts_match(student):
     mine, theirs = pair(student, d=4, p=0.0)
     assert list(mine.state_dict()) == list(theirs.state_dict())
     assert sum(p.numel() for p in mine.parameters()) == sum(p.numel() for p in theirs.parameters())
@@ -52,13 +52,13 @@ def test_state_dict_names_modules_and_counts(student):
     assert [name for name, _ in theirs.named_buffers()] == ["table"]
 
 
-def test_objects_of_libraries_answer_as_the_students_own(student):
+def test_objects_of_libraries_behave_like_the_students_own(student):
     version = student.version("2.10rc1")
     assert (version.major, version.release, version.is_prerelease) == (2, (2, 10), True)
     assert student.is_newer(version, "2.9") is True
 
 
-def test_values_and_gradients(student):
+def test_values_and_gradients_equal_those_of_the_plain_module(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(3, 4)
     xs = []
@@ -72,7 +72,7 @@ def test_values_and_gradients(student):
             torch.testing.assert_close(p.grad, q.grad)
 
 
-def test_a_local_graph_on_both_sides_of_the_call(student):
+def test_gradients_flow_through_local_operations_before_and_after_a_call(student):
     mine, theirs = pair(student, d=4, p=0.0)
     weight, x = torch.randn(4, 4, requires_grad=True), torch.randn(2, 4)
     (expected,) = torch.autograd.grad(mine(mine(x @ weight)).sum(), weight)
@@ -80,7 +80,7 @@ def test_a_local_graph_on_both_sides_of_the_call(student):
     torch.testing.assert_close(found, expected)
 
 
-def test_gradcheck_in_double(student):
+def test_gradcheck_passes_in_float64(student):
     _, theirs = pair(student, d=3, p=0.0)
     theirs.double()
     x = torch.randn(2, 3, dtype=torch.double, requires_grad=True)
@@ -94,7 +94,7 @@ def test_double_converts_parameters_and_buffers_but_not_plain_attributes(student
     assert theirs.plain.dtype == torch.float32
 
 
-def test_to_the_meta_device(student):
+def test_module_can_move_to_the_meta_device(student):
     _, theirs = pair(student, d=3)
     theirs.to("meta")
     assert theirs.a.weight.is_meta
@@ -118,7 +118,7 @@ def test_part_of_a_module_in_eval_mode(student):
     assert theirs.training and torch.equal(theirs(x), theirs(x))
 
 
-def test_attributes(student):
+def test_attributes_equal_those_of_the_plain_module(student):
     _, theirs = pair(student, d=4)
     x = torch.randn(2, 4)
     theirs(x)
@@ -130,7 +130,7 @@ def test_attributes(student):
     assert theirs.dropout.p == 0.0 and torch.equal(theirs(x), theirs(x))
 
 
-def test_module_list(student):
+def test_module_list_behaves_like_pytorchs(student):
     mine, theirs = pair(student, d=4)
     assert len(theirs.parts) == 3 and theirs.parts.base == "ModuleList"
     x = torch.randn(2, 4)
@@ -138,7 +138,7 @@ def test_module_list(student):
     assert [part.weight.shape for part in theirs.parts] == [(4, 4)] * 3
 
 
-def test_submodules_and_methods(student):
+def test_submodules_and_methods_can_be_called(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)
     torch.testing.assert_close(theirs.a(x), mine.a(x))
@@ -147,21 +147,21 @@ def test_submodules_and_methods(student):
     assert found["aux"][1:] == (3, "s", None) and isinstance(found["aux"], tuple)
 
 
-def test_no_grad(student):
+def test_no_grad_is_respected(student):
     _, theirs = pair(student, d=4)
     with torch.no_grad():
         assert not theirs(torch.randn(2, 4)).requires_grad
     assert theirs(torch.randn(2, 4)).requires_grad
 
 
-def test_frozen_parameters(student):
+def test_frozen_parameters_have_no_gradients(student):
     _, theirs = pair(student, d=4, p=0.0)
     theirs.a.weight.requires_grad_(False)
     theirs(torch.randn(2, 4)).sum().backward()
     assert theirs.a.weight.grad is None and theirs.b.weight.grad is not None
 
 
-def test_an_optimiser_on_this_side(student):
+def test_optimiser_of_the_test_trains_the_module(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(8, 4)
     for module in (mine, theirs):
@@ -177,7 +177,7 @@ def test_an_optimiser_on_this_side(student):
     torch.testing.assert_close(theirs(x), mine(x))
 
 
-def test_training_on_the_other_side_comes_home(student):
+def test_training_in_the_worker_updates_the_module(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(8, 4)
     expected, found = plain.train(mine, x, 3), student.train(theirs, x, 3)
@@ -185,14 +185,14 @@ def test_training_on_the_other_side_comes_home(student):
     torch.testing.assert_close(theirs.a.weight, mine.a.weight)
 
 
-def test_tied_weights(student):
+def test_tied_weights_stay_tied(student):
     mine, theirs = pair(student, d=4, p=0.0, tie=True)
     x = torch.randn(2, 4)
     torch.testing.assert_close(theirs(x), mine(x))
     assert len(list(theirs.parameters())) == len(list(mine.parameters()))
 
 
-def test_modules_as_arguments(student):
+def test_modules_can_be_arguments(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)
     torch.testing.assert_close(student.loss_of(theirs, x), plain.loss_of(mine, x))
@@ -209,7 +209,7 @@ def test_a_function_that_changes_a_module(student):
     assert torch.equal(source.a.weight, target.a.weight)
 
 
-def test_functions(student):
+def test_functions_return_the_same_results(student):
     x, y = torch.randn(3, requires_grad=True), torch.randn(3)
     student.product(x, y).sum().backward()
     torch.testing.assert_close(x.grad, y)
@@ -221,14 +221,14 @@ def test_functions(student):
     assert repr(student.returns_generator()) == "<generator object>"
 
 
-def test_changed_inputs_are_changed_here_too_when_a_check_asks_for_it(student):
+def test_in_place_changes_of_inputs_are_mirrored_on_request(student):
     x = torch.zeros(2)
     with mirror_input_mutation():
         student.in_place(x)
     assert torch.equal(x, torch.ones(2))
 
 
-def test_changed_lists_and_dicts_are_changed_here_too_when_a_check_asks_for_it(student):
+def test_in_place_changes_of_lists_and_dicts_are_mirrored_on_request(student):
     x, nested = torch.zeros(2), [3, 1, 2]
     ids, book, pair = [x], {"ids": nested, "x": x}, ({"a": 1}, 5)
     with mirror_input_mutation():
@@ -238,7 +238,7 @@ def test_changed_lists_and_dicts_are_changed_here_too_when_a_check_asks_for_it(s
     assert pair == ({}, 5)
 
 
-def test_an_answer_cannot_change_the_question_for_the_reference(student):
+def test_submission_cannot_change_the_inputs_of_the_reference(student):
     x, ids, book = torch.zeros(2), [1], {"ids": [2, 1]}
     student.in_place(x)
     student.refill(ids, book)
@@ -254,12 +254,12 @@ def test_exceptions_keep_their_type_and_line(student):
     assert (frame.file, frame.code) == ("net.py", 'raise ValueError("my message")')
 
 
-def test_missing_names(student):
+def test_missing_name_raises_missing_name_error(student):
     with pytest.raises(MissingNameError, match="There is no `nothing` in the submission"):
         student.nothing  # noqa: B018
 
 
-def test_backward_twice(student):
+def test_backward_can_run_twice(student):
     x = torch.randn(3, requires_grad=True)
     y = student.product(x, torch.ones(3)).sum()
     y.backward(retain_graph=True)
@@ -274,7 +274,7 @@ def test_second_derivatives_are_refused(student):
         gradient.sum().backward()
 
 
-def test_objects_of_the_students_own_classes(student):
+def test_objects_of_the_students_own_classes_are_handles(student):
     config = student.Config(width=5)
     assert config.width == 5 and config.size(2) == 10 and config.heads == 2
     assert student.counts(config) == {"width": 5, "total": 15}
@@ -287,7 +287,7 @@ def test_objects_of_the_students_own_classes(student):
 
 
 class Successor(nn.Module):
-    """A fake model: after n it always says n + 1."""
+    """A fake model that predicts n + 1 after n."""
 
     def __init__(self):
         super().__init__()
@@ -307,13 +307,13 @@ def test_a_fake_model_is_called_back(student):
     assert fake.training
 
 
-def test_a_mode_that_is_set_by_hand_counts(student):
+def test_training_mode_set_by_attribute_is_transferred(student):
     fake = Successor()
     student.silence(fake)
     assert not fake.training
 
 
-def test_what_a_class_makes_is_an_object_whatever_it_is_made_of(student):
+def test_instances_of_builtin_subclasses_are_handles(student):
     words = student.Words()
     assert words.learn("cat") == 0 and words.learn("dog") == 1 and words.learn("cat") == 0
     assert student.Pair(1, 2).total() == 3
@@ -337,7 +337,7 @@ def test_gradients_flow_through_a_function_of_the_test(student, dtype):
     assert not x.requires_grad
 
 
-def test_gradients_flow_through_a_module_of_the_test_and_leave_it_alone(student):
+def test_gradients_flow_through_a_module_of_the_test_without_changing_it(student):
     net, x = plain.Net(4, p=0.0), torch.randn(2, 4)
     torch.testing.assert_close(student.slope(net, x), plain.slope(plain.Net.forward.__get__(net), x))
     net.zero_grad(set_to_none=True)
@@ -345,7 +345,7 @@ def test_gradients_flow_through_a_module_of_the_test_and_leave_it_alone(student)
     assert all(parameter.grad is None for parameter in net.parameters())
 
 
-def test_gradients_flow_through_both_sides_in_turn(student):
+def test_gradients_flow_through_nested_callbacks(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)
     torch.testing.assert_close(
@@ -358,7 +358,7 @@ def test_gradients_flow_through_both_sides_in_turn(student):
     torch.testing.assert_close(ours.grad, whole.grad)
 
 
-def test_gradients_reach_what_the_result_depends_on(student):
+def test_gradients_of_a_callback_equal_local_ones(student):
     x, extra = torch.randn(2, 3), torch.randn(3)
     results = [
         lambda x: {"a": x[0] * 2, "b": torch.ones(3), "c": x.double().exp()},
@@ -373,7 +373,7 @@ def test_gradients_reach_what_the_result_depends_on(student):
     torch.testing.assert_close(found, extra.expand(2, 3))
 
 
-def test_a_function_that_cuts_its_graph_is_cut_there_too(student):
+def test_detached_callback_has_no_gradients(student):
     with pytest.raises(RuntimeError, match="does not require grad"):
         student.slope(lambda x: x.detach() * 2, torch.ones(3))
     assert student.slope_without_a_graph(bent, torch.ones(3)) is False
@@ -384,7 +384,7 @@ def test_second_derivatives_of_a_function_of_the_test_are_refused(student):
         student.curvature(bent, torch.ones(3))
 
 
-def test_inputs_that_want_gradients_afterwards_want_them_here_too_when_a_check_asks_for_it(student):
+def test_requires_grad_set_on_inputs_is_mirrored_on_request(student):
     x, y = torch.ones(2), torch.ones(3)
     student.leave_marks(x, y)
     assert not x.requires_grad and not y.requires_grad and x.grad is None
@@ -394,7 +394,7 @@ def test_inputs_that_want_gradients_afterwards_want_them_here_too_when_a_check_a
     torch.testing.assert_close(x.grad, torch.full((2,), 2.0))
 
 
-def test_a_failing_check_inside_a_callback_is_the_outcome(student):
+def test_failed_check_inside_a_callback_fails_the_test(student):
     def refuse(x):
         raise AssertionError("the model was called with too long a text")
 
@@ -402,13 +402,13 @@ def test_a_failing_check_inside_a_callback_is_the_outcome(student):
         student.twice(refuse, torch.zeros(2))
 
 
-def test_generators_travel_and_advance(student):
+def test_generators_are_transferred_and_advance(student):
     mine, theirs = torch.Generator().manual_seed(5), torch.Generator().manual_seed(5)
     for _ in range(2):
         torch.testing.assert_close(student.draw(3, theirs), plain.draw(3, mine))
 
 
-def test_answers_are_recorded(student):
+def test_calls_and_results_are_recorded(student):
     connection = student._connection
     transcript = connection.start_test(1)
     x = torch.randn(3, requires_grad=True)
@@ -420,7 +420,7 @@ def test_answers_are_recorded(student):
     assert transcript.same_as(transcript)
 
 
-def test_one_module_under_two_names(student):
+def test_module_with_two_names_is_one_module(student):
     mine, theirs = plain.Shared(4), student.Shared(4)
     theirs.load_state_dict(mine.state_dict())
     x = torch.randn(2, 4)
@@ -430,7 +430,7 @@ def test_one_module_under_two_names(student):
     assert theirs.first.weight is theirs.layers[2].weight
 
 
-def test_methods_that_have_pytorchs_names(student):
+def test_own_methods_with_pytorchs_names_do_not_break_the_proxy(student):
     mine, theirs = nn.Linear(4, 4), student.OwnMethods(4)
     theirs.linear.load_state_dict(mine.state_dict())
     x = torch.randn(2, 4)
@@ -441,7 +441,7 @@ def test_methods_that_have_pytorchs_names(student):
     assert theirs.double()(x.double()).dtype == torch.float64
 
 
-def test_results_in_lists_dicts_and_tuples_have_gradients(student):
+def test_results_in_containers_have_gradients(student):
     for _ in range(2):
         xs = []
         for module in (plain, student):
@@ -452,7 +452,7 @@ def test_results_in_lists_dicts_and_tuples_have_gradients(student):
         torch.testing.assert_close(xs[0].grad, xs[1].grad)
 
 
-def test_one_input_at_two_places(student):
+def test_one_input_passed_twice_is_one_tensor(student):
     x = torch.randn(3, requires_grad=True)
     student.product(x, x).sum().backward()
     torch.testing.assert_close(x.grad, 2 * x.detach())
@@ -469,14 +469,14 @@ def test_one_input_at_two_places(student):
         lambda x: x[:0],
     ],
 )
-def test_views_as_inputs(student, view):
+def test_views_can_be_inputs(student, view):
     x = torch.randn(6, 4, requires_grad=True)
     student.product(view(x), view(x)).sum().backward()
     (expected,) = torch.autograd.grad(plain.product(view(x), view(x)).sum(), x)
     torch.testing.assert_close(x.grad, expected)
 
 
-def test_gradients_of_inputs_and_parameters_at_once(student):
+def test_gradients_of_inputs_and_parameters_are_computed_together(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4, requires_grad=True)
     expected = torch.autograd.grad(mine(x).sum(), [x, mine.a.weight, mine.b.bias])
@@ -495,7 +495,7 @@ def test_integers_have_no_gradients(student):
     assert torch.equal(x.grad, torch.arange(3.0)) and not student.product(ids, ids).requires_grad
 
 
-def test_two_modules_in_one_call(student):
+def test_two_modules_can_take_part_in_one_call(student):
     a, first = pair(student, d=4, p=0.0)
     b, second = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)
@@ -515,7 +515,7 @@ def test_two_modules_in_one_call(student):
             torch.testing.assert_close(p.grad, q.grad)
 
 
-def test_a_part_of_a_module_as_an_argument(student):
+def test_submodule_can_be_an_argument(student):
     mine, theirs = pair(student, d=4, p=0.0)
     torch.testing.assert_close(student.weight_sum(theirs.a), plain.weight_sum(mine.a))
     torch.testing.assert_close(student.weight_sum(theirs.parts[1]), plain.weight_sum(mine.parts[1]))
@@ -527,7 +527,7 @@ def test_a_part_of_a_module_as_an_argument(student):
     )
 
 
-def test_a_parameter_replaced_during_a_call(student):
+def test_parameter_replaced_during_a_call_is_transferred(student):
     theirs, x = student.Restless(3), torch.ones(3)
     weight = theirs.weight
     y = theirs.replace(x)
@@ -539,7 +539,7 @@ def test_a_parameter_replaced_during_a_call(student):
     assert torch.equal(theirs(x), torch.full((3,), 5.0))
 
 
-def test_names_that_come_and_go(student):
+def test_parameters_added_and_removed_during_a_call_are_transferred(student):
     mine, theirs = plain.Restless(3), student.Restless(3)
     theirs(torch.ones(3)).sum().backward()
     for change in ("grow", "shrink", "freeze", "tie"):
@@ -562,7 +562,7 @@ def test_names_that_come_and_go(student):
     assert theirs.weight.grad.dtype == torch.float64
 
 
-def test_buffers_that_change_come_home(student):
+def test_changed_buffers_are_transferred(student):
     mine, theirs = plain.RunningMean(3), student.RunningMean(3)
     for _ in range(3):
         x = torch.randn(5, 3)
@@ -575,7 +575,7 @@ def test_buffers_that_change_come_home(student):
     torch.testing.assert_close(theirs(x), x)
 
 
-def test_lists_of_modules_and_tensors_as_attributes(student):
+def test_attributes_can_be_lists_of_modules_and_tensors(student):
     theirs = student.Lists(4)
     assert [
         type(layer).__mro__[1] is nn.Module or layer.weight.shape == (4, 4) for layer in theirs.layers
@@ -586,7 +586,7 @@ def test_lists_of_modules_and_tensors_as_attributes(student):
     assert theirs.named["zwei 2"](torch.ones(4)).shape == (3,)
 
 
-def test_properties_that_raise(student):
+def test_property_that_raises_is_reported(student):
     with pytest.raises(ZeroDivisionError, match="no"):
         student.Lists(2).broken  # noqa: B018
     thing = student.Plain()
@@ -597,7 +597,7 @@ def test_properties_that_raise(student):
         len(thing)
 
 
-def test_equality_is_the_students(student):
+def test_equality_uses_the_students_method(student):
     config = student.Config(width=5)
     assert config == student.Config(5) and config != student.Config(6) and config == config
     assert config != 5 and config is not None and config in [student.Config(5)]
@@ -605,7 +605,7 @@ def test_equality_is_the_students(student):
     assert bag == bag and bag != student.Bag([1]) and len({bag, student.Bag([1])}) == 2
 
 
-def test_every_kind_of_argument(student):
+def test_every_kind_of_argument_is_transferred(student):
     calls = [((1,), {}), ((1, 5, 6, 7), {"c": 8, "d": 9, "a": 10}), ((1,), {"b": None, "x": [1, (2,)]})]
     for args, kwargs in calls:
         assert student.keywords(*args, **kwargs) == plain.keywords(*args, **kwargs)
@@ -628,7 +628,7 @@ def test_every_kind_of_argument(student):
         ("GeneratorExit", StudentRaisedError, ""),
     ],
 )
-def test_exceptions_of_all_kinds(student, name, kind, text):
+def test_every_kind_of_exception_is_reported(student, name, kind, text):
     with pytest.raises(kind) as caught:
         student.fail_with(name)
     assert isinstance(caught.value, StudentRaisedError) and text in str(caught.value)
@@ -637,25 +637,25 @@ def test_exceptions_of_all_kinds(student, name, kind, text):
 
 
 @pytest.mark.parametrize(
-    "kind, told", [("generator", "generator"), ("set", "set"), ("class", "type"), ("module", "module")]
+    "kind, name", [("generator", "generator"), ("set", "set"), ("class", "type"), ("module", "module")]
 )
-def test_what_is_no_data_is_named(student, kind, told):
-    assert repr(student.returns(kind)) == f"<{told} object>"
+def test_value_that_is_not_data_is_named(student, kind, name):
+    assert repr(student.returns(kind)) == f"<{name} object>"
 
 
-def test_a_function_that_is_returned_can_be_called(student):
+def test_returned_function_can_be_called(student):
     assert student.returns("lambda")(torch.ones(1)) == 2
 
 
 @pytest.mark.parametrize("kind", ["deep", "many", "long", "big", "huge"])
-def test_what_is_too_much_is_a_sentence_and_no_end(student, kind):
+def test_too_large_result_is_reported_and_the_worker_continues(student, kind):
     with pytest.raises(StudentCrashedError, match="too much, or nested too deeply"):
         student.returns(kind)
     assert not student._connection.dead
     assert student.product(torch.ones(1), torch.ones(1)) == 1
 
 
-def test_what_the_test_cannot_send_is_told_as_such(student):
+def test_value_that_the_test_cannot_send_is_reported(student):
     with pytest.raises(StudentError, match="too large"):
         student.product(torch.zeros(1).expand(10**12), 1)
     assert student.product(torch.ones(1), torch.ones(1)) == 1
@@ -668,7 +668,7 @@ class Sized(Successor):
         return 2 * n
 
 
-def test_what_a_fake_model_offers(student):
+def test_attributes_of_a_fake_model_are_available(student):
     fake = Sized()
     assert student.ask(fake, "block_size") == [True, 8, True]
     assert student.ask(fake, "nothing") == [False, "absent", True]
@@ -684,7 +684,7 @@ def test_callables_keep_the_type_of_their_errors(student):
     assert student.caught(missing) == "KeyError"
 
 
-def test_objects_of_the_students_come_back_to_the_test(student):
+def test_student_objects_passed_to_a_callback_are_restored(student):
     _, theirs = pair(student, d=4)
     config = student.Config(width=5)
     seen = []
@@ -696,7 +696,7 @@ def test_objects_of_the_students_come_back_to_the_test(student):
     assert student.tell(student.Config, 9).width == 9
 
 
-def test_random_numbers_of_both_sides_are_apart(student):
+def test_random_generators_of_both_sides_are_independent(student):
     def draw():
         return torch.rand(1).item(), np.random.rand(), random.random()
 
@@ -714,7 +714,7 @@ def test_random_numbers_of_both_sides_are_apart(student):
     assert [first, *inside] == expected
 
 
-def test_two_students_with_one_seed_draw_the_same(student):
+def test_equal_seeds_give_equal_random_numbers(student):
     drawn = []
     for _ in range(2):
         student._connection.start_test(7)

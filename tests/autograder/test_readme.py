@@ -1,7 +1,8 @@
-"""What the README and the guides tell people to type exists, and what they show is what really comes out."""
+"""The commands in the README and the guides exist, and the shown output is real."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -38,7 +39,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def typed() -> list[Line]:
-    """Every command in a block of shell, and those that stand in a sentence."""
+    """Return every command in a shell block, and the commands in sentences."""
     lines = []
     for page in PAGES:
         shell = [line for block in blocks(page, "sh") for line in block.splitlines()]
@@ -59,7 +60,7 @@ def make_variables() -> set[str]:
     return set(re.findall(r"\$\(([A-Z]+)\)", read(ROOT / "Makefile")))
 
 
-def test_there_is_something_to_test():
+def test_readme_and_guides_contain_commands():
     assert len(typed()) > 25
     assert {line.page for line in typed()} == {page.name for page in PAGES}
 
@@ -86,7 +87,7 @@ def test_command_exists(line):
 
 
 def accepted_by_autograder(words):
-    """Reads the arguments as the command would, without running it; wrong ones raise."""
+    """Parse the arguments as the command would, without running it; raises for invalid ones."""
     command, *arguments = words
     assert command in COMMANDS
     if arguments:
@@ -106,7 +107,7 @@ def accepted_by_pytest(words):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_have_a_target(page):
     for target in re.findall(r"\]\(([^)#]+)\)", read(page)):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
@@ -117,7 +118,7 @@ def test_files_in_the_layout_exist():
         assert (ROOT / line.split()[0]).exists(), line
 
 
-def test_table_of_assignments_is_that_of_the_course():
+def test_table_of_assignments_matches_the_course():
     rows = re.findall(
         r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE
     )
@@ -125,8 +126,28 @@ def test_table_of_assignments_is_that_of_the_course():
     assert rows == course, "each assignment of course.yml has a row in README.md"
 
 
-def test_example_of_a_failure_is_a_real_one(tmp_path):
-    """The README's excerpt, line by line, is in what `autograder check` says of that mistake."""
+def argument_names(stub: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(read(stub))))
+    fields = {
+        node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")
+    }
+    return fields | {node.arg for node in nodes if isinstance(node, ast.arg)}
+
+
+def test_table_of_names_lists_the_assignments_that_use_them() -> None:
+    course = load_course(ROOT)
+    names = {each.name[:2]: argument_names(course.stub_file(each)) for each in course.assignments}
+    rows = re.findall(
+        r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]*) \|$", read(ROOT / "docs/students.md"), re.MULTILINE
+    )
+    assert len(rows) > 20
+    for name, assignments in rows:
+        listed = set(re.findall(r"\d\d\b", assignments.replace("GPT-2", ""))) & set(names)
+        assert listed == {number for number, used in names.items() if name in used}, name
+
+
+def test_example_of_a_failure_matches_the_output(tmp_path):
+    """Every line of the README's excerpt is in the output of `autograder check` for that mistake."""
     course = load_course(ROOT)
     assignment = course.assignment("03_masked_heads")
     (leak,) = [m for m in load_mistakes(course, assignment) if m.id == "head_without_a_mask"]
@@ -149,24 +170,24 @@ def test_example_of_a_failure_is_a_real_one(tmp_path):
         text=True,
     )
     assert done.stderr == ""
-    said = [line.rstrip() for line in done.stdout.splitlines()]
-    assert [line for line in shown if line not in said] == []
+    output = [line.rstrip() for line in done.stdout.splitlines()]
+    assert [line for line in shown if line not in output] == []
 
 
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
 def make(*words: str) -> subprocess.CompletedProcess[str]:
-    """Make as from a fresh terminal, also when these tests were started by make."""
+    """Run make as in a fresh terminal, also when make started these tests."""
     inherited = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", *make_variables()}
     environment = {name: value for name, value in os.environ.items() if name not in inherited}
     return subprocess.run(["make", *words], cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
 @needs_make
-def test_make_alone_says_what_it_can_do():
-    said = make().stdout
-    assert all(f"make {target}" in said for target in make_targets() - {"help"})
+def test_make_without_a_target_lists_the_targets():
+    output = make().stdout
+    assert all(f"make {target}" in output for target in make_targets() - {"help"})
 
 
 @needs_make
@@ -185,7 +206,7 @@ def test_make_grades_a_folder_with_a_space_in_its_name():
         (("STUDENTS=30",), "examples/class-of-30", "--students 30 --output"),
     ],
 )
-def test_make_without_a_folder_makes_a_class_up(students, folder, options):
+def test_make_grade_without_a_folder_creates_a_made_up_class(students, folder, options):
     done = make("-n", "-B", "grade", "OUTPUT=elsewhere", *students)
     assert f"autograder demo {options}" in done.stdout
     assert f'autograder grade "{folder}" --output "elsewhere"' in done.stdout
@@ -206,7 +227,7 @@ def test_continuous_integration_runs_every_test():
     assert quick.replace(' -m "not slow"', "") == every
 
 
-def test_setup_asks_for_a_newer_python_in_a_sentence(tmp_path):
+def test_setup_refuses_an_old_python_with_a_message(tmp_path):
     old = tmp_path / "python"
     old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     old.chmod(0o755)

@@ -1,4 +1,4 @@
-"""`autograder release`: students get what they need, and a leak, wherever it is planted, stops it by name."""
+"""`autograder release`: students receive the needed files, and every planted leak is refused and named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KIT = f"autograder-{autograder.__version__}-py3-none-any.whl"
 
 @pytest.fixture
 def root(built_course: Path, tmp_path: Path) -> Path:
-    """A course that is built, with the version of everything pinned, to be spoilt."""
+    """A built course with pinned versions, for tests that spoil it."""
     root = shutil.copytree(built_course, tmp_path / "course")
     (root / "constraints.txt").write_text("numpy==2.2.6\n", "utf-8")
     return root
@@ -72,7 +72,7 @@ EVERYTHING = {
 # ---------------------------------------------------------------------- what students get
 
 
-def test_folder_holds_what_students_need_and_nothing_else(root, wheel, tmp_path):
+def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     done = release(root, wheel, tmp_path / "out" / "students")
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
@@ -85,7 +85,7 @@ def test_folder_holds_what_students_need_and_nothing_else(root, wheel, tmp_path)
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
-def test_archive_is_the_same_every_time(root, wheel, tmp_path):
+def test_archive_is_reproducible(root, wheel, tmp_path):
     first, second = tmp_path / "one" / "course.zip", tmp_path / "two" / "course.zip"
     assert release(root, wheel, first).exit_code == release(root, wheel, second).exit_code == 0
     assert first.read_bytes() == second.read_bytes()
@@ -93,7 +93,7 @@ def test_archive_is_the_same_every_time(root, wheel, tmp_path):
         assert set(archive.namelist()) == {f"course/{name}" for name in EVERYTHING}
 
 
-def test_readme_is_for_students(root, wheel, tmp_path):
+def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path):
     course = root / "course.yml"
     course.write_text(
         course.read_text("utf-8").replace(
@@ -123,13 +123,13 @@ def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
     assert required == f"./kit/{KIT}\nnobody-has\npygments\n"
 
 
-def test_only_what_is_asked_for(root, wheel, tmp_path):
+def test_only_named_assignments_are_released(root, wheel, tmp_path):
     done = release(root, wheel, tmp_path / "out", "02_nothing")
     assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("output", ["course", "dist"])
-def test_nothing_is_written_over(root, wheel, tmp_path, output):
+def test_existing_files_are_not_overwritten(root, wheel, tmp_path, output):
     before = files(tmp_path)
     done = release(root, wheel, tmp_path / output)
     assert (done.exit_code, "already exists and is not empty" in done.stderr) == (2, True)
@@ -137,14 +137,14 @@ def test_nothing_is_written_over(root, wheel, tmp_path, output):
 
 
 @pytest.mark.parametrize("output", ["rel.tar.gz", "rel.TGZ", "rel.7z"])
-def test_only_zip_is_an_archive(root, wheel, tmp_path, output):
+def test_output_file_must_end_in_zip(root, wheel, tmp_path, output):
     done = release(root, wheel, tmp_path / output)
     assert (done.exit_code, "is a folder, or an archive that ends in .zip." in done.stderr) == (2, True)
     assert not (tmp_path / output).exists()
 
 
 @pytest.mark.parametrize("output", ["notes", "thesis.zip", "others.zip", "empty.zip"])
-def test_no_file_of_somebody_else_is_written_over(root, wheel, tmp_path, output):
+def test_foreign_files_are_not_overwritten(root, wheel, tmp_path, output):
     (tmp_path / "notes").write_text("mine", "utf-8")
     (tmp_path / "thesis.zip").write_text("mine", "utf-8")
     with zipfile.ZipFile(tmp_path / "others.zip", "w") as archive:
@@ -157,7 +157,7 @@ def test_no_file_of_somebody_else_is_written_over(root, wheel, tmp_path, output)
     assert before == {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
 
 
-def test_an_earlier_release_gives_way(root, wheel, tmp_path):
+def test_earlier_release_is_overwritten(root, wheel, tmp_path):
     assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
     before = (tmp_path / "course.ZIP").read_bytes()
     (root / "constraints.txt").write_text("numpy==2.2.5\n", "utf-8")
@@ -165,12 +165,12 @@ def test_an_earlier_release_gives_way(root, wheel, tmp_path):
     assert (tmp_path / "course.ZIP").read_bytes() != before
 
 
-def test_a_repository_may_be_there(root, wheel, tmp_path):
+def test_output_may_be_an_empty_repository(root, wheel, tmp_path):
     (tmp_path / "out" / ".git").mkdir(parents=True)
     assert release(root, wheel, tmp_path / "out").exit_code == 0
 
 
-def test_what_is_no_wheel_is_a_sentence(root, tmp_path):
+def test_file_that_is_not_a_wheel_is_refused(root, tmp_path):
     done = release(root, root / "course.yml", tmp_path / "out")
     assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
 
@@ -179,7 +179,7 @@ def test_what_is_no_wheel_is_a_sentence(root, tmp_path):
 
 
 def refused(root: Path, wheel: Path, output: Path) -> str:
-    """What is said when a release is refused; nothing may be there afterwards."""
+    """Return the messages of a refused release, and check that nothing was written."""
     done = release(root, wheel, output)
     assert done.exit_code == 1
     assert done.stderr.endswith("Nothing was released.\n")
@@ -187,14 +187,14 @@ def refused(root: Path, wheel: Path, output: Path) -> str:
     return done.stderr
 
 
-def test_a_solution_beside_the_stub_stops_it(root, wheel, tmp_path):
+def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
     (root / "assignments" / NAME / "notes.txt").write_text(f"    {SECRET}\n", "utf-8")
     said = refused(root, wheel, tmp_path / "out.zip")
     assert f"assignments/{NAME}/notes.txt is not written by the build" in said
     assert f"assignments/{NAME}/notes.txt gives away line" in said
 
 
-def test_a_solution_in_the_visible_tests_stops_it(root, wheel, tmp_path):
+def test_solution_in_the_visible_tests_is_refused(root, wheel, tmp_path):
     tests = root / "tests" / "assignments" / NAME / "test_visible.py"
     tests.write_text(tests.read_text("utf-8") + f"\n\n# Students should write: {SECRET}\n", "utf-8")
     build(load_course(root))
@@ -202,7 +202,7 @@ def test_a_solution_in_the_visible_tests_stops_it(root, wheel, tmp_path):
     assert f"assignments/{NAME}/test_adding.py gives away line" in said
 
 
-def test_a_hidden_test_in_a_notebook_stops_it(root, wheel, tmp_path):
+def test_hidden_test_in_a_notebook_is_refused(root, wheel, tmp_path):
     notebook = root / "assignments" / NAME / "adding.ipynb"
     record = json.loads(notebook.read_text("utf-8"))
     record["cells"][1]["metadata"]["note"] = "see test_pushes_add_up"
@@ -212,13 +212,13 @@ def test_a_hidden_test_in_a_notebook_stops_it(root, wheel, tmp_path):
     )
 
 
-def test_a_stale_stub_stops_it(root, wheel, tmp_path):
+def test_stale_stub_is_refused(root, wheel, tmp_path):
     (root / "assignments" / NAME / "adding.py").write_text("x = 1\n", "utf-8")
     assert "adding.py (as it is)" in refused(root, wheel, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         (f"# {SECRET}", "constraints.txt gives away line"),
         ("# test_any_two_numbers", "constraints.txt names the hidden test `test_any_two_numbers`."),
@@ -229,14 +229,14 @@ def test_a_stale_stub_stops_it(root, wheel, tmp_path):
         ("### BEGIN SOLUTION", "constraints.txt contains a marker of a solution."),
     ],
 )
-def test_a_leak_beside_the_assignments_stops_it(root, wheel, tmp_path, text, told):
+def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, problem):
     with (root / "constraints.txt").open("a", encoding="utf-8") as file:
         file.write(f"{text}\n")
-    assert told in refused(root, wheel, tmp_path / "out.zip")
+    assert problem in refused(root, wheel, tmp_path / "out.zip")
 
 
 @pytest.mark.parametrize(
-    ("member", "text", "told"),
+    ("member", "text", "problem"),
     [
         ("autograder/notes.py", f"def push(self, number):\n    {SECRET}\n", "notes.py gives away line"),
         ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
@@ -248,12 +248,12 @@ def test_a_leak_beside_the_assignments_stops_it(root, wheel, tmp_path, text, tol
         ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must not be released."),
     ],
 )
-def test_a_leak_in_the_kit_stops_it(root, tmp_path, member, text, told):
+def test_leak_in_the_wheel_is_refused(root, tmp_path, member, text, problem):
     wheel = write_wheel(tmp_path / "dist", {"autograder/__init__.py": "", member: text})
-    assert told in refused(root, wheel, tmp_path / "out")
+    assert problem in refused(root, wheel, tmp_path / "out")
 
 
-def test_the_name_of_a_mistake_beside_the_stub_stops_it(root, wheel, tmp_path):
+def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
     pictures = root / "tests" / "assignments" / NAME / "pictures.py"
     pictures.write_text('"""Shows whoever forgets_what_came_before."""\n\nPICTURES = {}\n', "utf-8")
     build(load_course(root))
@@ -266,8 +266,8 @@ def test_the_name_of_a_mistake_beside_the_stub_stops_it(root, wheel, tmp_path):
 # ---------------------------------------------------------------------- the kit that goes along
 
 
-def test_kit_and_readme_of_this_course_give_nothing_away():
-    """Everyday lines of the engine, and the hint that the kit's README quotes, are no leaks."""
+def test_wheel_and_readme_of_this_course_contain_no_leaks():
+    """Common lines of the engine, and the hint that the README quotes, are not leaks."""
     course = load_course(ROOT)
     kit = release_of_kit(course)
     assert any(name.startswith("kit/") for name in kit)
@@ -275,7 +275,7 @@ def test_kit_and_readme_of_this_course_give_nothing_away():
 
 
 def release_of_kit(course: Course) -> dict[str, bytes]:
-    """All files of a release but the assignments' own, which belong to `build --check`."""
+    """Return all files of a release except the assignments, which `build --check` verifies."""
     return {
         name: content
         for name, content in files_of(course, (), None).items()
@@ -283,7 +283,7 @@ def release_of_kit(course: Course) -> dict[str, bytes]:
     }
 
 
-def test_the_kit_is_built_and_a_student_can_use_it(root, tmp_path):
+def test_wheel_is_built_and_can_be_installed_by_a_student(root, tmp_path):
     done = CliRunner().invoke(app, ["release", "--course", str(root), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     (wheel,) = (tmp_path / "out" / "kit").iterdir()

@@ -1,4 +1,4 @@
-"""The sandbox, wall by wall: each test is one thing that a student's code might try."""
+"""The sandbox: each test attempts one action that a student's code might try."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ NUMBERS = dict(
 
 
 def limits(**changed: float) -> Limits:
-    """Limits that no course.yml would be allowed to have, too."""
+    """Return limits, including values that course.yml would not accept."""
     return Limits.model_construct(**(NUMBERS | changed))
 
 
 def ask(worker: WorkerProcess, text: str, *arguments: object, seconds: float = HANGS) -> dict:
-    """What the function `attempt` of `text` answers inside the worker."""
+    """Return the result of the function `attempt` of `text` inside the worker."""
     worker.socket.settimeout(seconds)
     worker.socket.sendall(json.dumps([textwrap.dedent(text), arguments]).encode() + b"\n")
-    return hear(worker)
+    return reply_of(worker)
 
 
-def hear(worker: WorkerProcess) -> dict:
+def reply_of(worker: WorkerProcess) -> dict:
     line = b""
     while not line.endswith(b"\n"):
         chunk = worker.socket.recv(65536)
@@ -86,13 +86,13 @@ def hear(worker: WorkerProcess) -> dict:
 
 
 def attempt(sandbox: Sandbox, text: str, *arguments: object, **changed: float) -> dict:
-    """The same in a fresh worker of its own."""
+    """As `ask`, in a new worker."""
     with sandbox.spawn(limits(**changed)) as worker:
         return ask(worker, text, *arguments)
 
 
 def last_attempt(sandbox: Sandbox, text: str, **changed: float) -> Ending:
-    """How a worker ends that does not answer."""
+    """Return how a worker ends that sends no reply."""
     with sandbox.spawn(limits(**changed)) as worker:
         with pytest.raises((EOFError, ConnectionError)):
             ask(worker, text)
@@ -100,7 +100,7 @@ def last_attempt(sandbox: Sandbox, text: str, **changed: float) -> Ending:
 
 
 def descendants(pid: int) -> set[int]:
-    """All living processes below `pid`, seen from this machine."""
+    """Return all living processes below `pid`, as this machine sees them."""
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -115,7 +115,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def living(pids: set[int]) -> set[int]:
-    """Those of `pids` that still run; a zombie whose parent does not look does not."""
+    """Return those of `pids` that are alive; a zombie that its parent has not reaped is not."""
     alive = set()
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -134,7 +134,7 @@ def entry():
 
 @pytest.fixture(scope="module")
 def started(tiers, entry):
-    """Sandboxes by tier, started when first asked for; skips where a tier does not work here."""
+    """Sandboxes by tier, started on first use; skips if a tier does not work here."""
     os.environ["GRADERS_SECRET"] = "tell nobody"
     sandboxes: dict[str, Sandbox] = {}
 
@@ -214,7 +214,7 @@ def test_files_of_the_machine_and_the_course_cannot_be_read(safe):
     assert attempt(safe, LOOK, *paths) == {"value": []}
 
 
-def test_what_a_submission_needs_can_be_read(any_tier):
+def test_python_and_its_packages_can_be_read(any_tier):
     text = """
         def attempt():
             import decimal, random, typing, autograder.records, numpy
@@ -224,7 +224,7 @@ def test_what_a_submission_needs_can_be_read(any_tier):
     assert attempt(any_tier, text) == {"value": ["", 4]}
 
 
-def test_a_machine_with_nothing_on_it(namespaces):
+def test_namespaces_show_an_empty_machine(namespaces):
     text = """
         import os, sys, autograder
         def attempt():
@@ -251,7 +251,7 @@ def test_the_course_is_not_on_the_import_path(any_tier):
     assert (arguments, original, isolated, no_site) == (["autograder"], [], 1, 1)
 
 
-def test_nothing_of_the_graders_environment(any_tier):
+def test_environment_of_the_grader_is_not_inherited(any_tier):
     answer = attempt(any_tier, "import os\ndef attempt():\n    return dict(os.environ)")
     names = {"HOME", "LANG", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "OMP_NUM_THREADS",
              "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "PATH", "PWD", "TMPDIR", "USER", "LC_CTYPE"}  # fmt: skip
@@ -297,7 +297,7 @@ def test_nothing_can_be_written_outside_the_scratch_folder(safe):
     assert not (ROOT / "x").exists() and not (ROOT / "autograder" / "x").exists()
 
 
-def test_the_scratch_folder_is_small_and_empty_again_for_the_next(namespaces):
+def test_scratch_folder_is_limited_and_empty_for_each_worker(namespaces):
     fill = """
         import os
         def attempt():
@@ -315,7 +315,7 @@ def test_the_scratch_folder_is_small_and_empty_again_for_the_next(namespaces):
     assert attempt(namespaces, "import os\ndef attempt():\n    return os.listdir('.')") == {"value": []}
 
 
-def test_a_million_empty_files_are_refused(namespaces):
+def test_number_of_files_is_limited(namespaces):
     text = """
         def attempt():
             for number in range(10_000):
@@ -324,7 +324,7 @@ def test_a_million_empty_files_are_refused(namespaces):
     assert attempt(namespaces, text)["errno"] == errno.ENOSPC
 
 
-def test_a_large_file_is_refused(namespaces):
+def test_size_of_a_file_is_limited(namespaces):
     text = """
         def attempt():
             with open("large", "wb") as file:
@@ -338,7 +338,7 @@ def test_under_landlock_there_is_no_folder_to_write_to(started):
     assert attempt(started("landlock"), text)["error"] in ("FileNotFoundError", "PermissionError")
 
 
-def test_proc_tells_nothing(safe):
+def test_proc_is_empty(safe):
     text = """
         import os
         def attempt():
@@ -356,7 +356,7 @@ def test_proc_tells_nothing(safe):
 # ------------------------------------------------------------------ network, processes, signals
 
 
-def test_no_network(any_tier):
+def test_network_is_not_available(any_tier):
     text = """
         import socket
         def attempt():
@@ -388,18 +388,18 @@ def test_no_network(any_tier):
         "__import__('multiprocessing').Pool(1)",
     ],
 )
-def test_no_other_process(any_tier, action):
+def test_other_processes_cannot_be_started(any_tier, action):
     answer = attempt(any_tier, f"import os\ndef attempt():\n    return {action}")
     assert answer.get("error") in ("PermissionError", "OSError", "FileNotFoundError"), answer
 
 
-def test_no_shell(any_tier):
+def test_shell_cannot_be_started(any_tier):
     with any_tier.spawn(limits()) as worker:
         assert ask(worker, "import os\ndef attempt(): return os.system('echo ran; true')")["value"] != 0
         assert worker.output() == ""
 
 
-def test_signals_reach_nobody_else(any_tier):
+def test_signals_cannot_reach_other_processes(any_tier):
     text = """
         import os, signal
         def attempt(*pids):
@@ -555,7 +555,7 @@ def test_limits_cannot_be_raised_again(any_tier):
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="The numbers in this test are those of x86_64.")
-def test_dangerous_system_calls_live(any_tier):
+def test_dangerous_system_calls_fail(any_tier):
     text = """
         import ctypes, os
         calls = dict(ptrace=101, mount=165, unshare=272, setns=308, bpf=321, keyctl=250, add_key=248,
@@ -586,7 +586,7 @@ def test_the_terminal_cannot_be_typed_into(any_tier):
     assert (answer["error"], answer["errno"]) == ("PermissionError", errno.EPERM)
 
 
-def test_only_four_descriptors_are_open(any_tier):
+def test_worker_has_four_open_descriptors(any_tier):
     text = """
         import os
         def attempt():
@@ -614,7 +614,7 @@ def test_stop_signals_do_not_keep_a_worker_alive(any_tier):
     assert last_attempt(any_tier, text, submission_seconds=1).reason == "wall"
 
 
-def test_ignoring_every_signal_does_not_help(any_tier):
+def test_worker_that_ignores_signals_is_killed(any_tier):
     text = """
         import signal, time
         def attempt():
@@ -650,7 +650,7 @@ def test_a_daemon_dies_with_its_worker(any_tier):
 # ------------------------------------------------------------------ resources
 
 
-def test_memory_is_limited_and_the_worker_lives_on(any_tier):
+def test_memory_is_limited_and_the_worker_survives(any_tier):
     texts = [
         "def attempt(): bytearray(700 * 2**20)",
         "import mmap\ndef attempt(): mmap.mmap(-1, 700 * 2**20)",
@@ -692,7 +692,7 @@ def test_wall_clock_time_is_limited(any_tier):
     assert (ending.reason, ending.code) == ("wall", -signal.SIGKILL)
 
 
-def test_a_flood_of_output_is_cut_without_an_error(any_tier):
+def test_excess_output_is_dropped_without_an_error(any_tier):
     text = """
         def attempt():
             print("first")
@@ -719,7 +719,7 @@ def test_raw_output_is_limited_like_a_file(any_tier):
         assert len(worker.output(limit=10**9)) <= 2**20
 
 
-def test_output_that_is_no_text_is_replaced(any_tier):
+def test_output_that_is_not_utf8_is_replaced(any_tier):
     with any_tier.spawn(limits()) as worker:
         ask(worker, "import os\ndef attempt(): os.write(1, b'ok \\xff\\xfe')")
         assert worker.output() == "ok \ufffd\ufffd"
@@ -742,7 +742,7 @@ def test_descriptors_are_limited(any_tier):
         ("os.abort()", None),
     ],
 )
-def test_an_ending_says_how(any_tier, action, code):
+def test_ending_names_the_reason(any_tier, action, code):
     text = (
         f"import os, ctypes, signal, time\ndef attempt():\n    {action}\n    time.sleep(0.2)\n    os._exit(9)"
     )
@@ -752,14 +752,14 @@ def test_an_ending_says_how(any_tier, action, code):
     assert ending.peak_memory_mb > 1
 
 
-def test_hanging_up_ends_a_worker_by_itself(any_tier):
+def test_worker_ends_when_its_socket_is_closed(any_tier):
     with any_tier.spawn(limits()) as worker:
         worker.socket.shutdown(socket.SHUT_WR)
         assert worker.end(kill=False).reason == "exit"
         assert worker.end(kill=False).code == 0
 
 
-def test_ending_kills_and_may_be_asked_twice(any_tier):
+def test_end_kills_the_worker_and_can_be_called_twice(any_tier):
     worker = any_tier.spawn(limits())
     ask(worker, "def attempt(): return 1")
     first = worker.end()
@@ -769,7 +769,7 @@ def test_ending_kills_and_may_be_asked_twice(any_tier):
     worker.close()
 
 
-def test_workers_live_side_by_side_and_do_not_meet(any_tier):
+def test_concurrent_workers_are_isolated_from_each_other(any_tier):
     workers = [any_tier.spawn(limits()) for _ in range(6)]
     text = """
         import builtins
@@ -784,7 +784,7 @@ def test_workers_live_side_by_side_and_do_not_meet(any_tier):
         worker.close()
 
 
-def test_large_messages_pass(any_tier):
+def test_large_messages_are_transferred(any_tier):
     with any_tier.spawn(limits()) as worker:
         answer = ask(worker, "def attempt(text): return text[::-1]", "ab" * 2_000_000)
         assert answer["value"] == "ba" * 2_000_000
@@ -806,7 +806,7 @@ def test_descriptors_cannot_be_sent(any_tier):
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_wall_that_cannot_be_put_up_is_no_students_fault(any_tier):
+def test_failed_isolation_raises_infrastructure_error(any_tier):
     with any_tier.spawn(limits(open_files=-7)) as worker:
         with pytest.raises((EOFError, ConnectionError)):
             ask(worker, "def attempt(): return 'no wall'")
@@ -817,7 +817,7 @@ def test_a_wall_that_cannot_be_put_up_is_no_students_fault(any_tier):
 # ------------------------------------------------------------------ the fork server
 
 
-def test_a_dead_fork_server_is_started_again(any_tier):
+def test_dead_fork_server_is_restarted(any_tier):
     worker = any_tier.spawn(limits())
     server = any_tier._servers[()].process
     for pid in descendants(server.pid) | {server.pid}:
@@ -831,7 +831,7 @@ def test_a_dead_fork_server_is_started_again(any_tier):
 
 
 @pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_a_fork_server_that_does_not_start_says_why(tiers, tier):
+def test_fork_server_that_fails_to_start_reports_its_output(tiers, tier):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
     sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
@@ -841,7 +841,7 @@ def test_a_fork_server_that_does_not_start_says_why(tiers, tier):
 
 
 @pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_closing_leaves_nothing(tiers, entry, tier):
+def test_close_leaves_no_process(tiers, entry, tier):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
     before = descendants(os.getpid())
@@ -883,7 +883,7 @@ time.sleep(10**6)
 
 @pytest.mark.parametrize("threaded", sampled([False, True], lambda threaded: threaded))
 @pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_nothing_survives_a_killed_grader(tiers, entry, tier, threaded):
+def test_no_process_survives_a_killed_grader(tiers, entry, tier, threaded):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
     code = GRADER.format(tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded)
@@ -910,7 +910,7 @@ def test_a_sandbox_outlives_the_thread_that_made_it(tiers, entry):
         worker.close()
 
 
-def test_the_real_server_is_warm_and_has_one_thread(tiers):
+def test_fork_server_is_warm_and_has_one_thread(tiers):
     tier = next(tier for tier in ALL if tiers[tier].works)
     with Sandbox(tier) as sandbox, sandbox.spawn(limits()) as worker:
         assert all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in descendants(os.getpid()))
@@ -921,7 +921,7 @@ def test_the_real_server_is_warm_and_has_one_thread(tiers):
 
 
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
-    """The first backward pass of a process is slow; a worker's first is not the first of its fork server."""
+    """The first backward pass of a process is slow, so the fork server computes one before it forks."""
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """
         import sys
@@ -936,7 +936,7 @@ def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry)
 
 
 @pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_what_is_preloaded_is_there_and_only_for_those_who_asked(tiers, tier):
+def test_preloaded_modules_are_imported_only_in_their_own_workers(tiers, tier):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
     question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
@@ -955,7 +955,7 @@ def test_what_is_preloaded_is_there_and_only_for_those_who_asked(tiers, tier):
             assert len(sandbox._servers) == 2
 
 
-def test_a_module_that_cannot_be_preloaded_stops_nobody_else(tiers, entry):
+def test_failed_preload_does_not_affect_other_workers(tiers, entry):
     tier = next(tier for tier in ALL if tiers[tier].works)
     with Sandbox(tier, **entry) as sandbox:
         with pytest.raises(SandboxUnavailableError, match="No module named 'no_such'"):
@@ -966,14 +966,14 @@ def test_a_module_that_cannot_be_preloaded_stops_nobody_else(tiers, entry):
 # ------------------------------------------------------------------ which tier
 
 
-def test_the_doctor_tries_all_tiers(tiers):
+def test_doctor_reports_all_tiers(tiers):
     assert list(tiers) == list(ALL)
     for report in tiers.values():
         assert report.reason.endswith(".") and len(report.reason) > 30
         assert report.works or report.hint
 
 
-def test_without_bubblewrap_the_sentence_says_what_to_install(monkeypatch, tmp_path):
+def test_missing_bubblewrap_is_reported_with_its_installation(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailableError, match="no bubblewrap.*Install bubblewrap"):
         Sandbox("namespaces")
@@ -982,7 +982,7 @@ def test_without_bubblewrap_the_sentence_says_what_to_install(monkeypatch, tmp_p
     assert "no bubblewrap" in report.reason and "Install bubblewrap" in report.hint
 
 
-def test_a_bubblewrap_that_fails_is_quoted(monkeypatch, tmp_path):
+def test_failed_bubblewrap_is_reported_with_its_output(monkeypatch, tmp_path):
     program = tmp_path / "bwrap"
     program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     program.chmod(0o755)
@@ -1006,7 +1006,7 @@ def tiers_that_work(monkeypatch):
     launcher.best_tier.cache_clear()
 
 
-def test_best_is_the_strongest_that_works_and_never_unsafe(tiers_that_work):
+def test_best_tier_is_the_strongest_safe_one(tiers_that_work):
     tiers_that_work("namespaces", "landlock", "unsafe")
     assert launcher.best_tier() == "namespaces"
     tiers_that_work("landlock", "unsafe")
@@ -1016,7 +1016,7 @@ def test_best_is_the_strongest_that_works_and_never_unsafe(tiers_that_work):
         Sandbox("best")
 
 
-def test_an_unknown_tier_is_a_sentence():
+def test_unknown_tier_is_reported():
     with pytest.raises(
         SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"
     ):
@@ -1024,7 +1024,7 @@ def test_an_unknown_tier_is_a_sentence():
 
 
 @pytest.mark.parametrize("tier", sampled(SAFE, STRONGEST.__eq__))
-def test_a_course_among_pythons_own_files_is_refused(tier):
+def test_course_inside_pythons_folders_is_refused(tier):
     with pytest.raises(SandboxUnavailableError, match="Move the course"):
         Sandbox(tier, hidden=[Path("/usr/share/course/tests")])
 
@@ -1036,7 +1036,7 @@ print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
 """
 
 
-def test_an_ordinary_user_gets_the_same_walls(tiers):
+def test_ordinary_user_has_the_same_isolation(tiers):
     if os.getuid() != 0:
         pytest.skip("This user is an ordinary one: all other tests have shown it.")
     python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"

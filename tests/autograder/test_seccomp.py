@@ -1,4 +1,4 @@
-"""The system call filter: its program, run by a small interpreter, for both architectures."""
+"""The system call filter: its program for both architectures, run by a small interpreter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN_PID = 4711
 
 
 def decide(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """What the kernel would do: a small interpreter of the filter's program."""
+    """Return the kernel's decision, from a small interpreter of the filter's program."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     architecture = seccomp.ARCHITECTURES[machine] if architecture is None else architecture
     call = struct.pack("=IIQ6Q", number, architecture, 0, *padded)
@@ -91,12 +91,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("machine", "name"), [(m, name) for m in MACHINES for name in REFUSED[m]])
-def test_what_could_do_harm_is_refused(machine, name):
+def test_harmful_calls_are_refused(machine, name):
     assert decide(machine, REFUSED[machine][name]) == seccomp.REFUSE
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_calls_that_an_argument_decides(machine):
+def test_calls_are_filtered_by_their_arguments(machine):
     def on(name: str, *arguments: int) -> int:
         return decide(machine, number_of(name, machine), *arguments)
 
@@ -127,7 +127,7 @@ def test_calls_that_an_argument_decides(machine):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_another_architectures_calls_kill(machine):
+def test_calls_of_another_architecture_kill_the_process(machine):
     i386, arm = 0x40000003, 0x40000028
     other = seccomp.ARCHITECTURES[MACHINES[1 - MACHINES.index(machine)]]
     for architecture in (i386, arm, other, 0):
@@ -163,7 +163,7 @@ def test_the_table_agrees_with_the_kernels_headers(machine):
     } == {}
 
 
-def test_the_assembler_refuses_what_the_kernel_would():
+def test_assembler_refuses_invalid_programs():
     program = seccomp.Assembler()
     program.if_equal(1, "far")
     with pytest.raises(ValueError, match="not defined"):

@@ -1,4 +1,4 @@
-"""A student's own check: sentences, places, hints, pictures and progress, as the student sees them."""
+"""A student's own check: sentences, places, hints, pictures and progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.autograder.waiting import HANGS
 
 @pytest.fixture
 def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the assignment, and the student is in it."""
+    """A student's folder of the assignment, as the working directory."""
     folder = copy_of(released, tmp_path)
     monkeypatch.chdir(folder)
     return folder
@@ -49,8 +49,8 @@ def write(folder: Path, text: str) -> None:
     (folder / "adding.py").write_text(text, "utf-8")
 
 
-def test_the_verdict_is_the_graders(folder: Path) -> None:
-    """A number that calls itself equal to all others does not get by here either."""
+def test_check_gives_the_same_results_as_the_grader(folder: Path) -> None:
+    """A number that claims to be equal to all others does not pass."""
     sly = "\n\n\nclass Sly(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
     write(folder, RIGHT.replace("together = a + b", "together = Sly(7)") + sly)
     found = {finding.result.name: finding for finding in check_target(folder).findings}
@@ -59,8 +59,8 @@ def test_the_verdict_is_the_graders(folder: Path) -> None:
     assert found["test_first_push_is_the_sum"].passed
 
 
-def test_where_to_look_is_in_the_part_of_the_test(folder: Path) -> None:
-    """What a test calls last may be only what it compares with."""
+def test_place_to_look_is_a_function_of_the_tested_part(folder: Path) -> None:
+    """The last called function may be used only for the comparison."""
     write(folder, RIGHT.replace("a + b", "a + b + 1"))
     tests = folder / "test_adding.py"
     text = tests.read_text()
@@ -73,8 +73,8 @@ def test_where_to_look_is_in_the_part_of_the_test(folder: Path) -> None:
     assert place is not None and place.function == "add"
 
 
-def test_modules_are_reloaded(folder: Path) -> None:
-    """Two checks in one process see two files, of the student and of the tests."""
+def test_check_reloads_changed_files(folder: Path) -> None:
+    """Two checks in one process read the current files of the student and of the tests."""
     write(folder, RIGHT)
     assert check_target(folder).all_passed
     write(folder, SUBTRACTS)
@@ -100,7 +100,7 @@ def test_modules_are_reloaded(folder: Path) -> None:
         ("check_empty", "", 1),
     ],
 )
-def test_check_looks_as_it_should(folder: Path, name: str, text: str | None, code: int) -> None:
+def test_check_prints_the_golden_output(folder: Path, name: str, text: str | None, code: int) -> None:
     if text is not None:
         write(folder, text)
     found, screen = run("check")
@@ -108,7 +108,7 @@ def test_check_looks_as_it_should(folder: Path, name: str, text: str | None, cod
     assert found == code
 
 
-def test_check_of_a_notebook(folder: Path) -> None:
+def test_check_of_a_notebook_prints_the_golden_output(folder: Path) -> None:
     """Its magics and its own check cells do nothing; a place is a cell and a line."""
     notebook = nbformat.read(folder / "adding.ipynb", as_version=4)
     for cell in notebook.cells:
@@ -124,7 +124,7 @@ def test_check_of_a_notebook(folder: Path) -> None:
     assert code == 1
 
 
-def test_check_with_pictures(folder: Path) -> None:
+def test_check_with_pictures_writes_them(folder: Path) -> None:
     write(
         folder,
         SUBTRACTS.replace(
@@ -139,14 +139,14 @@ def test_check_with_pictures(folder: Path) -> None:
     assert drawn.startswith(b"\x89PNG") and not (folder / "pictures" / "total_pushes.png").exists()
 
 
-def test_a_picture_of_what_is_not_there_is_a_sentence(folder: Path) -> None:
+def test_picture_of_missing_code_is_explained(folder: Path) -> None:
     write(folder, RIGHT.replace("class Total", "class Sum"))
     _, screen = run("check", "--picture")
     assert "pushes: not yet (There is no `Total` in the submission.)" in screen
 
 
 def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:
-    """The assignment `name` may take so long, all others as long as they like."""
+    """Give the assignment `name` this time limit, and all others no limit."""
     standing_of = progress._standing
 
     def standing(work: Work) -> progress.Standing:
@@ -173,7 +173,7 @@ def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: p
     assert run("progress") == (0, screen), "in an assignment's folder, too, it is about the course"
 
 
-def test_hints_come_one_at_a_time_and_never_hold_code(folder: Path) -> None:
+def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
     write(folder, SUBTRACTS)
     screens = []
     for options in ([], [], [], [], [], ["--again"]):
@@ -188,7 +188,7 @@ def test_hints_come_one_at_a_time_and_never_hold_code(folder: Path) -> None:
     assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["hints.json"]
 
 
-def test_another_failure_of_the_same_test_begins_with_its_first_hint(folder: Path) -> None:
+def test_new_failure_of_a_test_begins_with_the_first_hint(folder: Path) -> None:
     write(folder, SUBTRACTS)
     for number in (1, 2):
         found = next_hint(find_work(folder), check_target(folder))
@@ -198,13 +198,13 @@ def test_another_failure_of_the_same_test_begins_with_its_first_hint(folder: Pat
     assert found is not None and found.number == 1
 
 
-def test_a_damaged_memory_of_hints_begins_again(folder: Path) -> None:
+def test_damaged_record_of_hints_is_reset(folder: Path) -> None:
     (folder / ".autograder").mkdir()
     (folder / ".autograder" / "hints.json").write_text("[oh no")
     assert "Hint 1 of" in run("hint")[1]
 
 
-def test_what_stops_the_file_is_hinted_at_first(folder: Path) -> None:
+def test_hint_for_an_import_error_comes_first(folder: Path) -> None:
     write(folder, RIGHT + "\n1 / 0\n")
     assert "What Python says" in run("hint")[1] and "division by zero" in run("hint", "--again")[1]
     assert "adding.py:45" in run("hint")[1]
@@ -219,15 +219,13 @@ def test_what_stops_the_file_is_hinted_at_first(folder: Path) -> None:
         (["check", "--picture"], "pictures", "pictures cannot be made"),
     ],
 )
-def test_what_cannot_be_written_is_a_sentence(
-    folder: Path, command: list[str], in_the_way: str, sentence: str
-) -> None:
+def test_failed_write_is_reported(folder: Path, command: list[str], in_the_way: str, sentence: str) -> None:
     (folder / in_the_way).write_text("a file where a folder should be")
     code, screen = run(*command)
     assert code == 2 and sentence in " ".join(screen.split())
 
 
-def test_right_answers_need_no_hint(folder: Path) -> None:
+def test_hint_is_not_needed_when_all_tests_pass(folder: Path) -> None:
     write(folder, RIGHT)
     assert run("hint") == (0, "Every visible test passes: no hint is needed.\n")
 
@@ -244,7 +242,7 @@ def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
     assert work.file.suffix == (".ipynb" if target.endswith("ipynb") else ".py")
 
 
-def test_work_is_found_from_above_and_with_a_copied_name(
+def test_work_is_found_from_a_parent_folder_and_with_a_copied_name(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(folder, RIGHT)
@@ -263,7 +261,7 @@ def test_work_is_found_from_above_and_with_a_copied_name(
         ("/", "There is no assignment in /."),
     ],
 )
-def test_what_cannot_be_checked_is_a_sentence(folder: Path, target: str, sentence: str) -> None:
+def test_unusable_target_is_reported(folder: Path, target: str, sentence: str) -> None:
     code, screen = run("check", target)
     assert code == 2 and sentence in " ".join(screen.split())
 
@@ -280,7 +278,7 @@ def test_a_misspelt_assignment_is_recognised(folder: Path, monkeypatch: pytest.M
     assert len(find_works(".")) == 3
 
 
-def test_unreadable_files_are_sentences(folder: Path) -> None:
+def test_unreadable_files_are_reported(folder: Path) -> None:
     (folder / "adding.py").write_bytes(b"caf\xe9")
     assert run("check")[0] == 2
     assert "adding.py is not UTF-8 text (byte 4)" in run("check")[1]
@@ -289,7 +287,7 @@ def test_unreadable_files_are_sentences(folder: Path) -> None:
     assert "adding.ipynb is not a notebook that can be read" in run("check")[1]
 
 
-def test_the_file_that_is_further_counts(folder: Path) -> None:
+def test_file_with_more_written_functions_is_checked(folder: Path) -> None:
     text = (folder / "adding.ipynb").read_text()
     (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh", 1))
     assert find_work(".").file.name == "adding.ipynb"
@@ -302,7 +300,7 @@ def test_the_file_that_is_further_counts(folder: Path) -> None:
     assert find_work(".").file.name == "adding.ipynb"
 
 
-def test_a_place_is_named_by_the_text_around_it() -> None:
+def test_place_is_named_by_its_function() -> None:
     """Python 3.10 says `forward` for `Head.forward`, and every Python `<lambda>` for a lambda."""
     text = Text("# %%\nclass Head:\n    def forward(self):\n        return (lambda: 1 / 0)()\n", "x.py")
     assert text.named(CodeLocation("x.py", 4, None, "<lambda>")).function == "Head.forward"
@@ -310,7 +308,7 @@ def test_a_place_is_named_by_the_text_around_it() -> None:
     assert text.named(CodeLocation("x.py", 9)) == CodeLocation("x.py", 9)
 
 
-def test_parts_of_a_file_that_cannot_be_parsed_are_left_out() -> None:
+def test_unparsable_parts_of_a_file_are_omitted() -> None:
     text = Text("# %% [markdown]\n# ## One\n# **Try** it\n# %%\ndef f(:\n", "x.py")
     assert text.functions() == {} and text.section("f") is None
     assert Text("no JSON", "x.ipynb").cells == []
@@ -319,13 +317,13 @@ def test_parts_of_a_file_that_cannot_be_parsed_are_left_out() -> None:
 # -- the machinery ----------------------------------------------------------------------------------
 
 
-def test_reports_survive_the_way_to_another_process(folder: Path) -> None:
+def test_reports_can_be_pickled(folder: Path) -> None:
     write(folder, SUBTRACTS)
     report = check_target(folder)
     assert CheckReport.from_record(json.loads(json.dumps(report.as_record()))) == report
 
 
-def test_json_for_machines(folder: Path) -> None:
+def test_check_prints_json(folder: Path) -> None:
     write(folder, SUBTRACTS)
     code, screen = run("check", "--json")
     record = json.loads(screen)
@@ -333,7 +331,7 @@ def test_json_for_machines(folder: Path) -> None:
     assert record["findings"][0]["result"]["mistake"] == "subtracts"
 
 
-def test_what_ends_its_process_is_a_sentence() -> None:
+def test_code_that_ends_the_process_is_reported() -> None:
     assert run_in_child(lambda: {"a": 1}, HANGS) == {"a": 1}
     with pytest.raises(Unfinished, match="exit code 3"):
         run_in_child(lambda: os._exit(3), HANGS)
@@ -349,12 +347,12 @@ def refuse() -> None:
     raise RefusedError("no")
 
 
-def test_refusals_come_through() -> None:
+def test_refused_error_in_the_child_is_raised() -> None:
     with pytest.raises(RefusedError, match="^no$"):
         run_in_child(refuse, HANGS)
 
 
-def test_a_loop_ends_with_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 2.0)
     write(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
     looping = check_target(folder).findings[0]
@@ -364,8 +362,8 @@ def test_a_loop_ends_with_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPat
     assert re.fullmatch(sentence, check_target(folder).problem)
 
 
-def test_everything_works_where_nothing_can_be_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Windows: no fork, no alarm clock."""
+def test_commands_work_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows: neither fork nor an alarm is available."""
     import signal
 
     for module, names in ((os, ["fork"]), (signal, ["setitimer", "SIGALRM", "SIGKILL"])):
@@ -381,11 +379,11 @@ def test_everything_works_where_nothing_can_be_forked(folder: Path, monkeypatch:
 
 UNIX_ONLY = """
 import sys
-class Nobody:
+class NoSuchModules:
     def find_spec(self, name, path=None, target=None):
         if name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
             raise ImportError(name)
-sys.meta_path.insert(0, Nobody())
+sys.meta_path.insert(0, NoSuchModules())
 for name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
     sys.modules.pop(name, None)
 from autograder import cli
@@ -403,8 +401,8 @@ def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
         assert done.returncode == 0, done.stderr
 
 
-def test_check_imports_nothing_needless(folder: Path) -> None:
-    """Half of the waiting would be for libraries that a check does not use."""
+def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
+    """Libraries that a check does not use would double its time."""
     write(folder, SUBTRACTS)
     code = "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""One pytest session that runs a suite again and again: what it collects, what its tests may use, how they end."""
+"""A pytest session that runs a suite repeatedly: collection, available fixtures, and the end of tests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def course(tmp_path):
     return write_tiny_course(tmp_path / "course")
 
 
-def test_what_is_wrong_with_a_suite_is_said(course):
+def test_problems_of_a_suite_are_reported(course):
     hidden = course / SUITE / "test_hidden.py"
     text = hidden.read_text("utf-8")
     text = text.replace('needs("test_two_and_three_are_five")', 'needs("test_nothing")')
@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_suite_is_said(course):
     ]
 
 
-def test_a_suite_that_cannot_be_collected_is_a_sentence(course):
+def test_suite_that_cannot_be_collected_is_reported(course):
     hidden = course / SUITE / "test_hidden.py"
     hidden.write_text("import nowhere_to_be_found\n", "utf-8")
     with pytest.raises(CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"):
@@ -113,7 +113,7 @@ def session_of(folder, text):
 
 
 def outcomes(session, text=ALTERNATIVE):
-    """How each test ended for a module of this process: the exception's type and first line, or None."""
+    """Return how each test ended for a module of this process: the exception's type and first line, or None."""
     student = load_text(text, "adding.py", "adding_of_a_test")
     session.start(1)
     errors = [(test.name, session.run(test, Subject(student, student))) for test in session.tests()]
@@ -121,7 +121,7 @@ def outcomes(session, text=ALTERNATIVE):
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)
-def test_fixtures_with_a_teardown_work_time_after_time(tmp_path, fixture):
+def test_fixtures_with_a_teardown_work_in_repeated_runs(tmp_path, fixture):
     session = session_of(tmp_path, USES.format(fixture=fixture, body=FIXTURES[fixture]))
     try:
         for _ in range(3):
@@ -134,7 +134,7 @@ def test_fixtures_with_a_teardown_work_time_after_time(tmp_path, fixture):
     assert "CHANGED" not in os.environ
 
 
-def test_temporary_folders_are_removed_after_each_test_passed_or_failed(tmp_path):
+def test_temporary_folders_are_removed_after_passed_and_failed_tests(tmp_path):
     body = "open(tmp_path / 'new', 'w').close(); used.append(tmp_path)"
     text = USES.format(fixture="tmp_path", body=body).replace("import pytest\n", "import pytest\nused = []\n")
     session = session_of(tmp_path, text)
@@ -160,21 +160,21 @@ def test_fixtures_of_a_suite_are_torn_down_after_each_test(tmp_path):
 
 
 @pytest.mark.parametrize("fixture", ["caplog", "cache", "of_a_conftest"])
-def test_fixtures_that_suites_do_not_have_are_refused_when_they_are_collected(tmp_path, fixture):
+def test_unavailable_fixtures_are_refused_at_collection(tmp_path, fixture):
     conftest = "import pytest\n@pytest.fixture\ndef of_a_conftest(): ...\n"
     (tmp_path / "conftest.py").write_text(conftest, "utf-8")
     with pytest.raises(CourseError, match=f"^test_hidden.py::test_uses uses the fixture `{fixture}`, which"):
         session_of(tmp_path, USES.format(fixture=fixture, body="pass"))
 
 
-def test_a_test_of_a_part_that_asks_for_no_student_is_refused(tmp_path):
+def test_test_of_a_part_without_the_student_fixture_is_refused(tmp_path):
     with pytest.raises(
         CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"
     ):
         session_of(tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()"))
 
 
-def test_a_failing_teardown_fails_its_own_test_alone(tmp_path):
+def test_failing_teardown_fails_only_its_own_test(tmp_path):
     fixture = "@pytest.fixture\ndef fragile():\n    yield\n    raise OSError('no space left')\n"
     text = USES.format(fixture="fragile", body="pass").replace("import pytest\n", f"import pytest\n{fixture}")
     session = session_of(tmp_path, text)
@@ -188,7 +188,7 @@ def test_a_failing_teardown_fails_its_own_test_alone(tmp_path):
 @pytest.mark.parametrize(
     "ending", ["pytest.exit('done')", "pytest.skip('no')", "pytest.fail('no')", "raise SystemExit"]
 )
-def test_an_outcome_of_pytest_ends_its_own_test_alone(tmp_path, ending):
+def test_pytest_outcome_ends_only_its_own_test(tmp_path, ending):
     session = session_of(tmp_path, USES.format(fixture="monkeypatch", body=ending))
     try:
         for _ in range(2):
@@ -198,7 +198,7 @@ def test_an_outcome_of_pytest_ends_its_own_test_alone(tmp_path, ending):
         session.close()
 
 
-def test_settings_for_somebodys_own_pytest_do_not_reach_a_suite(tmp_path, monkeypatch):
+def test_pytest_settings_of_the_environment_are_ignored(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTEST_ADDOPTS", "-k nothing --an-option-of-a-plugin")
     monkeypatch.setenv("PYTEST_PLUGINS", "nowhere_to_be_found")
     session = session_of(tmp_path, USES.format(fixture="tmp_path", body="pass"))

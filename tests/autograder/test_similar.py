@@ -1,4 +1,6 @@
-"""`autograder similar`: a renamed copy is listed, independent right answers are not, and nothing is a verdict."""
+"""`autograder similar`: a renamed copy is listed, independent correct answers are not, and no verdict is
+given.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def heads(course: Course) -> Assignment:
 
 
 class Renaming(ast.NodeTransformer):
-    """Calls everything differently that its author has named, as somebody does who copies."""
+    """Renames everything that the author of the code has named, as a student who copies does."""
 
     def __init__(self, names: set[str]) -> None:
         self.new = {name: f"my_{number}" for number, name in enumerate(sorted(names))}
@@ -99,7 +101,9 @@ class Renaming(ast.NodeTransformer):
 
 
 def renamed(text: str, keep: frozenset[str]) -> str:
-    """A copy with other names, without comments, its line breaks changed, its functions in another order."""
+    """Return a copy with other names and line breaks, without comments, and with its functions in another
+    order.
+    """
     tree = ast.parse(text)
     nodes = list(ast.walk(tree))
     names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -156,13 +160,13 @@ def test_names_of_libraries_stay(course, heads):
     assert tokens == (NAME, "=", "torch", ".", "softmax", "(", "scores", ",", "dim", "=", "-", "1", ")")
 
 
-def test_the_stub_leaves_nothing(course):
+def test_unchanged_stub_has_no_own_code(course):
     for assignment in course.assignments:
         document = load_document(course, assignment)
         assert own_code(document.stub, Stub.of(document.stub)).tokens == ()
 
 
-def test_what_is_not_python_is_read_as_well(course, heads):
+def test_text_that_is_not_python_is_tokenized(course, heads):
     code = own_code("def causal_mask(T)\n    return torch.tril(\x00 ☃ everything\n", stub_of(course, heads))
     assert "tril" in code.tokens
 
@@ -172,7 +176,7 @@ def test_what_is_not_python_is_read_as_well(course, heads):
 
 @pytest.fixture(scope="module", params=sampled([3, 8], (3).__eq__))
 def classroom(request, course, heads, tmp_path_factory) -> Path:
-    """A made-up class of thirty, and two more: one wrote their own answer, one copied and renamed it."""
+    """A made-up class of thirty and two more students: one with an own answer, one with a renamed copy of it."""
     folder = tmp_path_factory.mktemp("class") / "submitted"
     write_demo(course, folder, students=30, seed=request.param, assignments=[heads.name])
     hand_in(folder, "xenia", ORIGINAL)
@@ -180,7 +184,7 @@ def classroom(request, course, heads, tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_renamed_copy_comes_first(classroom, course, heads):
+def test_renamed_copy_is_listed_first(classroom, course, heads):
     found = similar(course, heads, classroom, most=20, least=LEAST)
     first, *rest = found.pairs
     assert {first.one, first.other} == {"xenia", "xaver"}
@@ -188,8 +192,8 @@ def test_the_renamed_copy_comes_first(classroom, course, heads):
     assert first.common > 0.9
 
 
-def test_answers_like_the_solution_are_not_listed(classroom, course, heads):
-    """Most of a made-up class hands in the solution itself, which real students write as well."""
+def test_answers_equal_to_the_solution_are_not_listed(classroom, course, heads):
+    """Most students of a made-up class hand in the solution itself, which real students also write."""
     found = similar(course, heads, classroom, most=1000, least=LEAST)
     assert len(found.codes) > 20
     assert len(found.pairs) <= 5
@@ -213,7 +217,7 @@ def test_independent_right_answers_are_not_listed(course, tmp_path, name):
     assert found.pairs == []
 
 
-def test_a_renamed_copy_of_an_answer_that_the_course_knows_is_listed(course, heads, tmp_path):
+def test_renamed_copy_of_an_alternative_is_listed(course, heads, tmp_path):
     texts = dict(load_alternatives(course, heads))
     copied = next(text for label, text in texts.items() if "einsum" in label)
     texts |= {f"usual{number}": load_document(course, heads).text for number in range(8)}
@@ -234,7 +238,7 @@ def test_a_copy_in_a_notebook_is_found(course, heads, tmp_path):
     assert (pair.one, pair.other) == ("ada", "ben")
 
 
-def test_unusual_words_of_two_are_told(course, heads, tmp_path):
+def test_unusual_words_shared_by_two_are_listed(course, heads, tmp_path):
     usual = load_document(course, heads).text
     odd = usual.replace("### BEGIN SOLUTION", "# ask grandma about teh mask", 1)
     for student, text in {"ada": odd, "ben": odd, "cy": usual, "dan": usual, "eve": usual}.items():
@@ -248,7 +252,9 @@ def test_unusual_words_of_two_are_told(course, heads, tmp_path):
 
 @pytest.fixture
 def adders(tmp_path) -> Path:
-    """The tiny course's root, with a class of three: two wrote the same odd answer under other names."""
+    """The tiny course's root, with a class of three, of whom two wrote the same unusual answer with other
+    names.
+    """
     root = write_tiny_course(tmp_path / "course")
     odd = "def add(a, b):\n    {0} = [a, b]\n    while len({0}) > 1:\n        {0}.append({0}.pop() + {0}.pop(0))\n"
     texts = {
@@ -268,7 +274,7 @@ def run(root: Path, *words: object):
     return CliRunner().invoke(app, [*command, *map(str, words)], env={"COLUMNS": "120"})
 
 
-def test_command_lists_and_judges_nobody(adders):
+def test_similar_command_lists_pairs_without_a_verdict(adders):
     done = run(adders)
     assert done.exit_code == 0
     said = " ".join(done.stdout.split())
@@ -277,14 +283,14 @@ def test_command_lists_and_judges_nobody(adders):
     assert "not a verdict" in said
 
 
-def test_command_for_machines(adders):
+def test_compare_command_prints_json(adders):
     (pair,) = json.loads(run(adders, "--json").stdout)
     assert pair["students"] == ["ada", "ben"]
     assert pair["passages"][0]["lines"] == [[2, 5], [2, 5]]
 
 
-def test_code_that_is_too_long_is_named_and_not_compared(adders):
-    """The comparison takes time and memory with the product of two lengths, so a long file must not enter it."""
+def test_too_long_code_is_listed_and_not_compared(adders):
+    """The comparison takes time and memory proportional to the product of both lengths."""
     tiny = load_course(adders)
     for student in ("long", "longer"):
         file = adders / "class" / student / "01_adding" / "adding.py"
@@ -296,7 +302,7 @@ def test_code_that_is_too_long_is_named_and_not_compared(adders):
     assert "Not compared, because their code is too long: long, longer." in run(adders).output
 
 
-def test_page_shows_both_sides_and_nothing_breaks_out(adders, tmp_path):
+def test_page_shows_both_sides_escaped(adders, tmp_path):
     page = tmp_path / "pages" / "alike.html"
     assert run(adders, "--output", page).exit_code == 0
     html = page.read_text("utf-8")
@@ -305,7 +311,7 @@ def test_page_shows_both_sides_and_nothing_breaks_out(adders, tmp_path):
     assert "</script><b>" not in html and "&lt;/script&gt;&lt;b&gt;" in html
 
 
-def test_page_takes_the_place_of_an_earlier_one_only(adders, tmp_path):
+def test_page_overwrites_only_an_earlier_page(adders, tmp_path):
     page, mine = tmp_path / "alike.html", tmp_path / "essay.html"
     mine.write_text("<title>My essay</title>", "utf-8")
     for file in (mine, tmp_path):
@@ -321,7 +327,7 @@ def test_page_takes_the_place_of_an_earlier_one_only(adders, tmp_path):
     assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0
 
 
-def test_a_long_line_goes_on_beside_its_number(adders, tmp_path):
+def test_long_line_wraps_beside_its_number(adders, tmp_path):
     assert run(adders, "--output", tmp_path / "alike.html").exit_code == 0
     html = (tmp_path / "alike.html").read_text("utf-8")
     (row,) = re.findall(r"^\.side span {(.*)}", html, re.MULTILINE)
@@ -329,7 +335,7 @@ def test_a_long_line_goes_on_beside_its_number(adders, tmp_path):
     assert re.search(r">   2  +pile = ", html), "a number, right-aligned, takes six characters with its gap"
 
 
-def test_nothing_stands_out(adders):
+def test_class_without_similar_pairs_lists_none(adders):
     (adders / "class" / "ben" / "01_adding" / "adding.py").write_text(
         "def add(a, b):\n    return a + b\n", "utf-8"
     )
@@ -338,7 +344,7 @@ def test_nothing_stands_out(adders):
     assert "No pair is unusually alike." in done.stdout
 
 
-def test_wrong_words_are_sentences(adders):
+def test_wrong_arguments_are_reported(adders):
     assert run(adders, "--assignment", "02_other").exit_code == 2
     done = CliRunner().invoke(
         app, ["similar", str(adders / "nowhere"), "-a", "01_adding", "--course", str(adders)]

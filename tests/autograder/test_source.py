@@ -1,4 +1,4 @@
-"""What a submission's text uses, and when two texts are the same: found by reading, never by running."""
+"""The names that a submission uses, and equality of two texts, determined without running them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize("text", FOUND, ids=range(len(FOUND)))
-def test_a_shortcut_is_found_under_any_name(text):
+def test_forbidden_name_is_found_under_any_alias(text):
     assert NORM in used(text)
 
 
@@ -129,11 +129,11 @@ NOT_FOUND = [
 
 
 @pytest.mark.parametrize("text", NOT_FOUND, ids=range(len(NOT_FOUND)))
-def test_what_only_looks_like_a_shortcut_is_none(text):
+def test_similar_names_are_not_forbidden(text):
     assert NORM not in used(text)
 
 
-def test_a_name_counts_until_it_is_something_else():
+def test_name_counts_until_it_is_reassigned():
     text = "from torch.nn import functional as F\nF.relu(x)\nF = 512\nF.softmax\n"
     assert "torch.nn.functional.relu" in used(text) and "torch.nn.functional.softmax" not in used(text)
 
@@ -142,7 +142,7 @@ def test_a_name_counts_until_it_is_something_else():
     "look",
     ["object.__getattribute__(nn, n)", "methodcaller(n)(nn)", "dict(getmembers(nn))[n]", "f.__globals__[n]"],
 )
-def test_what_looks_names_up_is_told(look):
+def test_dynamic_lookups_are_reported(look):
     found = [name for name, *_ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
     assert found and found[0] in look
 
@@ -156,26 +156,28 @@ RENAMED = [
 
 
 @pytest.mark.parametrize("renamed", RENAMED)
-def test_what_is_not_read_does_not_run_either(renamed):
-    """Nobody reads the demonstration below a text, so a text that calls itself __main__ may not use it."""
+def test_code_below_main_is_not_executed(renamed):
+    """Names below `if __name__ == "__main__":` are not read, so a text that sets `__name__` must not run
+    them.
+    """
     server = Server(ModuleType("a_text"))
     text = f"{renamed}\nran = 1\nif __name__ == '__main__':\n    ran = 2\nelse:\n    ran += 10"
     assert server.load(text, "net.py") == {"errors": []}
     assert server.find("ran") == {"kind": "value", "value": 11}
 
 
-def test_errors_beside_a_demonstration_are_the_texts_own():
+def test_syntax_error_after_a_main_block_keeps_its_line():
     text = "if __name__ == '__main__':\n    pass\n\ndef f(:\n"
     (error,) = Server(ModuleType("a_text")).load(text, "net.py")["errors"]
     assert (error["type"], error["frames"][0][:2]) == ("SyntaxError", ["net.py", 4])
 
 
-def test_lines():
+def test_uses_have_their_line():
     text = "import torch\n\nx = torch.nn.GELU()\ntorch.nn.GELU\n"
     assert source.names_used(text, "net.py")["uses"] == [["torch.nn.GELU", 3, 0]]
 
 
-def test_cells_are_told_as_the_notebook_counts_them():
+def test_uses_in_a_notebook_have_their_cell():
     text = json.dumps(
         {
             "cells": [
@@ -201,7 +203,7 @@ MENTIONED = [
 
 
 @pytest.mark.parametrize("text", MENTIONED)
-def test_a_name_that_is_only_mentioned_is_no_use(text):
+def test_mentioned_name_is_not_a_use(text):
     assert NORM not in used(text)
 
 
@@ -216,7 +218,7 @@ def test_a_name_that_is_only_mentioned_is_no_use(text):
         "from torch import nn\nx = nn.LayerNorm(3)(y) == z",
     ],
 )
-def test_a_mention_that_does_more_is_a_use(text):
+def test_mention_with_an_effect_is_a_use(text):
     assert NORM in used(text)
 
 
@@ -229,7 +231,7 @@ COMPARED = (
 )
 
 
-def test_only_what_the_entry_points_reach_is_used():
+def test_only_names_reachable_from_entry_points_count():
     assert NORM not in reached(COMPARED, "norm")
     assert NORM in reached(COMPARED, "norm", "compare")
     assert NORM in used(COMPARED)
@@ -251,11 +253,11 @@ def test_only_what_the_entry_points_reach_is_used():
         "def norm(x):\n    return getattr(here, name)(x)",
     ],
 )
-def test_whatever_leads_to_a_function_reaches_it(rest):
+def test_every_reference_to_a_function_reaches_it(rest):
     assert NORM in reached(COMPARED.replace("def norm(x):\n    return x\n", "") + rest, "norm")
 
 
-def test_the_last_definition_counts():
+def test_last_definition_counts():
     first = "from torch import nn\ndef norm(x):\n    return nn.LayerNorm(3)(x)\n"
     second = "def norm(x):\n    return x\n"
     assert NORM not in reached(first + second, "norm")
@@ -275,7 +277,7 @@ def test_the_last_definition_counts():
         "{first}def norm(x, old=norm):\n    return old(x)\n",
     ],
 )
-def test_a_definition_that_may_still_be_there_counts(text):
+def test_possibly_remaining_definition_counts(text):
     first = "from torch import nn\ndef norm(x):\n    return nn.LayerNorm(3)(x)\n"
     assert NORM in reached(text.format(first=first), "norm")
 
@@ -292,11 +294,11 @@ def test_a_definition_that_may_still_be_there_counts(text):
         "import sys\nf = sys.modules['torch.nn.' + 'functional']",
     ],
 )
-def test_roads_to_names_that_cannot_be_followed_are_listed(look):
+def test_untraceable_references_are_listed(look):
     assert source.names_used(look, "net.py")["dynamic"] != []
 
 
-def test_computed_look_ups_are_listed():
+def test_computed_lookups_are_listed():
     text = "import operator\ngetattr(nn, name)\noperator.attrgetter(x)\nnn.__dict__\neval('1')"
     assert {name: line for name, line, _ in source.names_used(text, "net.py")["dynamic"]} == {
         "getattr": 2,
@@ -306,7 +308,7 @@ def test_computed_look_ups_are_listed():
     }
 
 
-def test_methods_that_are_only_called_so_look_nothing_up():
+def test_own_methods_named_like_lookups_are_not_lookups():
     text = "import re\nmodel.eval()\nre.compile('x')\ntorch.compile(model)\nself.blocks[0].eval()\nrun.exec()"
     assert source.names_used(text, "net.py")["dynamic"] == []
 
@@ -315,17 +317,17 @@ def test_methods_that_are_only_called_so_look_nothing_up():
     "text",
     ["import builtins\nbuiltins.eval('1')", "import builtins as b\nb.eval('1')", "\n__builtins__.eval('1')"],
 )
-def test_but_those_of_python_itself_do(text):
+def test_lookups_by_pythons_own_functions_are_listed(text):
     assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
 
 
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
-def test_what_cannot_be_parsed_uses_nothing(text):
+def test_unparsable_text_uses_no_names(text):
     assert source.names_used(text, "net.py") == {"uses": [], "dynamic": []}
     assert len(source.outline(text, "net.py")) == 64
 
 
-def test_notebooks_with_magics():
+def test_notebook_with_magics_is_read():
     text = notebook(
         "%matplotlib inline\n!ls\nfrom torch import nn",
         "def (",
@@ -337,18 +339,18 @@ def test_notebooks_with_magics():
     assert list(dict(source.cells(text, "net.ipynb"))) == [f"net.ipynb cell {n}" for n in range(1, 6)]
 
 
-def test_names_go_from_cell_to_cell():
+def test_names_are_followed_across_cells():
     assert NORM in used(notebook("from torch import nn", "nn.LayerNorm(3)"), "net.ipynb")
     assert NORM not in used(notebook("from torch import nn", "nn = 3", "nn.LayerNorm"), "net.ipynb")
 
 
 @pytest.mark.parametrize("text", ["", "3", "[]", "{}", '{"cells": 3}', "nonsense"])
-def test_what_is_no_notebook(text):
+def test_text_that_is_not_a_notebook_raises_value_error(text):
     with pytest.raises(ValueError):
         source.names_used(text, "net.ipynb")
 
 
-def test_odd_cells_are_passed_over():
+def test_unusual_cells_are_skipped():
     cells = [
         3,
         None,
@@ -371,7 +373,7 @@ written = [
 
 
 @pytest.mark.parametrize("assignment", written, ids=lambda a: a.name)
-def test_a_notebook_has_the_outline_of_its_text(assignment):
+def test_notebook_has_the_outline_of_its_script(assignment):
     for text in (course.solution_file(assignment).read_text(), course.stub_file(assignment).read_text()):
         outline = source.outline(text, f"{assignment.stem}.py")
         assert (
@@ -381,7 +383,7 @@ def test_a_notebook_has_the_outline_of_its_text(assignment):
         assert source.outline(text + "\nextra = 1\n", f"{assignment.stem}.py") != outline
 
 
-def test_comments_layout_and_documentation_do_not_count():
+def test_outline_ignores_comments_layout_and_docstrings():
     a = '"""About."""\n# a\ndef f(x):\n    """Docs."""\n    return (x +\n        1)\n'
     b = "def f(x): return x+1 # b"
     assert (
@@ -420,7 +422,7 @@ HOSTILE = {
     "kind, filename",
     [*((kind, "net.py") for kind in HOSTILE), ("parentheses", "net.ipynb"), ("imports", "net.ipynb")],
 )
-def test_hostile_texts_are_read_in_a_worker_and_end_there(sandbox, kind, filename):
+def test_hostile_text_affects_only_the_worker_that_reads_it(sandbox, kind, filename):
     text = HOSTILE[kind] if filename == "net.py" else notebook(HOSTILE[kind])
     for operation in ("names_used", "outline"):
         reader = WorkerConnection(sandbox.spawn(Limits()), 1.5)

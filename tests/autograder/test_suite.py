@@ -1,4 +1,4 @@
-"""The plugin with plain pytest: against the reference, against a file, and beside a student's own file."""
+"""The plugin with plain pytest: against the reference, against a file, and beside a student's file."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def run_pytest(folder, *arguments):
     return result.stdout + result.stderr
 
 
-def test_against_the_reference(course):
+def test_suite_runs_against_the_reference(course):
     assert "5 passed" in run_pytest(course, SUITE)
 
 
-def test_against_a_file_in_the_sandbox(course, tmp_path):
+def test_suite_runs_against_a_file_in_the_sandbox(course, tmp_path):
     file = tmp_path / "adding.py"
     file.write_text(ALTERNATIVE, "utf-8")
     assert "5 passed" in run_pytest(course, SUITE, "--autograder-submission", str(file))
     file.write_text(ALTERNATIVE.replace("sum((a, b))", "a - b"), "utf-8")
-    said = run_pytest(course, SUITE, "--autograder-submission", str(file))
-    assert "1 failed, 3 passed, 1 skipped" in said and "add(2, 3)" in said
+    output = run_pytest(course, SUITE, "--autograder-submission", str(file))
+    assert "1 failed, 3 passed, 1 skipped" in output and "add(2, 3)" in output
 
 
-def test_a_file_of_no_assignment_is_a_sentence(course, tmp_path):
+def test_file_without_an_assignment_is_reported(course, tmp_path):
     file = tmp_path / "subtracting.py"
     file.write_text(ALTERNATIVE, "utf-8")
-    said = run_pytest(course, SUITE, "--autograder-submission", str(file))
-    assert "subtracting.py" in said and "adding.py" in said and "Traceback" not in said
+    output = run_pytest(course, SUITE, "--autograder-submission", str(file))
+    assert "subtracting.py" in output and "adding.py" in output and "Traceback" not in output
 
 
-def test_beside_a_students_own_file(course):
+def test_released_tests_run_against_the_file_beside_them(course):
     build(load_course(course))
     stub = course / "assignments/01_adding"
     assert "2 failed" in run_pytest(stub, ".")
@@ -65,12 +65,12 @@ def test_beside_a_students_own_file(course):
     assert "2 passed" in run_pytest(stub, ".")
 
 
-def test_a_seed_is_printed_and_can_be_repeated(course):
-    said = run_pytest(course, SUITE, "-v")
-    seed = re.search(r"^autograder: (--autograder-seed \d+)$", said, re.MULTILINE)
-    assert seed, said
-    said = run_pytest(course, SUITE, "-v", *seed[1].split())
-    assert seed[0] in said and "5 passed" in said
+def test_seed_is_printed_and_can_be_passed_again(course):
+    output = run_pytest(course, SUITE, "-v")
+    seed = re.search(r"^autograder: (--autograder-seed \d+)$", output, re.MULTILINE)
+    assert seed, output
+    output = run_pytest(course, SUITE, "-v", *seed[1].split())
+    assert seed[0] in output and "5 passed" in output
 
 
 # ------------------------------------------------------------------ a project that has nothing to do with suites
@@ -106,17 +106,17 @@ def test_without(reference):
 """
 
 
-def test_a_project_with_the_same_names_does_not_notice_the_plugin(tmp_path):
+def test_plugin_does_not_affect_a_project_with_the_same_names(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
     (tmp_path / "test_own.py").write_text(TESTS.split("@pytest.fixture")[0], "utf-8")
     (tmp_path / "test_without.py").write_text("def test_without(reference, student): ...\n", "utf-8")
-    said = run_pytest(tmp_path, "-v", "--unsafe")
-    assert "1 passed, 1 error" in said and "fixture 'reference' not found" in said
-    assert "autograder:" not in said
+    output = run_pytest(tmp_path, "-v", "--unsafe")
+    assert "1 passed, 1 error" in output and "fixture 'reference' not found" in output
+    assert "autograder:" not in output
 
 
-def test_fixtures_of_a_project_are_stronger_than_those_of_suites(tmp_path):
+def test_projects_own_fixtures_override_those_of_suites(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
     (tmp_path / "test_own.py").write_text(TESTS.partition("def test_without")[0], "utf-8")
-    said = run_pytest(tmp_path, "-v", "--unsafe")
-    assert "2 passed" in said and "autograder:" not in said
+    output = run_pytest(tmp_path, "-v", "--unsafe")
+    assert "2 passed" in output and "autograder:" not in output

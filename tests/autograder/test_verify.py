@@ -1,4 +1,4 @@
-"""The table of walls is found by trying: each cell turns to "open" when its wall is taken down."""
+"""`doctor --verify` tests real boundaries: each cell becomes "open" when its boundary is removed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def columns() -> dict[str, Column]:
 
 @pytest.fixture
 def without(tiers) -> Iterator[Callable[[str, str, set[str]], Column]]:
-    """The column of a tier whose workers lack one wall."""
+    """Return the column of a tier whose workers lack one boundary."""
     with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
         os.chmod(folder, 0o755)
 
@@ -67,7 +67,7 @@ def opened(column: Column) -> set[str]:
 
 
 @pytest.mark.parametrize("tier", ALL)
-def test_what_is_promised_holds(columns, tiers, tier):
+def test_promised_boundaries_hold(columns, tiers, tier):
     column = columns[tier]
     assert column.works == tiers[tier].works, column.reason
     if not column.works:
@@ -76,7 +76,7 @@ def test_what_is_promised_holds(columns, tiers, tier):
     assert [cell.wall for cell in column.cells] == [wall.name for wall in verify.WALLS]
 
 
-def test_what_is_not_promised_is_shown_as_such(columns):
+def test_boundary_without_a_promise_is_shown_as_not_promised(columns):
     verdicts = {tier: {c.wall: c.verdict for c in column.cells} for tier, column in columns.items()}
     if columns["unsafe"].works:
         for wall in ("tests and solutions", "names of hidden files"):
@@ -87,14 +87,14 @@ def test_what_is_not_promised_is_shown_as_such(columns):
         assert set(verdicts["namespaces"].values()) == {"held"}
 
 
-def test_trying_leaves_nothing(columns):
+def test_verify_leaves_no_files_or_processes(columns):
     assert columns
     places = [Path(place) for place in ("/", "/tmp", "/dev/shm", Path.home())]
     assert [file for place in places if place.is_dir() for file in place.glob(f"{LEFT_BEHIND}_*")] == []
     assert verify.TOKEN_NAME not in os.environ
 
 
-def test_every_trial_belongs_to_a_wall():
+def test_every_trial_is_used_by_a_boundary():
     tried = {arg for wall in verify.WALLS for arg in getattr(wall.attempt, "args", ())}
     assert set(TRIALS) - tried == {"stay", "gain_rights", "print_too_much", "leave_things", "find_things"}
 
@@ -128,7 +128,7 @@ SAMPLE = (("namespaces", "filter"), ("landlock", "landlock"), ("namespaces", "de
 @pytest.mark.parametrize(
     ("tier", "removal", "expected"), sampled(WALLS_DOWN, lambda case: case[:2] in SAMPLE)
 )
-def test_a_wall_that_is_taken_down_is_open(without, tier, removal, expected):
+def test_removed_boundary_is_reported_as_open(without, tier, removal, expected):
     column = without(tier, removal, expected)
     assert column.works, column.reason
     assert opened(column) == expected, column.cells
@@ -136,7 +136,7 @@ def test_a_wall_that_is_taken_down_is_open(without, tier, removal, expected):
     assert all(cell.found for cell in column.cells if cell.verdict == "open")
 
 
-def test_a_tier_in_which_a_worker_cannot_be_walled_in_does_not_work(tiers, monkeypatch, tmp_path):
+def test_tier_that_cannot_isolate_a_worker_does_not_work(tiers, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     column = verify.verify_tier("namespaces")
     assert (column.works, column.cells) == (False, ())
@@ -165,15 +165,15 @@ def column(tier: str, verdict: str = "held", works: bool = True) -> Column:
         ([column("namespaces", works=False), column("landlock", works=False), column("unsafe")], 1),
     ],
 )
-def test_the_exit_code_says_whether_promises_are_kept(monkeypatch, columns, code):
+def test_exit_code_is_1_if_a_promised_boundary_is_open(monkeypatch, columns, code):
     monkeypatch.setattr(verify, "verify", lambda: columns)
     assert CliRunner().invoke(app, ["doctor", "--verify"]).exit_code == code
-    told = CliRunner().invoke(app, ["doctor", "--verify", "--json"])
-    assert told.exit_code == code
-    assert [entry["tier"] for entry in json.loads(told.stdout)] == [each.tier for each in columns]
+    done = CliRunner().invoke(app, ["doctor", "--verify", "--json"])
+    assert done.exit_code == code
+    assert [entry["tier"] for entry in json.loads(done.stdout)] == [each.tier for each in columns]
 
 
-def test_the_table_says_what_a_worker_could_do(monkeypatch):
+def test_table_lists_operations_that_succeeded(monkeypatch):
     shown = [column("namespaces", "open"), column("landlock", works=False), column("unsafe", "not promised")]
     monkeypatch.setattr(verify, "verify", lambda: shown)
     text = CliRunner().invoke(app, ["doctor", "--verify"]).stdout
@@ -183,6 +183,6 @@ def test_the_table_says_what_a_worker_could_do(monkeypatch):
     assert "landlock does not work here: There is no kernel for it." in text
 
 
-def test_promises_name_tiers_that_exist():
+def test_promises_name_existing_tiers():
     assert {tier for wall in verify.WALLS for tier in wall.promised} <= set(ALL)
     assert all(set(wall.promised) >= set(SAFE[:1]) for wall in verify.WALLS)

@@ -1,4 +1,4 @@
-"""Watching a file: in this process, behind a pseudo-terminal, and in a real terminal (tmux)."""
+"""Watching a file: in this process, in a pseudo-terminal, and in a real terminal (tmux)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def folder(released: Path, tmp_path: Path) -> Path:
 
 
 def write(folder: Path, text: str) -> None:
-    """Save as editors do: a new file in the old one's place."""
+    """Save as editors do: replace the old file by a new one."""
     fresh = folder / "adding.py.new"
     fresh.write_text(text, "utf-8")
     fresh.replace(folder / "adding.py")
 
 
 class Session:
-    """A watch whose keys and clock are ours; `screen` is what was printed since the last look."""
+    """A watch with simulated keys and clock; `screen` is the output since the last look."""
 
     def __init__(self, target: Path, seconds: float = HANGS) -> None:
         self.keys: list[str] = []
@@ -56,7 +56,7 @@ class Session:
         return text
 
 
-def test_a_session_looks_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_prints_the_golden_session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     session = Session(folder)
     screens = ["first look", session.step()]
@@ -73,7 +73,7 @@ def test_a_session_looks_as_it_should(folder: Path, monkeypatch: pytest.MonkeyPa
     assert not session.goes_on
 
 
-def test_a_loop_and_a_crash_do_not_end_the_watch(folder: Path) -> None:
+def test_watch_continues_after_a_loop_and_a_crash(folder: Path) -> None:
     session = Session(folder, seconds=1.0)
     write(folder, "while True:\n    pass\n")
     assert "ran for more than 1 seconds and was stopped" in session.step()
@@ -88,7 +88,7 @@ def test_a_loop_and_a_crash_do_not_end_the_watch(folder: Path) -> None:
     assert "Well done!" in session.step()
 
 
-def test_saving_during_a_check_begins_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_during_a_check_restarts_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(folder)
     write(folder, "while True:\n    pass\n")
     stamps = []
@@ -105,7 +105,7 @@ def test_saving_during_a_check_begins_anew(folder: Path, monkeypatch: pytest.Mon
     assert "Well done!" in session.step()
 
 
-def test_a_file_that_is_gone_for_a_moment_is_waited_for(folder: Path) -> None:
+def test_watch_waits_for_a_file_that_is_briefly_missing(folder: Path) -> None:
     session = Session(folder)
     session.step()
     (folder / "adding.py").rename(folder / "elsewhere")
@@ -116,7 +116,7 @@ def test_a_file_that_is_gone_for_a_moment_is_waited_for(folder: Path) -> None:
     assert "Well done!" in session.step()
 
 
-def test_the_tests_are_watched_too(folder: Path) -> None:
+def test_change_of_the_tests_starts_a_check(folder: Path) -> None:
     write(folder, SUBTRACTS)
     session = Session(folder)
     assert "1 of 2 tests pass" in session.step()
@@ -125,7 +125,7 @@ def test_the_tests_are_watched_too(folder: Path) -> None:
     assert "Well done!" in session.step()
 
 
-def test_only_the_first_failures_are_shown_in_full(folder: Path) -> None:
+def test_watch_shows_only_the_first_failures_in_full(folder: Path) -> None:
     tests = folder / "test_adding.py"
     text = tests.read_text()
     more = text[text.index("@pytest.mark.part") : text.index('@pytest.mark.part("total")')]
@@ -134,7 +134,7 @@ def test_only_the_first_failures_are_shown_in_full(folder: Path) -> None:
     assert "✗ 2 more do not pass yet" in Session(folder).step()
 
 
-def test_it_works_where_nothing_can_be_forked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_works_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     write(folder, SUBTRACTS)
     session = Session(folder)
@@ -145,8 +145,8 @@ def test_it_works_where_nothing_can_be_forked(folder: Path, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Nothing can be forked here.")
-def test_pytorch_stays_loaded(folder: Path) -> None:
-    """Each check is forked from this process, where PyTorch is loaded; a fresh one would load it again."""
+def test_watch_keeps_pytorch_loaded(folder: Path) -> None:
+    """Each check is forked from this process, where PyTorch is loaded; a new process would load it again."""
     loaded = f"\nimport os, sys\nassert 'torch' in sys.modules and os.getppid() == {os.getpid()}\n"
     session = Session(folder)
     for _ in range(2):
@@ -160,7 +160,7 @@ def test_pytorch_stays_loaded(folder: Path) -> None:
 
 
 def wait_for(look: Callable[[], str], wanted: str) -> str:
-    """What is on the screen once `wanted` is."""
+    """Return the screen as soon as it contains `wanted`."""
     screen = ""
 
     def has_come() -> bool:
@@ -173,7 +173,7 @@ def wait_for(look: Callable[[], str], wanted: str) -> str:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals.")
-def test_a_pseudo_terminal(folder: Path) -> None:
+def test_watch_works_in_a_pseudo_terminal(folder: Path) -> None:
     import pty
     import termios
 
@@ -233,8 +233,8 @@ def tmux(folder: Path) -> Iterator[Callable[..., str]]:
 
 
 @pytest.mark.slow
-def test_a_real_terminal(folder: Path, tmux: Callable[..., str]) -> None:
-    """Eighty by twenty-four: everything that matters fits on the screen."""
+def test_watch_works_in_tmux(folder: Path, tmux: Callable[..., str]) -> None:
+    """In 80 by 24 characters, all important lines fit on the screen."""
 
     def look() -> str:
         return tmux("capture-pane", "-p")

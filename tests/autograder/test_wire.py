@@ -1,4 +1,4 @@
-"""The wire carries what it should, and nothing that comes over it can do more than be refused."""
+"""The wire format transfers every kind of data, and hostile frames are only refused."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def travelled(value, **options):
 
 
 def same(a, b):
-    """Equal in kind, dtype, shape and bits: NaN is NaN, and 0.0 is not -0.0."""
+    """Whether both are equal in kind, dtype, shape and bits: NaN equals NaN, and 0.0 differs from -0.0."""
     if type(a) is not type(b):
         return False
     if isinstance(a, torch.Tensor):
@@ -107,7 +107,7 @@ def same_bits(a, b):
 @given(values)
 @example([float("nan"), float("inf"), -0.0, 1e-320, -(2**63), 2**63 - 1])
 @example({1: "a", None: (), (True, "x", (None,)): [torch.tensor(3.0)], float("nan"): {}})
-def test_what_is_sent_is_what_comes_back(value):
+def test_values_round_trip(value):
     assert same(travelled(value), value)
 
 
@@ -150,7 +150,7 @@ def test_a_tensor_can_be_changed_without_changing_the_frame():
         np.zeros((0, 3), np.complex64),
     ],
 )
-def test_numpy_arrays(array):
+def test_numpy_arrays_round_trip(array):
     found = travelled(array)
     assert type(found) is np.ndarray and found.shape == array.shape and np.array_equal(found, array)
     assert found.dtype == array.dtype.newbyteorder("=") and found.flags.writeable
@@ -171,7 +171,7 @@ def test_numpy_scalars_arrive_as_numbers(scalar, expected):
     assert type(found) is type(expected) and found == expected
 
 
-def test_what_is_no_data_arrives_as_its_kind():
+def test_value_that_is_not_data_is_decoded_as_opaque():
     class Own:
         pass
 
@@ -201,7 +201,7 @@ def test_what_is_no_data_arrives_as_its_kind():
     assert repr(found[0]) == "<generator object>"
 
 
-def test_subclasses_of_data_do_not_arrive_as_data():
+def test_subclasses_of_data_types_are_not_encoded_as_data():
     class Liar(list):
         __eq__ = lambda self, other: True  # noqa: E731
         __hash__ = None
@@ -212,7 +212,7 @@ def test_subclasses_of_data_do_not_arrive_as_data():
     assert [type(v) for v in travelled([Liar(), Text(), True])] == [Opaque, Opaque, bool]
 
 
-def test_a_tensor_of_a_class_that_lies_arrives_as_its_numbers():
+def test_lying_tensor_subclass_is_encoded_by_its_numbers():
     class Liar(torch.Tensor):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -227,7 +227,7 @@ def test_a_tensor_of_a_class_that_lies_arrives_as_its_numbers():
     assert type(found) is torch.Tensor and not torch.equal(found, torch.ones(3))
 
 
-def test_long_texts():
+def test_long_texts_round_trip():
     for text in ("ä" * 20_000, "\N{GRINNING FACE}" * 16_000, "x" * wire.MAX_TEXT, '"\\\n\x00' * 4_000):
         assert travelled(text) == text
     with pytest.raises(WireError, match="too long"):
@@ -240,7 +240,7 @@ def test_lone_surrogates_become_question_marks():
 
 
 @pytest.mark.parametrize("draws", [0, 1, 2, 623, 624, 625, 1247, 1300])
-def test_generators_travel_wherever_they_stand(draws):
+def test_generators_round_trip_at_any_position(draws):
     generator = torch.Generator().manual_seed(5)
     for _ in range(draws):
         torch.randint(0, 9, (1,), generator=generator)
@@ -249,7 +249,7 @@ def test_generators_travel_wherever_they_stand(draws):
     assert torch.equal(torch.randn(700, generator=found), torch.randn(700, generator=generator))
 
 
-def test_objects_travel_as_what_register_gives_for_them():
+def test_objects_are_encoded_as_the_handle_from_register():
     class Thing:
         pass
 
@@ -260,7 +260,7 @@ def test_objects_travel_as_what_register_gives_for_them():
 
 
 @pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {1: x}, lambda x: Handle(0, x)])
-def test_depth_is_counted_alike_on_both_sides(wrap):
+def test_depth_limit_is_equal_on_both_sides(wrap):
     value = torch.Generator()
     for _ in range(wire.MAX_DEPTH):
         value = wrap(value)
@@ -280,17 +280,17 @@ def test_depth_is_counted_alike_on_both_sides(wrap):
         b"x" * (wire.MAX_DATA + 1),
     ],
 )
-def test_too_much_is_refused_by_the_sender(value):
+def test_too_large_value_is_refused_by_the_sender(value):
     with pytest.raises(WireError):
         wire.dumps(value)
 
 
-def test_the_number_of_values_is_counted_alike_on_both_sides():
+def test_limit_of_values_is_equal_on_both_sides():
     assert len(travelled([0] * (wire.MAX_VALUES - 1))) == wire.MAX_VALUES - 1
     assert len(travelled(dict.fromkeys(range(wire.MAX_VALUES // 2 - 1)))) == wire.MAX_VALUES // 2 - 1
 
 
-# ---------------------------------------------------------------------- frames that nobody should send
+# ---------------------------------------------------------------------- invalid frames
 
 
 def refused(header, data=b"", max_text=wire.MAX_TEXT):
@@ -311,7 +311,7 @@ def refused(header, data=b"", max_text=wire.MAX_TEXT):
         b"[" + b"0," * 60_000 + b"0]", b"[" + b'{"!tuple":[]},' * 60_000 + b"0]", b'"' + b"x" * 70_000 + b'"',
     ],
 )  # fmt: skip
-def test_headers_that_are_none(header):
+def test_invalid_headers_are_refused(header):
     refused(header)
 
 
@@ -328,7 +328,7 @@ def test_headers_that_are_none(header):
         ["float32", 3],
     ],
 )  # fmt: skip
-def test_tensors_that_are_none(content):
+def test_invalid_tensors_are_refused(content):
     for tag in ("!tensor", "!array", "!generator"):
         refused({tag: content}, b"12345678")
 
@@ -340,7 +340,7 @@ def test_tensors_that_are_none(content):
         ["uint8", -1], ["float32", 0.5], "x", [],
     ],
 )  # fmt: skip
-def test_meta_tensors_that_are_none(content):
+def test_invalid_meta_tensors_are_refused(content):
     refused({"!meta": content})
 
 
@@ -366,11 +366,11 @@ def test_meta_tensors_that_are_none(content):
         {"!": 1},
     ],
 )  # fmt: skip
-def test_values_that_are_none(header):
+def test_invalid_values_are_refused(header):
     refused(header)
 
 
-def test_bytes_must_be_used_exactly():
+def test_missing_and_excess_bytes_are_refused():
     refused({"!tensor": ["uint8", 3]}, b"1234")
     refused({"!tensor": ["uint8", 5]}, b"1234")
     refused([{"!bytes": 3}, {"!bytes": 3}], b"1234")
@@ -383,23 +383,23 @@ def test_tensors_cannot_overlap():
     assert "shorter than the header says" in message
 
 
-def test_a_bool_is_true_or_false():
+def test_bools_other_than_0_and_1_are_normalized():
     found = wire.loads(bytearray(b'{"!tensor":["bool",3]}'), bytearray(b"\x07\x00\xff"))
     assert found.view(torch.uint8).tolist() == [1, 0, 1]
     array = wire.loads(bytearray(b'{"!array":["bool",2]}'), bytearray(b"\x02\x00"))
     assert array.view(np.uint8).tolist() == [1, 0]
 
 
-def test_odd_numbers_are_only_numbers():
+def test_unusual_json_numbers_are_decoded_as_numbers():
     found = wire.loads(bytearray(b"[-0, 1e999, -1e999, NaN, 1E400, 5e-324, -0.0]"), bytearray())
     assert found[:3] == [0, math.inf, -math.inf] and math.isnan(found[3]) and found[4] == math.inf
 
 
-def test_the_last_of_two_equal_tags_counts_as_one_tag():
+def test_repeated_tag_in_an_object_counts_once():
     assert wire.loads(bytearray(b'{"!tuple": [1], "!tuple": [2]}'), bytearray()) == (2,)
 
 
-def test_a_text_that_is_too_long_is_refused_wherever_it_hides():
+def test_too_long_text_is_refused_at_any_position():
     refused({"!text": 70_000}, b"x" * 70_000)
     refused([["x" * 70_000]])
     refused({"!dict": [["x" * 70_000, 1]]})
@@ -430,12 +430,12 @@ def generator_state(seed=3, left=1, seeded=1, position=0, numbers=b""):
         (1, 625),
     ],
 )
-def test_a_generator_cannot_be_told_to_read_beyond_its_numbers(left, position):
+def test_generator_position_beyond_its_state_is_refused(left, position):
     state = generator_state(left=left, position=position)
     refused({"!generator": ["uint8", len(state)]}, state)
 
 
-def test_hostile_generator_states():
+def test_hostile_generator_states_are_refused():
     for length in (0, 1, 23, 24, 5055, 5057, 10_000):
         refused({"!generator": ["uint8", length]}, bytes(length))
     refused({"!generator": ["uint8", 5056]}, b"\xff" * 5056)
@@ -449,7 +449,7 @@ def test_hostile_generator_states():
 
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=200), st.binary(max_size=50))
-def test_random_bytes(header, data):
+def test_random_bytes_raise_only_wire_error(header, data):
     fuzz_wire.outcome(header, data)
 
 
@@ -470,23 +470,23 @@ json_values = st.recursive(
 
 @settings(max_examples=600, deadline=None)
 @given(json_values, st.binary(max_size=20))
-def test_random_values_with_real_tags(value, data):
+def test_random_values_with_valid_tags_raise_only_wire_error(value, data):
     fuzz_wire.outcome(json.dumps(value).encode(), data)
 
 
-def test_mutated_frames():
+def test_mutated_frames_raise_only_wire_error():
     counts, failures, _ = fuzz_wire.fuzz(4000, seed=2026)
     assert not failures, failures[0]
     assert {result for _, result in counts} == {"read", "refused"}
 
 
-def test_frames_that_are_too_short_to_be_one():
+def test_too_short_frames_are_refused():
     for frame in (b"", b"\x00", bytes(7), struct.pack("!II", 9, 0)):
         with pytest.raises(WireError):
             wire.parse(frame)
 
 
-def test_errors_tell_nothing_that_the_sender_chose():
+def test_errors_contain_no_text_of_the_sender():
     secret = "4711"
     for header in (
         b"4711 4711",
@@ -512,7 +512,7 @@ def peak_of(action):
 
 
 def big_headers():
-    """Headers of a megabyte that claim as much as they can."""
+    """Return headers of a megabyte that declare as much data as possible."""
     size = wire.MAX_HEADER
     for item in (
         b"[]",
@@ -532,7 +532,7 @@ def big_headers():
 
 
 @pytest.mark.parametrize("header", list(big_headers()))
-def test_a_header_costs_no_more_than_its_size_allows(header):
+def test_memory_for_a_header_is_proportional_to_its_size(header):
     def read():
         with contextlib.suppress(WireError):
             wire.loads(bytearray(header), bytearray())
@@ -540,14 +540,14 @@ def test_a_header_costs_no_more_than_its_size_allows(header):
     assert peak_of(read) < 90 * wire.MAX_HEADER
 
 
-def test_dict_keys_that_collide():
+def test_many_dict_keys_with_equal_hashes_are_decoded():
     # Python's hash(-1) is hash(-2).
     ones = [{"!tuple": [-1 - (n >> bit & 1) for bit in range(12)]} for n in range(3000)]
     message = json.dumps({"!dict": [[one, 0] for one in ones]}).encode()
     assert len(wire.loads(bytearray(message), bytearray())) == 3000
 
 
-def test_decoding_frees_what_it_took():
+def test_decoding_releases_its_memory():
     frame = wire.dumps([torch.zeros(4 * MB) for _ in range(3)])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for _ in range(20):
@@ -564,7 +564,7 @@ def ends():
     theirs.close()
 
 
-def test_send_and_receive(ends):
+def test_sent_value_is_received(ends):
     mine, theirs = ends
     value = {"x": torch.arange(300_000), "y": "ä" * 30_000}
     sender = threading.Thread(target=wire.send, args=(theirs, value, hang_guard()))
@@ -575,7 +575,7 @@ def test_send_and_receive(ends):
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 30])
-def test_a_peer_that_hangs_up(ends, cut):
+def test_closed_connection_raises_eof_error(ends, cut):
     mine, theirs = ends
     theirs.sendall(wire.dumps([torch.zeros(9)])[:cut])
     theirs.close()
@@ -586,14 +586,14 @@ def test_a_peer_that_hangs_up(ends, cut):
 @pytest.mark.parametrize(
     "lengths", [(2**32 - 1, 2**32 - 1), (wire.MAX_HEADER + 1, 0), (0, wire.MAX_DATA + 1)]
 )
-def test_lengths_that_are_too_long_are_refused_at_once(ends, lengths):
+def test_too_large_declared_lengths_are_refused(ends, lengths):
     mine, theirs = ends
     theirs.sendall(struct.pack("!II", *lengths))
     with pytest.raises(WireError, match="too large"):
         wire.receive(mine, hang_guard())
 
 
-def test_a_length_alone_takes_no_memory(ends):
+def test_declared_length_allocates_no_memory(ends):
     mine, theirs = ends
     theirs.sendall(struct.pack("!II", 4, wire.MAX_DATA) + b"null" + b"x" * 1000)
 
@@ -617,7 +617,7 @@ def dripping(theirs, frame, stop):
 @pytest.mark.parametrize(
     "frame", [wire.dumps(["x" * 1000]), wire.dumps(torch.zeros(1000)), struct.pack("!II", 2, 2**20)]
 )
-def test_one_deadline_covers_a_peer_that_drips(ends, frame):
+def test_deadline_covers_a_peer_that_sends_slowly(ends, frame):
     mine, theirs = ends
     stop = threading.Event()
     dripper = threading.Thread(target=dripping, args=(theirs, frame, stop))
@@ -638,7 +638,7 @@ def sipping(theirs, stop):
             return
 
 
-def test_one_deadline_covers_a_peer_that_reads_in_sips(ends):
+def test_deadline_covers_a_peer_that_reads_slowly(ends):
     mine, theirs = ends
     stop = threading.Event()
     sipper = threading.Thread(target=sipping, args=(theirs, stop))
@@ -651,7 +651,7 @@ def test_one_deadline_covers_a_peer_that_reads_in_sips(ends):
         sipper.join()
 
 
-def test_a_deadline_that_has_passed(ends):
+def test_passed_deadline_raises_timeout_error(ends):
     for action in (
         lambda: wire.receive(ends[0], time.monotonic() - 1),
         lambda: wire.send(ends[0], 1, time.monotonic() - 1),

@@ -1,7 +1,7 @@
-"""A worker that its student has taken over says what it likes; on the trusted side that ends in a StudentError.
+"""A worker under a student's control can send anything; on the trusted side, this is at most a StudentError.
 
-The student's text replaces the worker's own functions, or writes to its socket. Whatever it sends, a test sees an
-honest value or a StudentError: no other exception, no hang, no memory of its size, no value that nobody computed.
+The student's text replaces functions of the worker, or writes to its socket. For any message, a test gets a
+valid value or a StudentError: no other exception, no hang, no memory of the declared size.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def write(data):
 
 @pytest.fixture
 def hostile(sandbox):
-    """Gives a student whose text is run in a worker with limits of its own."""
+    """Return a function that loads a text in a worker with its own limits, and returns its module."""
     connections = []
 
     def load(text, **limits):
@@ -184,20 +184,20 @@ CALLS = [
         *[f"forge('{name}', lambda reply, arguments: reply)" for name in ("find", "call", "backward")],
     ],
 )
-def test_a_worker_that_changes_nothing_is_believed(hostile, text):
+def test_unmodified_worker_returns_its_results(hostile, text):
     net, x = use_net(hostile(text))
     torch.testing.assert_close(x.grad, net.linear.weight.detach().sum(0).expand(2, 3))
 
 
 @pytest.mark.parametrize("changes", CALLS)
-def test_the_result_of_a_call(hostile, changes):
+def test_forged_results_are_values_or_student_errors(hostile, changes):
     student = hostile(f"change_call({changes})")
     with mirror_input_mutation(), pytest.raises(StudentCrashedError):
         use_net(student)
 
 
 @pytest.mark.parametrize("index", [-1, 1])
-def test_a_call_changes_nothing_but_what_it_was_given(hostile, index):
+def test_forged_mutation_changes_only_arguments_of_the_call(hostile, index):
     student = hostile(f"change_call(mutated=[[{index}, torch.zeros(3)]])")
     x, y, untouched = torch.ones(3, requires_grad=True), torch.ones(3), torch.ones(3)
     if index == 1:
@@ -222,13 +222,13 @@ GENERATORS = [
 
 
 @pytest.mark.parametrize("generators", GENERATORS)
-def test_generators_that_are_none(hostile, generators):
+def test_forged_generators_are_student_errors(hostile, generators):
     text = f"forge('call', lambda reply, arguments: {{'ok': {{**reply['ok'], 'generators': {generators}}}}})"
     with pytest.raises(StudentCrashedError):
         hostile(text).draw(torch.Generator())
 
 
-def test_a_generator_that_leads_beyond_its_numbers(hostile):
+def test_generator_with_an_invalid_position_is_a_student_error(hostile):
     student = hostile('''
 def poison(reply, arguments):
     state = bytearray(torch.Generator().get_state().numpy().tobytes())
@@ -270,18 +270,18 @@ GRADIENTS = [
 
 
 @pytest.mark.parametrize("gradients", GRADIENTS)
-def test_gradients_that_are_none(hostile, gradients):
+def test_forged_gradients_are_student_errors(hostile, gradients):
     student = hostile(f"forge('backward', lambda reply, arguments: {{'ok': {gradients}}})")
     with pytest.raises(StudentCrashedError):
         use_net(student)
 
 
-def test_gradients_of_nothing_but_nan_are_wrong_and_no_more(hostile):
+def test_nan_gradients_fail_only_the_comparison(hostile):
     student = hostile("forge('backward', lambda r, a: {'ok': [g * float('nan') for g in r['ok']]})")
     assert use_net(student)[1].grad.isnan().all()
 
 
-def test_a_backward_pass_that_raises_or_ends_the_worker(hostile):
+def test_backward_pass_that_raises_or_ends_the_worker_is_a_student_error(hostile):
     for text, kind in (
         ("def stop(r, a): raise SystemExit\nforge('backward', stop)", StudentCrashedError),
         ("forge('backward', lambda r, a: os._exit(3))", StudentCrashedError),
@@ -330,7 +330,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize("operation", ["find", "call", "get", "convert"])
 @pytest.mark.parametrize("reply", ANSWERS)
-def test_answers_that_are_none(hostile, operation, reply):
+def test_invalid_replies_are_student_errors(hostile, operation, reply):
     student = hostile(
         f"forge('{operation}', lambda reply, arguments: {reply} if armed else reply)\narmed = []"
     )
@@ -348,7 +348,7 @@ def test_answers_that_are_none(hostile, operation, reply):
         actions[operation]()
 
 
-def test_errors_are_cut_to_size_and_build_no_type_of_their_own(hostile):
+def test_forged_errors_are_truncated_and_have_known_types(hostile):
     student = hostile("""
 step = ["f" * 999, 1, "w" * 999, "c" * 999]
 claim = {"type": "T" * 9999, "bases": ["SystemExit", "Skipped", "KeyError"], "text": "x" * 9999, "frames": [step] * 50}
@@ -356,13 +356,13 @@ forge("find", lambda reply, arguments: {"error": claim})
 """)
     with pytest.raises(KeyError) as caught:
         student.Net  # noqa: B018
-    told = caught.value.remote
+    remote = caught.value.remote
     assert isinstance(caught.value, StudentRaisedError) and not isinstance(caught.value, SystemExit)
     assert (
-        len(told.type) == 80
-        and len(told.text) == 2000
-        and len(told.frames) == 8
-        and len(told.frames[0].code) == 300
+        len(remote.type) == 80
+        and len(remote.text) == 2000
+        and len(remote.frames) == 8
+        and len(remote.frames[0].code) == 300
     )
 
 
@@ -417,7 +417,7 @@ DESCRIPTIONS = [
 
 
 @pytest.mark.parametrize("changes", DESCRIPTIONS)
-def test_descriptions_that_are_none(hostile, changes):
+def test_forged_descriptions_are_student_errors(hostile, changes):
     student = hostile(f"describe_as({changes})")
     with pytest.raises(StudentError):
         net = student.Net(3)
@@ -425,7 +425,7 @@ def test_descriptions_that_are_none(hostile, changes):
         net.linear.weight.sum().backward()
 
 
-def test_a_shared_part_cannot_multiply_without_end(hostile):
+def test_number_of_shared_submodules_is_limited(hostile):
     rows = ["['', 'Net', 'Module', True, '']"]
     for i in range(40):
         name = ".".join(["a"] * (i + 1))
@@ -439,7 +439,7 @@ def test_a_shared_part_cannot_multiply_without_end(hostile):
         list(student.Net(3).state_dict())
 
 
-def test_names_cannot_stand_in_front_of_the_mirrors_own(hostile):
+def test_names_cannot_hide_the_proxys_own_attributes(hostile):
     student = hostile('''
 class Poison(nn.Module):
     def __init__(self):
@@ -455,7 +455,7 @@ class Poison(nn.Module):
     net.load_state_dict(net.state_dict())
 
 
-def test_odd_names_that_harm_nobody(hostile):
+def test_unusual_names_are_accepted(hostile):
     student = hostile('''
 class Odd(nn.Module):
     def __init__(self):
@@ -468,7 +468,7 @@ class Odd(nn.Module):
     assert len(list(net.parameters())) == 5 and not hasattr(net, "key")
 
 
-def test_names_of_the_students_module_are_only_data(hostile):
+def test_names_in_the_students_module_are_plain_data(hostile):
     student = hostile(
         'globals().update({f"n{i}": i for i in range(100_000)})\n'
         'globals()["_connection"] = globals()["__class__"] = print'
@@ -544,7 +544,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("number, path", REFUSED)
-def test_calls_back_that_are_refused(hostile, number, path):
+def test_forbidden_callbacks_are_refused(hostile, number, path):
     student = hostile(ASK.format(frame=callback(number, path), sock=SOCK))
     fake = Fake()
     found = student.use(fake)
@@ -564,7 +564,7 @@ def test_calls_back_that_are_refused(hostile, number, path):
         "T_destination",
     ],
 )
-def test_attributes_of_the_tests_model_that_stay_its_own(hostile, name):
+def test_private_attributes_of_the_tests_model_are_not_sent(hostile, name):
     student = hostile(ASK.format(frame=callback(0, "['__getattr__']", f"('{name}',)"), sock=SOCK))
     assert student.use(Fake())[1:3] == [["error", "type"], "AttributeError"]
 
@@ -583,7 +583,7 @@ def test_attributes_of_the_tests_model_that_stay_its_own(hostile, name):
         {"args": "(wire.Handle(5, {'kind': 'module'}),)"},
     ],
 )
-def test_arguments_of_a_call_back_that_are_none(hostile, more):
+def test_forged_callback_arguments_are_student_errors(hostile, more):
     student = hostile(ASK.format(frame=callback(0, "[]", **more), sock=SOCK))
     assert student.use(Fake())[:2] == ["return", ["error", "type"]]
 
@@ -603,12 +603,12 @@ def test_arguments_of_a_call_back_that_are_none(hostile, more):
         "{'pull_back': 1, 'gradients': [wire.Handle(5, {'kind': 'module'})]}",
     ],
 )
-def test_gradients_of_a_call_back_that_are_none(hostile, pulled):
+def test_forged_callback_gradients_are_student_errors(hostile, pulled):
     ask = ASK.format(frame=pulled, sock=SOCK).replace("model):", "model):\n    model(torch.ones(2))", 1)
     assert hostile(ask).use(lambda x: x * 2)[:2] == ["return", ["error", "type"]]
 
 
-def test_each_test_says_the_same_to_the_same_calls_back(hostile):
+def test_equal_callbacks_get_equal_results_in_each_test(hostile):
     ask = ASK.format(frame=callback(0, "[]", "(torch.ones(2),)"), sock=SOCK)
     student = hostile(ask.replace('arguments.get("value")', 'arguments["call"]'))
     said = []
@@ -618,7 +618,7 @@ def test_each_test_says_the_same_to_the_same_calls_back(hostile):
     assert said[0] == said[1] == [1, 2]
 
 
-def test_graphs_of_calls_back_take_no_memory_without_end(hostile):
+def test_stored_graphs_of_callbacks_are_limited(hostile):
     student = hostile("def use(model):\n for _ in range(900): model(torch.ones(2))")
     student.use(lambda x: x * 2)
     assert 0 < len(student._connection.graphs) <= MAX_GRAPHS
@@ -630,32 +630,32 @@ def test_graphs_of_calls_back_take_no_memory_without_end(hostile):
     "marked",
     ["3", "[[0, 1]]", "[[7, True, None]]", "[[0, True, torch.ones(9)]]", "[['x', True, None]]"],
 )
-def test_marks_on_inputs_that_are_none(hostile, marked):
+def test_forged_marks_on_inputs_are_student_errors(hostile, marked):
     student = hostile(f"change_call(marked={marked})")
     with pytest.raises(StudentCrashedError), mirror_input_mutation():
         student.product(torch.ones(2, requires_grad=True), torch.ones(2))
 
 
-def test_a_function_of_the_test_shows_nothing_of_itself(hostile):
+def test_function_of_the_test_exposes_no_attributes(hostile):
     student = hostile(ASK.format(frame=callback(0, "['__getattr__']", "('__globals__',)"), sock=SOCK))
     assert student.use(lambda x: x)[1] == ["error", "type"]
 
 
-def test_calls_back_without_end(hostile):
+def test_endless_callbacks_time_out(hostile):
     student = hostile("def use(model):\n while True: model(1)", call_seconds=1)
     with pytest.raises(StudentTimeoutError):
         student.use(Fake())
     assert student._connection.dead
 
 
-def test_calls_back_inside_calls_back(hostile):
+def test_depth_of_nested_callbacks_is_limited(hostile):
     student = hostile("def use(function): return function(function)")
     with pytest.raises(StudentCrashedError, match="nested too deeply"):
         student.use(student.use)
     assert MAX_CALLBACKS_INSIDE < 50
 
 
-def test_calls_back_for_ever_new_objects_take_no_memory(hostile):
+def test_callbacks_with_new_objects_do_not_fill_memory(hostile):
     student = hostile("def use(model):\n for _ in range(3000): model.me")
     fake = Fake()
     type(fake).me = property(lambda self: self)
@@ -666,7 +666,7 @@ def test_calls_back_for_ever_new_objects_take_no_memory(hostile):
     assert len(student._connection._callables) == 1
 
 
-def test_a_check_that_fails_inside_is_the_outcome_whatever_the_worker_says(hostile):
+def test_failed_check_inside_a_callback_cannot_be_hidden_by_the_worker(hostile):
     student = hostile("def use(model):\n try: model(1)\n except BaseException: pass\n return 'all fine'")
 
     def refuse(x):
@@ -695,7 +695,7 @@ FRAMES = [
 
 @pytest.mark.parametrize("data", FRAMES)
 @pytest.mark.parametrize("then", sampled(["os._exit(0)", "time.sleep(60)", "None"], "os._exit(0)".__eq__))
-def test_bytes_that_the_student_writes(hostile, data, then):
+def test_bytes_written_to_the_socket_are_student_errors(hostile, data, then):
     student = hostile(f"def use(model):\n write({data})\n {then}", call_seconds=1)
     with pytest.raises(StudentError):
         student.use(1)
@@ -703,7 +703,7 @@ def test_bytes_that_the_student_writes(hostile, data, then):
     assert student._connection.dead
 
 
-def test_a_thread_that_floods_the_socket(hostile):
+def test_flooded_socket_is_a_student_error(hostile):
     student = hostile('''
 def flood():
     while True: write(frame({"id": 5, "ok": list(range(1000))}))
@@ -718,7 +718,7 @@ def use(model):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
 
 
-def test_an_answer_before_the_question_answers_nothing_of_it(hostile):
+def test_early_reply_is_not_used_for_a_later_request(hostile):
     student = hostile('''
 def use(model):
     write(b"".join(frame({"id": n, "ok": {"kind": "value", "value": 7}}) for n in range(100)))
@@ -728,14 +728,14 @@ def use(model):
         student.use(1)
 
 
-def test_answers_of_sixty_megabytes_do_not_pile_up(hostile):
+def test_large_replies_do_not_accumulate(hostile):
     student = hostile("def use(model): return torch.zeros(15_000_000)", memory_mb=1024)
     with pytest.raises(StudentCrashedError, match="too much of it in one test"):
         for _ in range(20):
             student.use(1)
 
 
-def test_a_peer_that_drips_meets_the_deadline(hostile):
+def test_slow_replies_time_out(hostile):
     student = hostile('''
 def use(model):
     for byte in frame({"id": 3, "ok": "x" * 1000}):
@@ -745,7 +745,7 @@ def use(model):
         student.use(1)
 
 
-def test_an_alarm_of_the_test_leaves_no_late_answer_behind(hostile):
+def test_reply_after_an_interrupted_call_is_discarded(hostile):
     student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=120)
     with pytest.raises(TestAlarm), alarm(0.5):
         student.use(10**6)
@@ -754,7 +754,7 @@ def test_an_alarm_of_the_test_leaves_no_late_answer_behind(hostile):
         student.use(0)
 
 
-def test_a_dead_worker_stays_dead_and_says_why_each_time(hostile):
+def test_dead_worker_reports_its_reason_for_every_call(hostile):
     student = hostile("def use(code): os._exit(code)")
     for _ in range(3):
         with pytest.raises(StudentCrashedError, match="exit code 3"):
@@ -773,7 +773,7 @@ def test_a_dead_worker_stays_dead_and_says_why_each_time(hostile):
 
 
 @pytest.mark.parametrize("length", ["-1", "'x'", "10**30", "1.5", "None", "torch.tensor(3)", "True"])
-def test_lengths_that_are_none(hostile, length):
+def test_invalid_lengths_are_student_errors(hostile, length):
     student = hostile(
         f"class Bag:\n def length(self): return {length}\nBag.__len__ = lambda self: self.length()"
     )
@@ -782,14 +782,14 @@ def test_lengths_that_are_none(hostile, length):
         len(bag)
 
 
-def test_a_sequence_without_end(hostile):
+def test_endless_sequence_is_a_student_error(hostile):
     student = hostile("class Bag:\n def __getitem__(self, n): return n", call_seconds=2)
     bag = student.Bag()
     with pytest.raises((StudentError, TestAlarm)), alarm(2):
         list(bag)
 
 
-def test_what_a_hostile_worker_answered_can_still_be_compared(hostile):
+def test_replies_of_a_hostile_worker_can_be_compared(hostile):
     student = hostile("""
 def use(model):
     tensors = torch.ones(2), torch.ones(2, device="meta"), wire.CallableHandle(0, torch.ones(2))
@@ -804,22 +804,24 @@ def use(model):
 # ---------------------------------------------------------------------- what is on the trusted side
 
 
-def test_the_tests_seed_stays_on_this_side(hostile):
-    """From it a student's code could draw what a test keeps to itself: which of the models is the cheat."""
+def test_seed_of_the_test_is_not_sent_to_the_worker(hostile):
+    """With the seed, a student's code could draw the test's secret random numbers, for example which of the
+    models cheats.
+    """
     student = hostile("import random\ndef drawn(): return random.random(), torch.rand(()).item()")
-    told = []
+    draws = []
     for seed in (3, 3, 4):
         student._connection.start_test(seed)
         random.seed(seed)
         torch.manual_seed(seed)
         theirs = student.drawn()
         assert not set(theirs) & {random.random(), torch.rand(()).item()}
-        told.append(theirs)
-    assert told[0] == told[1] != told[2]
+        draws.append(theirs)
+    assert draws[0] == draws[1] != draws[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps this limit")
-def test_a_number_that_is_used_as_a_size_does_not_fill_the_machine(hostile):
+def test_returned_number_used_as_a_size_does_not_fill_memory(hostile):
     student = hostile("def tokens(): return torch.tensor([1 << 28])")
     with pytest.raises((RuntimeError, MemoryError)):
         torch.bincount(student.tokens())
@@ -828,13 +830,13 @@ def test_a_number_that_is_used_as_a_size_does_not_fill_the_machine(hostile):
     assert torch.empty(1 << 28, dtype=torch.int64).numel() == 1 << 28
 
 
-def test_a_model_of_the_test_is_not_asked_about_more_than_the_machine_holds(hostile):
+def test_callback_inputs_are_limited_in_size(hostile):
     student = hostile("def use(model): return model(torch.zeros(1 << 26, 4, device='meta'))")
     with pytest.raises(StudentError):
         student.use(lambda ids: torch.zeros(*ids.shape, 7))
 
 
-def test_great_answers_are_not_kept(hostile):
+def test_large_replies_are_not_recorded(hostile):
     student = hostile(
         "import numpy\ndef array(): return numpy.zeros(1 << 24, 'u1')\ndef raw(): return bytes(1 << 24)\n"
         "def texts(): return ['x' * 60_000] * 200"

@@ -1,4 +1,4 @@
-"""A whole course of one page, about adding: for tests of the engine that need a course but no Transformer."""
+"""A complete small course about adding, for tests of the engine that need no Transformer."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ FILES = {
 
 
 def write_tiny_course(folder: Path) -> Path:
-    """Writes the course into `folder` (made when missing) and returns `folder`."""
+    """Write the course to `folder`, which is created if missing; return `folder`."""
     for name, text in FILES.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)

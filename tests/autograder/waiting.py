@@ -1,4 +1,4 @@
-"""Waiting in tests: for as long as it takes. What hangs ends after ten minutes; nothing else depends on a clock."""
+"""Waiting in tests until a condition holds. A hang ends after ten minutes; nothing else depends on a clock."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ HANGS = 600.0  # seconds after which a test gives up; no machine is so slow
 
 
 def hang_guard() -> float:
-    """The time (time.monotonic) at which whatever has not happened yet will never happen."""
+    """Return the time (time.monotonic) after which a test counts as hung."""
     return time.monotonic() + HANGS
 
 
 def wait_until(condition: Callable[[], object]) -> bool:
-    """Whether `condition` became true; asked again and again."""
+    """Poll until the condition is true; return whether it became true before the hang guard."""
     until = hang_guard()
     while time.monotonic() < until:
         if condition():

@@ -1,4 +1,4 @@
-"""Texts that are hard to read: for the parser, the compiler, and for people."""
+"""Texts that are hard to parse, to compile or to read."""
 
 from tests.autograder.attacks.field import HEADS, TINY, Attack
 

@@ -1,4 +1,4 @@
-"""Using everything up: time, processor, memory, disk, output, threads, descriptors."""
+"""Attacks that exhaust time, processor, memory, disk, output, threads or descriptors."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -36,7 +36,7 @@ ATTACKS = [
     Attack("stopped", "stops itself", in_a_call("import os; os.kill(os.getpid(), 19)")),
     Attack(
         "deadlock",
-        "waits for a lock that nobody opens",
+        "waits for a lock that is never released",
         in_a_call("import threading; l = threading.Lock(); l.acquire(); l.acquire()"),
     ),
     Attack("big_power", "computes a power that never ends", in_a_call("10 ** 10 ** 10")),

@@ -1,7 +1,9 @@
-"""Where attacks take place: two courses full of canaries, a sandbox whose workers are overheard, honest neighbours.
+"""The environment of the attacks: two courses with canaries, a sandbox that records the output of its
+workers, and honest submissions.
 
-An attack is a piece of text that is appended to a wrong but well-shaped answer. What that answer scores alone is the
-honest score. Attacks print `REACHED` when they got where they should not be; the prints of all workers are read.
+An attack is code that is appended to a wrong answer of the right shape. The honest score is the score of that
+answer alone. Attacks print `REACHED` when they have reached something forbidden; the output of all workers is
+searched for it.
 """
 
 from __future__ import annotations
@@ -56,11 +58,12 @@ class Total:
 
 @dataclass(frozen=True)
 class Attack:
-    """One thing that a hostile student may try.
+    """One attack of a hostile student.
 
-    `code` is appended to the wrong answer (`alone`: stands for itself); COURSE in it becomes the course's path. `make`
-    writes files or archives into a student's folder instead. `proves` is what the attack must have printed to show
-    that it took place. `gains` is what it is known to win, and documented: everything else must win nothing.
+    `code` is appended to the wrong answer, or with `alone` used by itself; COURSE in it is replaced by the
+    course's path. Instead, `make` can write files or archives into a student's folder. `proves` is the output
+    which shows that the attack took place. `gains` is a documented gain; every other attack must gain
+    nothing.
     """
 
     name: str
@@ -74,10 +77,10 @@ class Attack:
 
 
 class OverheardSandbox(Sandbox):
-    """Keeps what its workers print; a grader has no use for it."""
+    """A sandbox that records the output of its workers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.heard: list[str] = []
+        self.outputs: list[str] = []
         super().__init__(*args, **kwargs)
 
     def spawn(self, limits: Any, preload: Iterable[str] = ()) -> WorkerProcess:
@@ -86,7 +89,7 @@ class OverheardSandbox(Sandbox):
 
         def listen_and_close() -> None:
             if not worker._output.closed:
-                self.heard.append(worker.output(1 << 20))
+                self.outputs.append(worker.output(1 << 20))
             close()
 
         worker.close = listen_and_close  # type: ignore[method-assign]
@@ -95,14 +98,16 @@ class OverheardSandbox(Sandbox):
 
 @dataclass
 class Outcome:
-    """What an attack led to: the grade (the best of several), and all that workers printed."""
+    """The result of an attack: the best grade of several, and the output of all workers."""
 
     grade: Grade
-    heard: str
+    output: str
 
 
 class Field:
-    """One tier's field: graders for both courses with one sandbox, and what must not be found by anybody."""
+    """The environment in one tier: graders for both courses with one sandbox, and the secrets that must not
+    be found.
+    """
 
     def __init__(self, tier: str, folder: Path) -> None:
         self.folder = folder
@@ -122,16 +127,16 @@ class Field:
         return self.grader.grade(Submission(student, name, (SourceFile(file, text),)))
 
     def attack(self, attack: Attack, folder: Path) -> Outcome:
-        self.sandbox.heard.clear()
+        self.sandbox.outputs.clear()
         grade = self._hand_in(attack, folder) if attack.make else self.grade(attack.course, self.text(attack))
-        return Outcome(grade, "\n".join(self.sandbox.heard))
+        return Outcome(grade, "\n".join(self.sandbox.outputs))
 
     def text(self, attack: Attack) -> str:
         code = attack.code.replace("COURSE", str(self.root))
         return code if attack.alone else f"{self.wrong[attack.course]}\n{code}"
 
     def _hand_in(self, attack: Attack, folder: Path) -> Grade:
-        """Files of a hostile student beside those of an honest one, found and graded as a class is."""
+        """Hand in the files of a hostile and of an honest student, and grade them as a class."""
         from autograder.submissions import find_submissions
 
         (folder / "course").symlink_to(self.root)  # attackers know where the course is
@@ -154,13 +159,15 @@ class Field:
             file.unlink(missing_ok=True)
 
     def left_behind(self) -> list[str]:
-        """Files that should not be there, wherever an attack may have written."""
+        """Return files that an attack has left behind, wherever it may have written."""
         places = [*map(Path, PLACES), Path.home(), self.root, ROOT]
         found = [str(file) for place in places for file in _named(place, LEFT_BEHIND)] + _kernel_objects()
         return found + sorted(set(_contents(self.folder).items()) ^ set(self.before.items()))
 
     def _plant(self, root: Path) -> list[Path]:
-        """Canaries where secrets are: tests, solutions, mistakes, beside the course, at home, in a shared folder."""
+        """Place canaries in tests, solutions and mistakes, beside the course, in the home folder and in a
+        shared folder.
+        """
         write_tiny_course(root)
         for part in ("solutions", "tests/assignments", "assignments"):
             shutil.copytree(
@@ -201,7 +208,7 @@ def open_field(tier: str, folder: Path) -> Iterator[Field]:
 
 
 def heads_wrong() -> str:
-    """Right shapes and names, a wrong scale, and no refusal of long sentences."""
+    """Return an answer with the right shapes and names, a wrong scale, and no error for long sentences."""
     text = _heads_solution().replace("/ math.sqrt(q.shape[-1])", "/ q.shape[-1]")
     return text.replace("if T > block_size:", "if False:")
 
@@ -211,7 +218,7 @@ def _heads_solution() -> str:
 
 
 def _first_mistakes(text: str, count: int = 3) -> str:
-    """A few mistakes stand for all: each takes every test that somebody fails."""
+    """Return a few of the mistakes, to save time: each runs through every failed test."""
     return "- id:".join(text.split("- id:")[: count + 1])
 
 

@@ -1,4 +1,4 @@
-"""What is handed in, before a line of it runs: links, pipes, archives, names. Nothing is followed or unpacked."""
+"""Attacks by the submitted files themselves: links, pipes, archives, names. None may be followed or unpacked."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def zip_of_zips(folder: Path, wrong: str) -> None:
 
 
 def zip_with_a_lie(folder: Path, wrong: str) -> None:
-    """Says that an entry of megabytes is small."""
+    """Declare a small size for an entry of megabytes."""
     write_zip(folder / "adding.zip", [("adding.py", b"#" * (30 << 20))])
     raw = bytearray((folder / "adding.zip").read_bytes())
     for signature, at in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
@@ -174,7 +174,7 @@ def link_to_the_solution(folder: Path, wrong: str) -> None:
 
 
 def links_all_the_way(folder: Path, wrong: str) -> None:
-    """A student's folder that is the solutions' folder."""
+    """Replace the student's folder by a link to the solutions."""
     folder.rmdir()
     folder.symlink_to(solution_near(folder).parent)
 
@@ -290,7 +290,7 @@ ATTACKS = [
         "link_to_the_solutions", "a folder that is a link to the solutions' folder", make=links_all_the_way
     ),
     Attack("link_to_a_folder", "a folder that is a link to another", make=folder_that_is_a_link),
-    Attack("pipe", "a pipe that nobody writes to", make=hanging_pipe),
+    Attack("pipe", "a pipe without a writer", make=hanging_pipe),
     Attack("socket", "a socket where a file should be", make=listening_socket),
     Attack("device", "a link to a device without end", make=device),
     Attack("folder_like_the_file", "a folder called like the file", make=folder_called_like_the_file),

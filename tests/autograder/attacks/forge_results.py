@@ -1,4 +1,4 @@
-"""Forging results: exit codes, printed verdicts, outcomes of pytest, replies written by hand."""
+"""Attacks that forge results: exit codes, printed results, outcomes of pytest, handwritten replies."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 
@@ -15,7 +15,7 @@ def take_over(answer):
     wire.send(sock, {"id": number, "ok": {"errors": []}})
     while True:
         number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-        if number:  # nobody waits for an answer to the others
+        if number:  # the others have no reply
             answer(sock, number, operation, arguments)
 def returned(value, **others):
     import torch

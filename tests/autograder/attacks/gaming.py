@@ -1,11 +1,11 @@
-"""Getting points without the work: finished layers, tables of answers, code that knows when it is graded."""
+"""Attacks that score without solving the task: finished layers, tables of answers, code that detects grading."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
 from tests.autograder.attacks.field import HEADS, TINY, Attack
 
-# What a finished layer wins when no reading of the text can find it: the text is not proof against hiding, and says
-# so. Whoever reads the submission sees it at once.
+# The points of a finished layer that is hidden from the search of names. The documentation states this limit; a reader
+# of the submission notices the layer at once.
 HIDDEN_FROM_READING = 4.75
 
 CALL = """
@@ -134,7 +134,7 @@ ATTACKS = [
     ),
     Attack(
         "finished_layer_below_main",
-        "imports it where nobody reads, and gives itself the name that makes it run",
+        "imports it below the main guard, and sets its own name to run it",
         finished(
             "sdpa",
             "import submission\nsubmission.__init__('__main__')\nif __name__ == '__main__':\n"

@@ -1,4 +1,4 @@
-"""What an import may find or leave: fake modules, hooks, files for the next student."""
+"""Attacks on imports: fake modules, hooks, and files left for the next submission."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -27,7 +27,7 @@ for place in places:
 ATTACKS = [
     Attack(
         "fake_modules",
-        "replaces modules for whoever imports them later",
+        "replaces modules for later imports",
         "import sys, types\nclass Fake(types.ModuleType):\n    def __getattr__(s, n): return lambda *a, **k: True\nfor name in ('torch', 'torch.testing', 'numpy', 'pytest', 'json', 'autograder.checks', 'test_hidden', 'autograder.protocol.wire'):\n    sys.modules[name] = Fake(name)",
     ),
     Attack(
@@ -37,7 +37,7 @@ ATTACKS = [
     ),
     Attack(
         "fake_builtins",
-        "replaces the builtins of everybody",
+        "replaces builtins globally",
         "import builtins\nbuiltins.__import__ = lambda *a, **k: None\nbuiltins.str = builtins.repr = lambda *a: 'passed'\nbuiltins.AssertionError = Warning",
     ),
     Attack(

@@ -1,4 +1,4 @@
-"""Changing the tools that a grader would use: comparison, arithmetic, pytest, the engine, the interpreter."""
+"""Attacks that change the tools of a grader: comparison, arithmetic, pytest, the engine, the interpreter."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 
@@ -96,7 +96,7 @@ worker.Server.call = lambda self, *a, **k: {"call": 1, "result": True}
 """,
     ),
     Attack(
-        "test_functions",
+        "test_functions_return_the_same_results",
         "looks for tests in memory and empties their code",
         """
 import gc, types

@@ -1,4 +1,4 @@
-"""Sending and receiving: sockets of all kinds, names, host services."""
+"""Attacks over the network: sockets of all kinds, name resolution, services of the host."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 

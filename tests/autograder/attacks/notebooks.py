@@ -1,4 +1,4 @@
-"""Notebooks that are more than notebooks: commands, metadata, outputs, cells that are none."""
+"""Attacks by notebooks: commands, metadata, outputs, invalid cells."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -34,7 +34,7 @@ def cell(source: Any, kind: str = "code", **others: Any) -> dict:
 
 
 def notebook(*cells: Any, **others: Any) -> Callable[[Path, str], None]:
-    """A notebook whose first cell is the wrong answer."""
+    """Return a notebook whose first cell is the wrong answer."""
 
     def make(folder: Path, wrong: str) -> None:
         whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell(wrong), *cells], **others}

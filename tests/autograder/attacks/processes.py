@@ -1,4 +1,4 @@
-"""Processes, signals, privileges, and calls of the kernel that no answer needs."""
+"""Attacks by processes, signals, privileges and system calls."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -6,7 +6,7 @@ from tests.autograder.attacks.field import Attack
 
 
 def syscalls(**numbers: tuple) -> str:
-    """Tries calls by their number on x86-64; what is not refused is told."""
+    """Make system calls by their x86-64 number, and report those that are not refused."""
     return f"""
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -25,7 +25,7 @@ def each(*actions: str) -> str:
 ATTACKS = [
     Attack(
         "fork",
-        "forks in all ways that Python knows",
+        "forks by each of Python's functions",
         each(
             "os.fork()",
             "os.forkpty()",

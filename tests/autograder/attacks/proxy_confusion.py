@@ -1,4 +1,4 @@
-"""Modules and objects that mislead what stands for them in the grader."""
+"""Modules and objects that confuse their proxies in the grader."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -7,7 +7,7 @@ from tests.autograder.attacks.forge_results import taking_over
 
 
 def head(body: str, before: str = "") -> str:
-    """A head with all the right parts and a wrong answer, changed by `body`."""
+    """Return a head with all the right parts and a wrong answer, changed by `body`."""
     return f"""
 {before}
 class Wrong(Head):
@@ -19,7 +19,7 @@ class Head(Wrong):
 
 
 def described(description: str) -> dict:
-    """Calls are answered with a module that is described like this."""
+    """Reply to calls with a module of this description."""
     return dict(
         code=taking_over(f"""
 import torch
@@ -69,7 +69,7 @@ ATTACKS = [
     ),
     Attack(
         "never_in_eval",
-        "does nothing when it is told to train, to evaluate or to convert",
+        "ignores train, eval and conversions",
         head(
             "    def train(self, mode=True): return self\n    def eval(self): return None\n    def to(self, *a, **k): return self\n    def double(self): return self\n    def _apply(self, f): return self\n"
         ),

@@ -1,4 +1,4 @@
-"""Reading what students must not see: tests, solutions, other students, the environment, the machine's files."""
+"""Attacks that read secrets: tests, solutions, other submissions, the environment, files of the machine."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 
@@ -87,7 +87,7 @@ if environ and environ[0]:
     ),
     Attack(
         "objects",
-        "looks for secrets among all objects that the interpreter knows",
+        "looks for secrets among all objects of the interpreter",
         """
 import gc
 for thing in gc.get_objects():
@@ -141,7 +141,7 @@ for name, module in list(sys.modules.items()):
     ),
     Attack(
         "frames",
-        "climbs the stack to whoever called, and prints what they know",
+        "climbs the stack and prints the variables of the callers",
         """
 import sys
 for frame in list(sys._current_frames().values()):

@@ -1,4 +1,4 @@
-"""Misusing what the grader remembers of conversations: answers ahead of questions, replays, deaths, too much of all."""
+"""Attacks on the replay cache: early replies, replays, crashes during a replay, overfilling."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -21,7 +21,7 @@ def honest(number, operation, arguments, **more):
     return wire.dumps(reply, server.register)
 def push(frame):
     wire.send_frame(sock, frame)
-heard, tests = 0, 0
+requests, tests = 0, 0
 """
 LOOP = """
 while True:
@@ -31,20 +31,20 @@ while True:
         engine.answer(server, operation, arguments)
         AT_SEED
         continue
-    heard += 1
+    requests += 1
     BODY
 """
 NEVER = "pass"
 
 
 def speaking(body: str, at_seed: str = NEVER, before: str = "", course: str = TINY) -> dict:
-    """Between the engine and the student's answers, `body` says what becomes of each question."""
+    """Insert `body` between the engine and the student's answers, to handle each request."""
     loop = LOOP.replace("AT_SEED", at_seed).replace("BODY", body)
     return dict(code=f"{TAKEOVER}{before}\n{loop}", course=course, proves="TOOK OVER")
 
 
 def rightly(body: str) -> dict:
-    """The same beside right answers, which earn all the points that they deserve."""
+    """As `speaking`, with correct answers, which keep all their points."""
     spoken = speaking(body)
     return {**spoken, "code": f"{ALTERNATIVE}\n{spoken['code']}", "alone": True, "gains": 10}
 
@@ -70,7 +70,7 @@ ATTACKS = [
     Attack("guesses_ahead", "sends three results more than were asked for", **speaking(HONEST + GUESSED)),
     Attack(
         "answers_before_the_test",
-        "answers the first question of a test before it is asked",
+        "replies to the first request of a test before it is sent",
         **speaking(HONEST, "push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
     ),
     Attack("replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")),
@@ -143,7 +143,7 @@ ATTACKS = [
     ),
     Attack(
         "right_words_and_more",
-        "right answers, each with something beside it that nobody else says",
+        "correct answers, each with an extra key",
         **rightly("push(honest(number, operation, arguments, more=random.random()))"),
     ),
     Attack(
@@ -154,7 +154,7 @@ ATTACKS = [
     Attack(
         "right_words_and_death",
         "right answers, and death behind every third",
-        **rightly(HONEST + "; os._exit(0) if heard % 3 == 0 else None"),
+        **rightly(HONEST + "; os._exit(0) if requests % 3 == 0 else None"),
     ),
     Attack(
         "right_words_of_another_object",

@@ -1,4 +1,4 @@
-"""Every attack wins nothing, learns nothing, disturbs nobody and leaves nothing behind.
+"""No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
 All attacks meet the strongest tier and every third one meets Landlock; with `ATTACKS=all` in the environment all
 attacks meet both. `make test` takes a sample: of each class, the first attack, and one from its middle.
@@ -71,7 +71,7 @@ def in_sample(case: tuple[str, str, Attack]) -> bool:
 
 @pytest.fixture(scope="module")
 def field_of(tiers, tmp_path_factory) -> Iterator[Callable[[str], Field]]:
-    """The field of a tier, opened when it is first asked for; skips where the tier does not work."""
+    """Return the environment of a tier, created on first use; skip if the tier does not work."""
     before = descendants(os.getpid())
     fields: dict[str, Field] = {}
     with ExitStack() as stack:
@@ -102,9 +102,9 @@ def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) 
     outcome = field.attack(attack, tmp_path)
 
     assert outcome.grade.score <= field.honest[attack.course] + attack.gains
-    assert attack.proves in outcome.heard, "the attack never took place"
-    assert "REACHED" not in outcome.heard
-    assert field.canary not in outcome.heard and field.canary not in outcome.grade.to_json()
+    assert attack.proves in outcome.output, "the attack never took place"
+    assert "REACHED" not in outcome.output
+    assert field.canary not in outcome.output and field.canary not in outcome.grade.to_json()
     assert peak_megabytes() - memory < MEGABYTES_MORE
     right = field.grade(attack.course, field.right[attack.course], "ada")
     assert right.score == right.max_score
@@ -112,8 +112,8 @@ def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) 
     assert field.left_behind() == []
 
 
-def test_the_field_itself(tiers, tmp_path) -> None:
-    """The canaries are where attackers look, the honest answers lose points, and the right ones do not."""
+def test_canaries_are_planted_and_honest_scores_are_as_expected(tiers, tmp_path) -> None:
+    """The canaries are in the attacked places, wrong answers lose points, and correct answers keep them."""
     tier = next(tier for tier, report in tiers.items() if report.works)
     with open_field(tier, tmp_path) as field:
         for name, points in ((TINY, 10), (HEADS, 15)):
@@ -123,7 +123,7 @@ def test_the_field_itself(tiers, tmp_path) -> None:
         solution = field.course.solution_file(field.course.assignment(HEADS)).read_text()
         assert all(field.canary in text for text in (hidden, solution, os.environ["GRADERS_TOKEN"]))
         field.attack(Attack("says", "", f"print('REACHED {field.canary}')"), tmp_path / "nothing")
-        assert any(f"REACHED {field.canary}" in text for text in field.sandbox.heard)
+        assert any(f"REACHED {field.canary}" in text for text in field.sandbox.outputs)
 
 
 BLIND = """
@@ -138,8 +138,8 @@ def attention(q, k, v, mask=None):
 @pytest.mark.parametrize(
     "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
 )
-def test_inputs_changed_by_a_call_win_nothing(field_of, tiers, act: str) -> None:
-    """An answer of zeros may not become right because the call made the test's own mask or values fit it."""
+def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
+    """An answer of zeros must not become correct because the call changed the test's own mask or values."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))
     honest = field.grade(HEADS, field.right[HEADS] + BLIND.format(act="pass"))
     attack = field.grade(HEADS, field.right[HEADS] + BLIND.format(act=act))
@@ -147,20 +147,20 @@ def test_inputs_changed_by_a_call_win_nothing(field_of, tiers, act: str) -> None
     assert gained == []
 
 
-def test_the_sample_has_every_class_in_both_tiers() -> None:
+def test_sample_contains_every_class_of_attacks_in_both_tiers() -> None:
     for tier in ("namespaces", "landlock"):
         kinds = {case[1] for case in CASES if case[0] == tier and in_sample(case)}
         assert kinds == {kind for kind, _ in ATTACKS}, tier
 
 
-def test_attacks_are_many_and_have_names() -> None:
+def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
     assert len(names) >= 120 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 
-def test_attacks_aim_at_modules_that_exist() -> None:
-    """Or they would end with an ImportError before they have tried anything."""
+def test_modules_that_attacks_import_exist() -> None:
+    """Otherwise the attacks would end with an ImportError before they take place."""
     code = "\n".join(attack.code for _, attack in ATTACKS)
     for module in set(re.findall(r"autograder(?:\.\w+)+", code)):
         assert importlib.util.find_spec(module), module

@@ -1,4 +1,4 @@
-"""A class of which a third is hostile: the others have exactly the grades that they have without them."""
+"""In a class with one third of hostile submissions, the others have the same grades as without them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RIGHT_OTHERWISE = TINY_WRONG.replace("a - b", "b + a")
 
 
 def honest(field: Field) -> list[Submission]:
-    """Right, half right, unfinished and broken ones, all different."""
+    """Return different correct, partly correct, unfinished and invalid submissions."""
     texts = {
         TINY: [
             field.right[TINY],
@@ -42,7 +42,7 @@ def honest(field: Field) -> list[Submission]:
 
 
 def hostile(field: Field) -> list[Submission]:
-    """Of those that deserve nothing for being right beside their attack."""
+    """Return submissions that do not deserve points beside their attack."""
     attacks = [attack for _, attack in ATTACKS if attack.make is None and not attack.gains]
     chosen = [a for a in attacks[::EVERY] if "import" not in a.name]
     return [submission(f"hostile{n}", a.course, field.text(a)) for n, a in enumerate(chosen)]
@@ -61,7 +61,9 @@ def grades(course: Course, tier: str, submissions: list[Submission], folder: Pat
 
 
 @pytest.mark.slow
-def test_a_third_of_the_class_is_hostile(tiers: dict[str, TierReport], tmp_path: Path) -> None:
+def test_honest_grades_are_unchanged_when_a_third_of_the_class_is_hostile(
+    tiers: dict[str, TierReport], tmp_path: Path
+) -> None:
     tier = next((tier for tier, report in tiers.items() if report.works), "unsafe")
     if tier == "unsafe":
         pytest.skip("no tier with walls works here")

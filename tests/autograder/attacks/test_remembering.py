@@ -1,4 +1,4 @@
-"""What the grader remembers of one student's conversations is worth nothing to another, and takes nothing away."""
+"""The replay cache gives a submission neither points nor losses through the calls of another submission."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def field(tiers: dict[str, TierReport], tmp_path_factory: pytest.TempPathFactory
 
 
 def neighbours(field: Field, name: str) -> Iterator[str]:
-    """Answers that begin alike: the right one, wrong ones, and right ones in other words."""
+    """Return answers with an equal beginning: the correct one, wrong ones, and correct ones in other code."""
     right = field.right[name]
     for line in NEIGHBOURS[name]:
         if name == TINY:
@@ -44,7 +44,7 @@ def neighbours(field: Field, name: str) -> Iterator[str]:
 
 
 def forget(field: Field) -> None:
-    """The same run, with the same inputs, but nothing was heard yet."""
+    """Start the same run, with the same inputs and an empty cache."""
     seed = field.grader.run_seed
     field.grader.reseed(seed + 1)
     field.grader.reseed(seed)
@@ -58,7 +58,7 @@ def without_time(grade: Grade) -> dict:
     "attack",
     sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name),
 )
-def test_neighbours_of_an_attack_have_the_grades_that_they_have_alone(
+def test_replay_attacks_do_not_change_the_grades_of_other_submissions(
     field: Field, attack: Attack, tmp_path: Path
 ) -> None:
     texts = list(neighbours(field, attack.course))

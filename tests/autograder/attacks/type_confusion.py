@@ -1,15 +1,15 @@
-"""Answers that are not what they seem: lying subclasses, objects in disguise, strange tensors."""
+"""Answers of misleading types: lying subclasses, disguised objects, unusual tensors."""
 
 from tests.autograder.attacks.field import HEADS, Attack
 
 
 def both(value: str) -> str:
-    """Attention that answers with the same odd value twice."""
+    """Return an attention function whose two results are the same unusual value."""
     return f"\ndef attention(q, k, v, mask=None):\n    return {value}, {value}\n"
 
 
 def everywhere(value: str) -> str:
-    """An odd value wherever a number was expected."""
+    """Return an unusual value in place of every expected number."""
     return f"""
 def add(a, b):
     return {value}

@@ -1,4 +1,4 @@
-"""Frames written by hand: lengths, numbers and shapes that lie, and answers that never end."""
+"""Handwritten frames with false lengths, numbers and shapes, and endless replies."""
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
@@ -19,14 +19,14 @@ def reply(number, text, data=b""):
 
 
 def raw(body: str, course: str = HEADS) -> dict:
-    """Answers all questions but the first few by `body`, which writes bytes."""
+    """Reply to all requests but the first few with `body`, which writes bytes."""
     text = RAW + "turn = 0\ndef answer(sock, number, operation, arguments):\n    global turn\n    turn += 1\n"
     text += "    if operation == 'find':\n        return wire.send(sock, {'id': number, 'ok': {'kind': 'function'}})\n"
     return dict(code=taking_over(text + f"    {body}\n"), course=course, proves="TOOK OVER")
 
 
 def tensor(header: str, data: str = "b''") -> dict:
-    """A call answered with a tensor of this header."""
+    """Reply to a call with a tensor of this header."""
     value = '{"!dict": [["call", 1], ["result", %s], ["differentiable", [false]], ["mutated", []], ["refilled", []], ["modules", []], ["generators", []]]}'
     return raw(f"reply(number, {value!r} % {header!r}, {data})")
 
@@ -73,7 +73,7 @@ ATTACKS = [
     ),
     Attack(
         "unknown_tags",
-        "sends tags that nobody knows",
+        "sends unknown tags",
         **raw('reply(number, \'{"!pickle": "x", "!tensor": []}\')'),
     ),
     Attack(
@@ -148,7 +148,7 @@ ATTACKS = [
     ),
     Attack(
         "numbers_of_strangers",
-        "handles with numbers that nobody gave",
+        "handles with unknown numbers",
         **raw(
             "reply(number, '{\"!handle\": [' + ['-1', '1e3', '99999999999', 'null', '1048575'][turn % 5] + ', null]}')"
         ),

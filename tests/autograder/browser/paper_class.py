@@ -1,4 +1,6 @@
-"""A class on paper: grades as a journal would hold them, with the course's own tests and mistakes, but nobody's code."""
+"""A class for page tests: grades as in a journal, with the course's own tests and mistakes, but without
+submissions.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ MESSAGE = "The output differs first at batch 0, position 2: `0.186` came back. 1
 
 
 def paper_class(course: Course, students: int, seed: int = 1) -> list[Grade]:
-    """That many students with every assignment: most right, some not, some refused; the same seed, the same class."""
+    """Return the grades of that many students in every assignment: most correct, some not, some refused;
+    reproducible by the seed.
+    """
     dice = random.Random(seed)
     names = [f"student {number:03d}" for number in range(students)]
     papers = [(a, results_of(course, a), mistakes_of(course, a)) for a in course.assignments]
@@ -24,7 +28,7 @@ def paper_class(course: Course, students: int, seed: int = 1) -> list[Grade]:
 
 
 def results_of(course: Course, assignment: Assignment) -> list[Result]:
-    """The tests of a suite, all passed, as they stand in its files."""
+    """Return the results of a suite with all tests passed."""
     files = (course.visible_test_file(assignment), course.hidden_test_file(assignment))
     functions = [node for file in files for node in ast.parse(file.read_text("utf-8")).body]
     return [

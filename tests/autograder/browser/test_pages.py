@@ -1,7 +1,7 @@
-"""The class report and the feedback pages in a real browser: by phone and desk, by day and night, by keyboard.
+"""The class report and the feedback pages in a real browser: narrow and wide, light and dark, by keyboard.
 
 Needs Playwright, axe-core and a Chromium of the system: `pip install 'autograder[browser]'`, `apt-get install
-chromium`. What the pages look like is kept in build/screenshots, or where AUTOGRADER_SCREENSHOTS says.
+chromium`. Screenshots are written to build/screenshots, or to the folder AUTOGRADER_SCREENSHOTS.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def browser() -> Iterator[Browser]:
 
 
 def picture(part: str) -> Picture:
-    """A picture as large as the course's, with what to look for."""
+    """Return a picture as large as the course's, with a caption."""
     figure, file = Figure(figsize=(8.6, 4.8)), io.BytesIO()
     figure.subplots().plot([1, 3, 2])
     figure.savefig(file, format="png", dpi=100)
@@ -73,7 +73,9 @@ def picture(part: str) -> Picture:
 
 
 def ada(course: Course) -> Grade:
-    """Everything that a feedback page can show: works, fails with and without a name, waits, crashed, a picture."""
+    """Return a grade with every element of a feedback page: passed, failed with and without a known mistake,
+    skipped, crashed, a picture.
+    """
     assignment = course.assignment(NAME)
     tests, known = results_of(course, assignment), mistakes_of(course, assignment)
     outcomes = [failing(tests[1], known[0]), failing(tests[2], known[0]), failing(tests[3], None, "crashed")]
@@ -92,7 +94,7 @@ def ada(course: Course) -> Grade:
 
 @pytest.fixture(scope="module")
 def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages of a class of twelve, refused and flagged submissions and pictures among them."""
+    """Write the pages of a class of twelve with refused and flagged submissions and pictures."""
     folder = tmp_path_factory.mktemp("site")
     problem = "masked_heads.py is not UTF-8 text (byte 6); save it as UTF-8."
     grades = [ada(course), *paper_class(course, 12)]
@@ -112,7 +114,7 @@ def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def two_alike() -> Similar:
-    """Two students with the same lines, one of them with long ones."""
+    """Return the similarity of two students with the same lines, one of them with long ones."""
     code = "def causal_mask(T):\n    rows = [[speaker <= listener for speaker in range(T)] for listener in range(T)]\n"
     codes = {
         name: own_code(f"{code}    return torch.tensor(rows)  # {name}, {'on and ' * 30}on\n", Stub.of(""))
@@ -137,7 +139,7 @@ def address(site: Path, pattern: str) -> str:
 
 @contextmanager
 def opened(browser: Browser, where: str, **options: Any) -> Iterator[Page]:
-    """A page in a window of its own; what it complained of is an error of the test."""
+    """Open a page in its own window; an error in its console fails the test."""
     context = browser.new_context(viewport={"width": WIDTHS["desk"], "height": 900}, **options)
     page, complaints = context.new_page(), list[str]()
     page.on("console", lambda message: complaints.append(message.text))
@@ -152,7 +154,7 @@ def opened(browser: Browser, where: str, **options: Any) -> Iterator[Page]:
 
 
 def grave(page: Page) -> list[str]:
-    """What axe-core finds that would shut somebody out."""
+    """Return the accessibility violations that axe-core finds."""
     found = Axe().run(page).response["violations"]
     return [
         f"{entry['id']}: {entry['help']} ({node['html'][:200]})"
@@ -165,7 +167,7 @@ def grave(page: Page) -> list[str]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read_by_everybody(
+def test_pages_have_no_accessibility_violations(
     browser: Browser, site: Path, name: str, width: str, scheme: str
 ) -> None:
     with opened(browser, address(site, PAGES[name]), color_scheme=scheme) as page:
@@ -177,7 +179,7 @@ def test_a_page_can_be_read_by_everybody(
         assert grave(page) == []
 
 
-def test_the_pictures_are_there(browser: Browser, site: Path) -> None:
+def test_feedback_page_shows_its_pictures(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, PAGES["feedback"])) as page:
         (image,) = page.locator("img").all()
         assert image.evaluate("image => image.complete && image.naturalWidth") == 860
@@ -186,7 +188,7 @@ def test_the_pictures_are_there(browser: Browser, site: Path) -> None:
         assert page.get_by_text("No picture yet of gradient xray").is_visible()
 
 
-def test_the_report_is_found_through_by_keyboard(browser: Browser, site: Path) -> None:
+def test_report_table_can_be_searched_and_sorted_by_keyboard(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
         tab_to(page, "#search")
         page.keyboard.type("stud 007")
@@ -208,7 +210,7 @@ def test_the_report_is_found_through_by_keyboard(browser: Browser, site: Path) -
         assert page.locator("#everybody th.total").get_attribute("aria-sort") == "descending"
 
 
-def test_a_score_is_opened_by_keyboard(browser: Browser, site: Path) -> None:
+def test_score_link_opens_the_feedback_page_by_keyboard(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
         tab_to(page, "#everybody tbody a")
         page.keyboard.press("Enter")
@@ -233,7 +235,9 @@ def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
 
 
-def test_the_report_of_three_hundred_is_small(browser: Browser, lecture: tuple[Path, list[Grade]]) -> None:
+def test_report_of_three_hundred_students_is_small(
+    browser: Browser, lecture: tuple[Path, list[Grade]]
+) -> None:
     index = lecture[0] / "index.html"
     assert index.stat().st_size < 3_000_000
     with opened(browser, index.as_uri()) as page:
@@ -243,7 +247,7 @@ def test_the_report_of_three_hundred_is_small(browser: Browser, lecture: tuple[P
             page.screenshot(path=SCREENSHOTS / f"lecture-{width}.png", full_page=True)
 
 
-def test_everybodys_feedback_is_two_clicks_away(
+def test_feedback_of_every_student_is_two_clicks_away(
     browser: Browser, lecture: tuple[Path, list[Grade]], course: Course
 ) -> None:
     folder, grades = lecture

@@ -1,4 +1,4 @@
-"""nbgrader's commands, as an instructor types them, in a course of their own."""
+"""nbgrader's commands as an instructor runs them, in a course of their own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Scores = dict[str, dict[str, float]]  # student → part → points
 
 
 class Classroom:
-    """A course's folder with nbgrader's settings, and what a class handed in."""
+    """A course folder with nbgrader's settings and the submissions of a class."""
 
     def __init__(self, folder: Path, assignment: str = TINY) -> None:
         self.folder, self.name = folder, assignment
@@ -38,7 +38,7 @@ class Classroom:
         self.assignment = self.course.assignment(assignment)
 
     def copy(self, folder: Path) -> Classroom:
-        """The same, somewhere else: the settings find their course by where they are."""
+        """Copy the class to another folder: the settings locate their course by their own path."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return Classroom(folder, self.name)
 
@@ -50,13 +50,13 @@ class Classroom:
         return to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
 
     def solution(self) -> NotebookNode:
-        """The notebook of somebody who has everything right: no markers, nobody writes those."""
+        """Return the notebook of a student with only correct answers, without the markers."""
         text = load_document(self.course, self.assignment).text
         lines = [line for line in text.split("\n") if "### BEGIN" not in line and "### END" not in line]
         return to_notebook(self.assignment, "\n".join(lines))
 
     def hand_in(self, student: str, work: NotebookNode | str | bytes, file: str | None = None) -> Path:
-        """Put a notebook, or any text or bytes, where nbgrader collects submissions."""
+        """Write a notebook, text or bytes to the folder from which nbgrader collects submissions."""
         place = self.folder / "submitted" / student / self.name / (file or f"{self.stem}.ipynb")
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(work, NotebookNode):
@@ -65,7 +65,7 @@ class Classroom:
         return place
 
     def nbgrader(self, *words: str, fails: bool = False, **environment: str) -> str:
-        """What the command says; it must end well, or badly with `fails`."""
+        """Return the output of the command; it must succeed, or fail with `fails`."""
         return self._run([str(BIN / "nbgrader"), *words], fails, environment)
 
     def autograder(self, *words: str, fails: bool = False) -> str:
@@ -88,7 +88,7 @@ class Classroom:
         return process.stdout
 
     def gradebook_scores(self, url: str | None = None) -> Scores:
-        """What nbgrader's gradebook holds for each part."""
+        """Return the scores of each part from nbgrader's gradebook."""
         from nbgrader.api import Gradebook
 
         with Gradebook(url or f"sqlite:///{self.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
@@ -99,7 +99,7 @@ class Classroom:
             return found
 
     def journal_scores(self, folder: str = "grades") -> Scores:
-        """What our own journal holds for each part."""
+        """Return the scores of each part from the journal."""
         latest = {grade.student: grade for grade in read_journal(self.folder / folder / FILE_NAME)}
         return {
             student: {part.name: part_score(grade, part) for part in self.assignment.parts}
@@ -112,7 +112,7 @@ class Classroom:
             self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4
         )
 
-    def said(self, student: str) -> str:
+    def feedback_text(self, student: str) -> str:
         """The text of all feedback in the student's graded notebook."""
         outputs = (output for cell in self.autograded(student).cells for output in cell.get("outputs", []))
         return "\n".join(
@@ -121,14 +121,14 @@ class Classroom:
 
 
 def tiny_classroom(folder: Path) -> Classroom:
-    """The course about adding, where nobody waits long for those who never answer."""
+    """Return the course about adding, with short limits for endless loops."""
     course = write_tiny_course(folder) / "course.yml"
     course.write_text(course.read_text("utf-8").replace("load_seconds: 5", "load_seconds: 3"), "utf-8")
     return _with_settings(folder, TINY)
 
 
 def real_classroom(folder: Path, assignment: str) -> Classroom:
-    """The real course in a folder of its own, with this assignment ready."""
+    """Copy the real course to its own folder, with this assignment generated."""
     shutil.copy(ROOT / "course.yml", folder)
     for part in (f"solutions/{assignment}", f"tests/assignments/{assignment}"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb"))
@@ -143,7 +143,7 @@ def _with_settings(folder: Path, assignment: str) -> Classroom:
 
 
 def edited(notebook: NotebookNode, change: Callable[[NotebookNode], Any]) -> NotebookNode:
-    """A copy of a notebook with a change made to it."""
+    """Return a copy of a notebook with a change."""
     copy = nbformat.from_dict(json.loads(json.dumps(notebook)))
     change(copy)
     return copy

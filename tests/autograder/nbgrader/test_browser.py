@@ -1,4 +1,5 @@
-"""Jupyter in a real browser: formgrader's pages show a graded class; a student's notebook goes from red to green.
+"""Jupyter in a real browser: formgrader shows a graded class, and a student completes the first part of a
+notebook.
 
 Needs Playwright and a Chromium of the system (`apt-get install chromium`). The pictures go to build/screenshots.
 """
@@ -112,7 +113,7 @@ def browser() -> Iterator[Any]:
 
 @contextmanager
 def page_of(browser: Any, name: str, **options: Any) -> Iterator[Any]:
-    """A page of its own; what it looked like at the end is kept, whatever became of it."""
+    """Open a page; its last state is saved as a screenshot, also after a failure."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, **options)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
@@ -128,7 +129,7 @@ def photograph(page: Any, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
-def test_formgrader_shows_the_graded_class(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Classroom) -> None:
     with page_of(browser, "formgrader-class") as page:
         page.goto(f"{jupyter}/formgrader/gradebook/{TINY}/adding")
         page.get_by_text("Submission #3").wait_for()
@@ -138,7 +139,7 @@ def test_formgrader_shows_the_graded_class(browser: Any, jupyter: str, room: Cla
         assert page.locator("tr", has_text="ada").get_by_text("10", exact=False).count()
 
 
-def test_formgrader_shows_our_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_formgrader_shows_the_autograders_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
     from nbgrader.api import Gradebook
 
     with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
@@ -152,7 +153,9 @@ def test_formgrader_shows_our_feedback(browser: Any, jupyter: str, room: Classro
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_student_goes_from_red_to_green(browser: Any, jupyter: str, room: Classroom, theme: str) -> None:
+def test_student_completes_the_first_part_in_jupyterlab(
+    browser: Any, jupyter: str, room: Classroom, theme: str
+) -> None:
     settings(room, "themes", f'{{"theme": "JupyterLab {theme.capitalize()}"}}')
     with page_of(browser, f"lab-{theme}-green") as page:
         page.goto(f"{jupyter}/lab/workspaces/{theme}/tree/assignments/{TINY}/adding.ipynb?reset")
@@ -161,7 +164,7 @@ def test_student_goes_from_red_to_green(browser: Any, jupyter: str, room: Classr
         from_red_to_green(page, f"lab-{theme}-red")
 
 
-def test_notebook_7_shows_the_same(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
     pytest.importorskip(
         "notebook", "7", reason="Notebook is not installed: pip install 'autograder[nbgrader]'"
     )
@@ -173,7 +176,7 @@ def test_notebook_7_shows_the_same(browser: Any, jupyter: str, room: Classroom) 
 
 
 def from_red_to_green(page: Any, red: str) -> None:
-    """Run everything, write what the first part asks for, run everything again."""
+    """Run all cells, write the code of the first part, and run all cells again."""
     run_all(page)
     answers = page.locator(".jp-OutputArea")
     answers.get_by_text("is not written yet").nth(1).wait_for()
@@ -191,7 +194,7 @@ def from_red_to_green(page: Any, red: str) -> None:
 
 
 def settings(room: Classroom, name: str, text: str) -> None:
-    """What a user would have chosen in JupyterLab's settings."""
+    """Write the settings that a user would choose in JupyterLab."""
     file = room.folder / ".lab" / "@jupyterlab" / "apputils-extension" / f"{name}.jupyterlab-settings"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)

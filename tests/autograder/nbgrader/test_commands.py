@@ -1,4 +1,4 @@
-"""nbgrader's commands with this course's settings: what is released, what is refused, and that no setting is optional."""
+"""nbgrader's commands with this course's settings: released files, refusals, and required settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECRET = "together = a + b"
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
-    """A course whose gradebook knows its assignment."""
+    """Return a course whose gradebook contains its assignment."""
     room = tiny_classroom(tmp_path_factory.mktemp("generated"))
     room.nbgrader("generate_assignment", TINY)
     return room
@@ -42,7 +42,7 @@ def files(folder: Path) -> set[str]:
     return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_release_is_what_the_build_makes(tmp_path):
+def test_generate_assignment_creates_the_same_files_as_build(tmp_path):
     """With a real assignment: pictures, several parts, several gaps in a cell."""
     room = real_classroom(tmp_path, "03_masked_heads")
     released = room.course.release_folder(room.assignment)
@@ -53,7 +53,7 @@ def test_release_is_what_the_build_makes(tmp_path):
     assert "masked_heads.ipynb" in files(released)
 
 
-def test_release_follows_the_solution_not_an_old_notebook(room):
+def test_generate_assignment_ignores_an_outdated_source_notebook(room):
     source = room.folder / "solutions" / TINY / "adding.py"
     source.write_text(source.read_text().replace("# # Adding", "# # Adding up"))
     room.nbgrader("generate_assignment", TINY)
@@ -62,15 +62,15 @@ def test_release_follows_the_solution_not_an_old_notebook(room):
     assert "# Adding up" in (source.with_suffix(".ipynb")).read_text()
 
 
-def test_autograde_before_generate_says_what_comes_first(room):
+def test_autograde_before_generate_assignment_names_the_missing_step(room):
     (room.folder / "gradebook.db").unlink()
     room.hand_in("ada", room.solution())
-    said = room.nbgrader("autograde", TINY, fails=True)
-    assert "First: nbgrader generate_assignment 01_adding" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, fails=True)
+    assert "First: nbgrader generate_assignment 01_adding" in output
+    assert "Traceback" not in output
 
 
-def test_other_points_in_course_yml_stop_before_a_score_is_wrong(room):
+def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
     room.hand_in("ada", room.solution())
     for name, old, new in (
         ("course.yml", "points: 4", "points: 5"),
@@ -78,24 +78,24 @@ def test_other_points_in_course_yml_stop_before_a_score_is_wrong(room):
     ):
         file = room.folder / name
         file.write_text(file.read_text().replace(old, new, 1))
-    said = room.nbgrader("autograde", TINY, fails=True)
-    assert "parts and points of course.yml" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, fails=True)
+    assert "parts and points of course.yml" in output
+    assert "Traceback" not in output
     room.nbgrader("generate_assignment", TINY)
     room.nbgrader("autograde", TINY)
     assert room.gradebook_scores() == {"ada": {"add": 5.0, "total": 6.0}}
 
 
-def test_broken_course_is_a_sentence(room):
+def test_invalid_course_is_reported_as_a_sentence(room):
     room.hand_in("ada", room.solution())
     (room.folder / "course.yml").write_text("title: only a title\n")
-    said = room.nbgrader("autograde", TINY, fails=True)
-    assert "course.yml" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, fails=True)
+    assert "course.yml" in output
+    assert "Traceback" not in output
 
 
-def test_without_autograder_nothing_runs(room):
-    """A settings file that fails is passed over by Jupyter; nbgrader must not go on with its own kernels."""
+def test_commands_stop_when_the_settings_cannot_be_loaded(room):
+    """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
     room.nbgrader("generate_assignment", TINY)
     room.hand_in(
         "ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')"))
@@ -110,22 +110,22 @@ def test_without_autograder_nothing_runs(room):
 def test_settings_that_would_release_solutions_are_refused(room):
     config = room.folder / "nbgrader_config.py"
     config.write_text(re.sub(r"(?m)^c\.CourseDirectory\.ignore = .*$", "", config.read_text()))
-    said = room.nbgrader("generate_assignment", TINY, fails=True)
-    assert "would copy" in said
+    output = room.nbgrader("generate_assignment", TINY, fails=True)
+    assert "would copy" in output
     released = files(room.folder / "assignments")
     assert not any(SECRET in (room.folder / "assignments" / name).read_text() for name in released)
 
 
-def test_unwritable_gradebook_is_a_sentence_without_the_password(room):
+def test_unwritable_gradebook_is_reported_without_the_password(room):
     url = "postgresql://ada:secret@127.0.0.1:1/none"
     room.hand_in("ada", room.solution())
-    said = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
-    assert "cannot be used" in said
-    assert "secret" not in said
+    output = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
+    assert "cannot be used" in output
+    assert "secret" not in output
 
 
-def test_export_after_grade(room):
-    """The fast path, then nbgrader's: gradebook, notebooks, feedback, export; and again after a new submission."""
+def test_export_to_nbgrader_after_autograder_grade(room):
+    """Export gradebook, notebooks and feedback after `autograder grade`, and again after a new submission."""
     place = room.folder / "class"
     for student, work in {"ada": room.solution(), "bob": room.stub(), "eva": "no notebook"}.items():
         room.hand_in(student, work)
@@ -139,7 +139,7 @@ def test_export_after_grade(room):
     )
     assert room.gradebook_scores() == room.journal_scores()
     assert room.gradebook_scores()["cleo"] == FULL
-    assert "not written yet" in room.said("bob")
+    assert "not written yet" in room.feedback_text("bob")
     assert "return together" in str(room.autograded("cleo"))
 
     room.nbgrader("generate_feedback", TINY)
@@ -150,26 +150,26 @@ def test_export_after_grade(room):
     assert "01_adding,,,cleo,,,,10.0,0.0,10.0,10.0" in (room.folder / "grades.csv").read_text()
 
     (place / "bob" / TINY / "adding.ipynb").write_text((place / "ada" / TINY / "adding.ipynb").read_text())
-    said = room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True)
-    assert "bob, 01_adding: the submission is not the one that was graded" in said
+    output = room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True)
+    assert "bob, 01_adding: the submission is not the one that was graded" in output
     room.autograder("grade", str(place))
     room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class")
     assert room.gradebook_scores()["bob"] == FULL
 
 
-def test_a_class_without_a_notebook_is_seen(room):
-    """nbgrader looks for notebooks; here nobody handed one in. And a wish for one student is a wish for one."""
+def test_autograde_finds_submissions_without_notebooks(room):
+    """nbgrader searches for notebooks, and here there are none. `--student` selects only that student."""
     solution = (room.folder / "solutions" / TINY / "adding.py").read_text()
     for student in ("ada", "bob"):
         room.hand_in(student, solution, "adding.py")
     room.nbgrader("autograde", TINY, "--student", "ada", "--KernelManager.transport=ipc")  # starts no kernel
     assert room.gradebook_scores() == {"ada": FULL}
-    said = room.nbgrader("autograde", TINY, "--student", "nobody", fails=True)
-    assert "No notebooks were matched" in said
-    assert "Traceback" not in said
+    output = room.nbgrader("autograde", TINY, "--student", "nobody", fails=True)
+    assert "No notebooks were matched" in output
+    assert "Traceback" not in output
 
 
-def test_manual_grades_and_comments_stay(room):
+def test_manual_grades_and_comments_are_kept(room):
     from nbgrader.api import Gradebook
 
     room.hand_in("ada", room.stub())
@@ -185,7 +185,7 @@ def test_manual_grades_and_comments_stay(room):
     assert "Almost." in (room.folder / "feedback/ada" / TINY / "adding.html").read_text()
 
 
-def test_exchange_stays_in_the_course(room):
+def test_release_assignment_copies_to_the_exchange_without_solutions(room):
     room.nbgrader("release_assignment", TINY)
     released = room.folder / "exchange" / "attention-by-hand" / "outbound" / TINY
     assert {"adding.ipynb", "adding.py", "test_adding.py"} <= files(released)
@@ -199,13 +199,13 @@ def test_exchange_stays_in_the_course(room):
         (("nowhere", "--to", "nbgrader"), "There is no journal nowhere"),
     ],
 )
-def test_export_of_nothing_is_a_sentence(room, words, sentence):
-    said = room.autograder("export", *words, fails=True)
-    assert sentence in said
-    assert "Traceback" not in said
+def test_export_without_grades_is_reported_as_a_sentence(room, words, sentence):
+    output = room.autograder("export", *words, fails=True)
+    assert sentence in output
+    assert "Traceback" not in output
 
 
-def test_settings_name_this_course():
-    """And nothing in them hangs on a hook: nbgrader swallows what goes wrong in one."""
+def test_settings_set_this_course_and_no_hooks():
+    """nbgrader hides the errors of hooks, so the settings must not use any."""
     assert "hook" not in (ROOT / "nbgrader_config.py").read_text()
     assert load_course(ROOT).database is None

@@ -1,4 +1,4 @@
-"""Whatever a student's file holds, what comes of it is a valid notebook with each part's test cell exactly once."""
+"""Any student's file becomes a valid notebook with each part's test cell exactly once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def grade_of(*tests: Result, **facts) -> Grade:
 
 
 def checked(notebook, assignment) -> None:
-    """It is a notebook for nbformat and for nbgrader's rules about ids, and can be written."""
+    """Check that the notebook is valid for nbformat and for nbgrader's rules about ids, and can be written."""
     show_grade(notebook, assignment, grade_of())
     nbformat.validate(notebook)
     nbformat.writes(notebook).encode("utf-8")
@@ -98,38 +98,38 @@ def checked(notebook, assignment) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(notebooks)
-def test_any_notebook(assignment, release, document):
+def test_any_notebook_becomes_a_valid_graded_notebook(assignment, release, document):
     text = json.dumps(document)
     checked(submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)]), assignment)
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.text(), st.text())
-def test_any_text(assignment, release, notebook, script):
+def test_any_text_becomes_a_valid_graded_notebook(assignment, release, notebook, script):
     files = [SourceFile("adding.ipynb", notebook), SourceFile("adding.py", script)]
     checked(submitted_notebook(assignment, release, files), assignment)
 
 
-def test_nothing_at_all_with_its_reason(assignment, release):
+def test_missing_submission_becomes_a_notebook_with_the_reason(assignment, release):
     notebook = submitted_notebook(assignment, release, [], "The file is not UTF-8.")
     assert notebook.cells[0].metadata["autograder"]["notes"] == ["The file is not UTF-8."]
     checked(notebook, assignment)
 
 
-def test_a_huge_notebook_is_cut(assignment, release):
+def test_huge_notebook_is_truncated(assignment, release):
     many = {"cells": [{"cell_type": "code", "source": "1"}] * (MOST_CELLS + 500)}
     notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", json.dumps(many))])
     assert len(notebook.cells) == MOST_CELLS + 2
     checked(notebook, assignment)
 
 
-def test_an_untouched_notebook_has_no_notes(assignment, release):
+def test_unchanged_notebook_has_no_notes(assignment, release):
     notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
     assert [cell.source for cell in notebook.cells] == [cell.source for cell in release.cells]
     assert not any("autograder" in cell.metadata for cell in notebook.cells)
 
 
-def test_a_script_is_cells_again(course, assignment, release):
+def test_script_is_converted_to_cells(course, assignment, release):
     text = load_document(course, assignment).stub
     notebook = submitted_notebook(assignment, release, [SourceFile("adding.py", text)])
     names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
@@ -138,7 +138,7 @@ def test_a_script_is_cells_again(course, assignment, release):
 
 
 @pytest.mark.parametrize("score, shown", [(2.5, "2.5"), (-1, "0.0"), (99, "4.0"), (0.1 + 0.2, "0.3")])
-def test_score_is_a_plain_float_within_its_bounds(assignment, release, score, shown):
+def test_score_is_a_float_between_zero_and_the_maximum(assignment, release, score, shown):
     result = Result("test_x", "add", "It `adds` <b>.", "failed", score, 4.0, "sum <script> wrong", "Why?")
     notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
     show_grade(notebook, assignment, grade_of(result))
@@ -148,7 +148,7 @@ def test_score_is_a_plain_float_within_its_bounds(assignment, release, score, sh
     assert "<script>" not in page and "<b>" not in page and "<code>adds</code>" in page and "Why?" in page
 
 
-def test_refused_is_nothing_with_the_reason(assignment, release):
+def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release):
     grade = grade_of(status="refused", problem="Two different files.")
     assert [part_score(grade, part) for part in assignment.parts] == [0.0, 0.0]
     notebook = submitted_notebook(assignment, release, [])
@@ -169,10 +169,11 @@ LIVELY = [
 
 
 @pytest.mark.parametrize("prose", LIVELY)
-def test_a_students_prose_brings_no_links(assignment, release, prose):
-    """A page of nbgrader's is opened by somebody who is logged in: nothing on it may run or call for more.
+def test_students_markdown_contains_no_active_links(assignment, release, prose):
+    """A logged-in instructor opens nbgrader's pages: nothing in them may run or load a resource. A
+    written-out address is harmless, because it is only opened on purpose.
 
-    An address that is written out is no secret; whoever follows it has read it.
+    A written-out address is harmless, because it is only opened on purpose.
     """
     markdown = pytest.importorskip("nbconvert.filters.markdown")
     text = json.dumps({"cells": [{"cell_type": "markdown", "source": prose}]})
@@ -185,7 +186,7 @@ def test_a_students_prose_brings_no_links(assignment, release, prose):
     assert not re.search(r"\\(href|require|style)", page)
 
 
-def test_attached_pictures_stay(assignment, release):
+def test_attached_pictures_are_kept(assignment, release):
     cell = {
         "cell_type": "markdown",
         "source": "![mine](attachment:a.png)",

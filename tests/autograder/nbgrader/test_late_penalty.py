@@ -1,4 +1,4 @@
-"""What late work costs in nbgrader's gradebook: the same as in ours."""
+"""Late penalties in nbgrader's gradebook equal those of the autograder."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def penalties(room: Classroom) -> dict[str, tuple[float, float]]:
         return {s.student.id: (s.score, s.notebooks[0].late_submission_penalty or 0.0) for s in submissions}
 
 
-def test_gradebooks_agree_about_late_work(room):
-    said = room.nbgrader("autograde", TINY)
+def test_nbgraders_gradebook_has_the_same_late_penalties(room):
+    output = room.nbgrader("autograde", TINY)
     assert penalties(room) == {"ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0)}
-    assert "ada: 10 points, minus 2 for two days late." in said
+    assert "ada: 10 points, minus 2 for two days late." in output
 
     room.autograder("grade", "submitted", "--jobs", "1")
     with (room.folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
@@ -65,7 +65,7 @@ def test_gradebooks_agree_about_late_work(room):
     assert ours == {student: score - minus for student, (score, minus) in penalties(room).items()}
 
 
-def test_a_granted_extension_takes_the_penalty_back(room: Classroom):
+def test_extension_removes_the_late_penalty(room: Classroom):
     course = room.folder / "course.yml"
     course.write_text(course.read_text("utf-8").replace("student: ben", "student: ada"), "utf-8")
     room.nbgrader("autograde", TINY, "--force")
@@ -73,7 +73,7 @@ def test_a_granted_extension_takes_the_penalty_back(room: Classroom):
     assert (found["ada"], found["ben"]) == (0.0, 2.0)
 
 
-def test_settings_name_our_penalty():
+def test_settings_set_the_late_penalty_plugin():
     root = Path(__file__).resolve().parents[3]
     assert "autograder.lms.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text(
         "utf-8"

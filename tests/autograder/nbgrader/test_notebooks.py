@@ -1,4 +1,4 @@
-"""What students receive, in a real kernel: runs from top to bottom, answers in sentences, never with a traceback."""
+"""Released notebooks in a real kernel run from top to bottom, answer with sentences, and show no traceback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READY = [assignment for assignment in COURSE.assignments if COURSE.notebook_file
 
 
 def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
-    """The notebooks after all their cells were run, one after another in one kernel that forgets in between."""
+    """Run all cells of the notebooks, one notebook after another in one kernel that is reset in between."""
     cells = []
     for notebook, folder in work:
         forget = "%reset -f\n%reset -f in\nimport autograder.notebook as n\nn._seen.clear()\n"
@@ -51,7 +51,9 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
-    """Every assignment's notebook as released; one that is right, and one with a known mistake."""
+    """The executed notebooks: every assignment's as released, one with correct answers, and one with a known
+    mistake.
+    """
     room = real_classroom(tmp_path_factory.mktemp("room"), NAME)
     here = room.course.release_folder(room.assignment)
     work = {
@@ -73,7 +75,7 @@ def outputs(notebook: NotebookNode) -> list[NotebookNode]:
     return [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
 
-def said(notebook: NotebookNode) -> str:
+def shown_text(notebook: NotebookNode) -> str:
     return "\n".join(
         output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook)
     )
@@ -83,7 +85,7 @@ def said(notebook: NotebookNode) -> str:
 def test_stub_runs_from_top_to_bottom(executed, name):
     notebook = executed[name]
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
-    assert "Traceback" not in said(notebook)
+    assert "Traceback" not in shown_text(notebook)
     for cell in test_cells(notebook):
         (verdict,) = cell.outputs
         assert "not written yet" in verdict.data["text/html"]
@@ -91,8 +93,10 @@ def test_stub_runs_from_top_to_bottom(executed, name):
 
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in READY])
-def test_every_editor_can_open_the_file(name):
-    """Valid to the letter, and what VS Code reads besides: the language, a kernel by name, an id for each cell."""
+def test_notebook_is_valid_for_every_editor(name):
+    """The notebook is valid, and has the metadata that VS Code reads: the language, a kernel name, and cell
+    ids.
+    """
     text = COURSE.notebook_file(COURSE.assignment(name)).read_text("utf-8")
     notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
@@ -107,20 +111,20 @@ def test_every_editor_can_open_the_file(name):
     assert text.endswith("}\n") and "\r" not in text
 
 
-def test_solution_passes_and_draws(executed):
+def test_solution_passes_all_checks_and_draws_pictures(executed):
     notebook = executed["right"]
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
     for cell in test_cells(notebook):
         assert "All visible tests of this part pass" in cell.outputs[0].data["text/plain"]
-    assert "Parts: mask ✓ · attention ✓ · head ✓" in said(notebook)
+    assert "Parts: mask ✓ · attention ✓ · head ✓" in shown_text(notebook)
     assert sum("image/png" in output.get("data", {}) for output in outputs(notebook)) >= 3
 
 
-def test_known_mistake_has_its_question(executed, tmp_path):
-    assert mistake_of(real_classroom(tmp_path, NAME)).hint in said(executed[MISTAKE])
+def test_known_mistake_shows_its_hint(executed, tmp_path):
+    assert mistake_of(real_classroom(tmp_path, NAME)).hint in shown_text(executed[MISTAKE])
 
 
-def test_nbgrader_validate_tells_finished_from_unfinished(tmp_path):
+def test_nbgrader_validate_names_unfinished_parts(tmp_path):
     room = tiny_classroom(tmp_path)
     for name, notebook in {"stub": room.stub(), "right": room.solution()}.items():
         place = room.course.release_folder(room.assignment) / f"{name}.ipynb"
@@ -130,8 +134,8 @@ def test_nbgrader_validate_tells_finished_from_unfinished(tmp_path):
     assert "Success!" in room.nbgrader("validate", f"{folder}/right.ipynb")
 
 
-def test_without_our_settings_nothing_is_a_full_score(tmp_path):
-    """nbgrader's own kernel would take a verdict for full marks; the cell refuses instead."""
+def test_test_cell_raises_in_nbgraders_own_kernel(tmp_path):
+    """nbgrader's own kernel would give full marks for a returned value, so the cell raises an error."""
     room = tiny_classroom(tmp_path)
     room.nbgrader("generate_assignment", room.name)
     own = "['nbgrader.preprocessors.Execute', 'nbgrader.preprocessors.SaveAutoGrades']"

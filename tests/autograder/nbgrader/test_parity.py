@@ -31,7 +31,7 @@ UNSTEADY = {"keys_from_the_writer"}
 
 
 def hand_in_known_answers(room: Classroom) -> int:
-    """Every mistake (or each fifth) as a notebook, every other right answer as a `.py`."""
+    """Hand in every mistake, or every fifth, as a notebook, and every alternative as a `.py`."""
     mistakes = [m for m in load_mistakes(room.course, room.assignment) if m.id not in UNSTEADY][::EVERY]
     alternatives = load_alternatives(room.course, room.assignment)[::EVERY]
     for mistake in mistakes:
@@ -42,7 +42,7 @@ def hand_in_known_answers(room: Classroom) -> int:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_ways_give_the_same_scores(tmp_path: Path, name: str) -> None:
+def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: Path, name: str) -> None:
     room = real_classroom(tmp_path, name)
     write_demo(room.course, tmp_path / "demo", students=30, seed=7, assignments=[name])
     shutil.copytree(tmp_path / "demo", tmp_path / "submitted")

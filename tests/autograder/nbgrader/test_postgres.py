@@ -1,4 +1,4 @@
-"""A department's gradebook: a real PostgreSQL on loopback, made for this test and stopped after it."""
+"""A department's gradebook: a real PostgreSQL server on loopback, started for this test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FULL = {"add": 4.0, "total": 6.0}
 
 
 def programs() -> Path | None:
-    """Where Debian, or another system, keeps PostgreSQL's server."""
+    """Return the folder of PostgreSQL's server on Debian or another system."""
     places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     found = shutil.which("initdb")
     return next(
@@ -32,7 +32,7 @@ def programs() -> Path | None:
 
 
 def install() -> Path | None:
-    """Root on Debian can have it; in continuous integration it is asked for."""
+    """Install PostgreSQL as root on Debian, if continuous integration requests it."""
     if os.geteuid() == 0 and os.environ.get("CI") and shutil.which("apt-get"):
         command = ["apt-get", "-qq", "install", "-y", "--no-install-recommends", "postgresql"]
         subprocess.run(command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, capture_output=True)
@@ -47,7 +47,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a fresh server; it refuses to run as root, so root lends it another user."""
+    """The address of a new server; it refuses to run as root, so it runs as another user."""
     place = programs() or install()
     if place is None:
         pytest.skip("there is no PostgreSQL here; on Debian: apt-get install postgresql")
@@ -99,7 +99,7 @@ def ready(url: str) -> str:
 
 
 def test_gradebook_in_postgresql(database: str, tmp_path: Path) -> None:
-    """Everything an instructor does, with the address in the environment, and then in course.yml."""
+    """Run all commands of an instructor with the address in the environment, and then in course.yml."""
     room = tiny_classroom(tmp_path)
     room.hand_in("ada", room.solution())
     room.hand_in("bob", room.stub())

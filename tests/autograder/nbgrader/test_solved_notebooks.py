@@ -1,7 +1,7 @@
-"""The notebook of somebody who has everything right runs from top to bottom, passes its checks and draws its pictures.
+"""A notebook with only correct answers runs from top to bottom, passes its checks and draws its pictures.
 
-Each notebook runs in a kernel of its own, in a folder as students receive it. What came out is kept in
-`build/notebooks/`, to be looked at.
+Each notebook runs in its own kernel, in a folder as students receive it. The executed notebooks are saved in
+`build/notebooks/`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS = 900  # for one cell, on a machine that is busy with other things
 
 
 def executed(name: str, folder: Path) -> NotebookNode:
-    """The solved notebook after all its cells were run, with the released tests and pictures beside it."""
+    """The solved notebook after all its cells ran, with the released tests and pictures beside it."""
     room = Classroom(ROOT, name)
     shutil.copytree(COURSE.release_folder(room.assignment), folder, dirs_exist_ok=True)
     notebook = room.solution()
@@ -45,7 +45,7 @@ def executed(name: str, folder: Path) -> NotebookNode:
 
 
 def asks(cell: NotebookNode, what: str) -> bool:
-    """Whether a cell is `check("…")` or `picture("…")` and nothing else."""
+    """Whether a cell consists only of `check("…")` or `picture("…")`."""
     return cell.cell_type == "code" and cell.source.startswith(f'{what}("')
 
 
@@ -55,7 +55,7 @@ def errors(notebook: NotebookNode) -> list[str]:
 
 
 def words(cell: NotebookNode) -> str:
-    """All that a cell says as text."""
+    """Return all text output of a cell."""
     return "\n".join(
         output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
     )
@@ -66,7 +66,7 @@ def images(cell: NotebookNode) -> int:
 
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in COURSE.assignments])
-def test_solved_notebook_passes_and_draws(name, tmp_path):
+def test_solved_notebook_passes_all_checks_and_draws_pictures(name, tmp_path):
     assignment = COURSE.assignment(name)
     notebook = executed(name, tmp_path)
     KEPT.mkdir(parents=True, exist_ok=True)

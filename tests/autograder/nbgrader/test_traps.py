@@ -1,6 +1,6 @@
-"""What students' notebooks do to nbgrader, by accident or on purpose: each gets the score that its code deserves.
+"""Unusual and hostile notebooks: each gets the score of its code, and none stops nbgrader.
 
-All of them are handed in by one class and graded by one `nbgrader autograde`; none may stop it.
+One class hands in all of them and is graded by one `nbgrader autograde`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SLEEP = "86399.5"  # how long a process that is left behind would sleep
 
 @dataclass(frozen=True)
 class Trap:
-    """What one student hands in, what it must score, and words that its feedback must hold."""
+    """One student's submission, its expected score, and words of its feedback."""
 
     work: NotebookNode | str | bytes | None
     scores: dict[str, float]
@@ -196,7 +196,9 @@ def replacing(stub: NotebookNode, code: str) -> NotebookNode:
 
 
 def the_traps(room: Classroom) -> dict[str, Trap]:
-    """One student each; those with a right solution must keep all points, those without must get none."""
+    """Return the submissions, one per student; those with a correct solution must keep all points, the others
+    get none.
+    """
     stub, right, root = room.stub(), room.solution(), room.folder
     solution = (root / "solutions" / TINY / "adding.py").read_text("utf-8")
     poison = f"open({str(root / 'poisoned')!r}, 'w')"
@@ -268,7 +270,7 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
 
 
 def nbgraders_own() -> dict[str, Trap]:
-    """Notebooks with which nbgrader tests itself: another course's, so worth nothing here."""
+    """Return notebooks from nbgrader's own tests; they belong to another course, so they score nothing here."""
     files = Path(nbgrader.__file__).parent / "tests"
     names = [
         "apps/files/submitted-changed",
@@ -305,7 +307,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The students' names are needed before there is a class."""
+    """Provide the students' names, which are needed before the class exists."""
     if "student" in metafunc.fixturenames:
         import tempfile
 
@@ -318,24 +320,24 @@ def scores(room: Classroom) -> dict[str, dict[str, float]]:
     return room.gradebook_scores()
 
 
-def test_score_is_what_the_code_deserves(room, scores, student):
+def test_score_depends_on_the_code_alone(room, scores, student):
     trap = the_traps(room)[student]
-    assert scores[student] == trap.scores, room.said(student)
+    assert scores[student] == trap.scores, room.feedback_text(student)
     for words in trap.says:
-        assert words in room.said(student)
+        assert words in room.feedback_text(student)
 
 
-def test_nobody_is_missing(room, scores):
+def test_every_student_has_a_score(room, scores):
     assert set(scores) == set(the_traps(room))
 
 
-def test_same_as_autograder_grade(room):
+def test_scores_equal_those_of_autograder_grade(room):
     room.autograder("grade", "submitted", "--assignment", TINY, "--output", "second")
     assert room.journal_scores("second") == room.gradebook_scores()
 
 
 def processes_with(word: str) -> list[str]:
-    """The processes of this machine in whose command line this word stands."""
+    """Return the processes of this machine with this word in their command line."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has ended meanwhile
@@ -344,13 +346,13 @@ def processes_with(word: str) -> list[str]:
     return found
 
 
-def test_nothing_was_planted_and_nothing_is_left(room):
+def test_no_files_or_processes_of_students_remain(room):
     assert not (room.folder / "poisoned").exists()
     assert not (room.folder / "ipykernel_launcher.py").exists()
     assert wait_until(lambda: not processes_with(SLEEP)), processes_with(SLEEP)
 
 
-def test_solution_stays_where_it_is(room):
+def test_released_and_graded_files_do_not_contain_the_solution(room):
     secret = "together = a + b"
     assert secret in (room.folder / "solutions" / TINY / "adding.py").read_text()
     wrote_it = {name for name, trap in the_traps(room).items() if trap.scores == FULL}
@@ -361,7 +363,7 @@ def test_solution_stays_where_it_is(room):
                 assert secret not in file.read_text("utf-8", "replace"), file
 
 
-def test_graded_notebooks_are_notebooks(room):
+def test_graded_notebooks_are_valid(room):
     for student in the_traps(room):
         notebook = room.autograded(student)
         assert [cell.metadata.nbgrader.grade_id for cell in test_cells(notebook)] in (
@@ -370,7 +372,7 @@ def test_graded_notebooks_are_notebooks(room):
         )
 
 
-def test_gradebook_is_whole(room):
+def test_gradebook_is_not_damaged(room):
     with sqlite3.connect(room.folder / "gradebook.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
         assert database.execute("select count(*) from grade where manual_score is not null").fetchone() == (
@@ -378,7 +380,7 @@ def test_gradebook_is_whole(room):
         )
 
 
-def test_pages_run_nothing_of_a_student(room):
+def test_feedback_pages_contain_no_active_content_of_students(room):
     room.nbgrader("generate_feedback", TINY, "--student", "page")
     page = (room.folder / "feedback" / "page" / TINY / "adding.html").read_text()
     assert "alert(1)" in page
@@ -388,7 +390,7 @@ def test_pages_run_nothing_of_a_student(room):
     assert {file.suffix for file in pages} == {".html"}
 
 
-def test_grading_again_takes_the_results_that_are_there(room):
+def test_grading_again_reuses_existing_results(room):
     before = (room.folder / "grades" / "grades.jsonl").read_text().count("\n")
     graded = {g["student"] for g in map(json.loads, (room.folder / "grades" / "grades.jsonl").open())}
     assert "right" in graded
