@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import MissingNameError, RemoteException
 from autograder.protocol.server import Server
@@ -118,15 +120,7 @@ class CheckReport:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> CheckReport:
         """Create the report from the output of `as_record`."""
-        findings = []
-        for found in record["findings"]:
-            place = CodeLocation(**found["place"]) if found["place"] else None
-            findings.append(Finding(**{**found, "result": TestResult(**found["result"]), "place": place}))
-        kept = {
-            name: record[name]
-            for name in ("file", "assignment", "parts", "problem", "stopped_at", "note", "printed")
-        }
-        return cls(findings=tuple(findings), **kept)
+        return TypeAdapter(cls).validate_python(record)
 
 
 def check_target(target: str | Path) -> CheckReport:
