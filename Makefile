@@ -3,6 +3,7 @@
 ## make test                        make lint, and the tests that take a few minutes
 ## make test-all                    the same with every test: each attack, the fuzzing, what is slow from end to end
 ## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
+## make oldest-pytest               tests the suite engine with the oldest pytest that is allowed
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make coverage                    measures how much of the engine the tests run
 ## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
@@ -31,7 +32,7 @@ WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=-
 
 step = @echo "== $@: $(1)"
 
-.PHONY: help grade lint test test-all jupyter audit coverage bench build clean
+.PHONY: help grade lint test test-all oldest-pytest jupyter audit coverage bench build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -58,6 +59,10 @@ test: lint
 test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
 	$(PYTEST) $(WORKERS)
+
+oldest-pytest: .venv/.ready-test
+	$(call step,the suite engine with the oldest pytest)
+	scripts/oldest-pytest
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)

@@ -116,29 +116,43 @@ def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
 
     Raises CourseError if the list of assignments cannot be extended line by line.
     """
-    name = yaml.safe_load(entry)[0]["name"]
-    text = _opened(text)
+    key, value = _nodes(text)
+    new, before = yaml.safe_load(entry)[0], _assignments(text)
+    if not before and isinstance(value, yaml.SequenceNode):  # `[]`, which becomes lines
+        text = text[: value.start_mark.index].rstrip(" ") + text[value.end_mark.index :]
+        key, value = _nodes(text)
     ending = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines(keepends=True)
     if not lines[-1].endswith("\n"):
         lines[-1] += ending
-    line, indent = _place(text, lines, name)
+    line, indent = key.start_mark.line + 1, 2
+    if isinstance(value, yaml.SequenceNode):
+        names = (str(old.get("name")) for old in before)
+        earlier = next((n for n, name in enumerate(names) if name > new["name"]), len(before))
+        line, indent = _place(lines, value, earlier), value.start_mark.column
     own = [f"{' ' * indent}{row}{ending}" for row in entry.splitlines()]
     extended = "".join([*lines[:line], *own, *lines[line:]])
-    if sorted(_names(extended)) != sorted([*_names(text), name]):
+    if [old for old in _assignments(extended) if old != new] != before:
         raise CourseError(f"{label} could not be extended; add this to its assignments:\n{entry}")
     return extended
 
 
-def _opened(text: str) -> str:
-    """Rewrite `assignments: []` so that lines can follow."""
-    value = _assignments(text)[1]
-    if isinstance(value, yaml.SequenceNode) and value.flow_style and not value.value:
-        return text[: value.start_mark.index].rstrip(" ") + text[value.end_mark.index :]
-    return text
+def _place(lines: list[str], entries: yaml.SequenceNode, earlier: int) -> int:
+    """Return the line before which a new entry belongs that follows `earlier` others."""
+    if entries.flow_style:
+        raise CourseError("`assignments` is written in brackets; write it as lines that begin with `- `.")
+    if earlier < len(entries.value):
+        line = int(entries.value[earlier].start_mark.line)
+        while lines[line - 1].lstrip().startswith("#"):
+            line -= 1
+        return line
+    line = int(entries.end_mark.line + (entries.end_mark.column > 0))
+    while not lines[line - 1].strip() or re.match(rf" {{0,{entries.start_mark.column}}}#", lines[line - 1]):
+        line -= 1  # comments that are not indented deeper than the list belong to what follows it
+    return line
 
 
-def _assignments(text: str) -> tuple[Any, Any]:
+def _nodes(text: str) -> tuple[Any, Any]:
     """Return the key `assignments` and its value as YAML nodes; raises CourseError if it is missing."""
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     for key, value in top.value if isinstance(top, yaml.MappingNode) else []:
@@ -147,50 +161,5 @@ def _assignments(text: str) -> tuple[Any, Any]:
     raise CourseError("There is no key `assignments`.")
 
 
-def _place(text: str, lines: list[str], name: str) -> tuple[int, int]:
-    """Return the line before which the entry belongs, and its indentation."""
-    key, value = _assignments(text)
-    if not isinstance(value, yaml.SequenceNode):
-        return key.start_mark.line + 1, 2
-    if value.flow_style:
-        raise CourseError("`assignments` is written in brackets; write it as lines that begin with `- `.")
-    indent: int = value.start_mark.column
-    for item in value.value:
-        if dict(_pairs(item)).get("name", "") > name:
-            return _above_comments(lines, item.start_mark.line), indent
-    return _below_comments(lines, _last_line(value) + 1, indent), indent
-
-
-def _pairs(item: Any) -> Iterator[tuple[str, str]]:
-    return ((key.value, value.value) for key, value in item.value if isinstance(value, yaml.ScalarNode))
-
-
-def _last_line(node: Any) -> int:
-    """Return the last line of a node; its end mark is the beginning of the next node."""
-    if isinstance(node, yaml.ScalarNode) or node.flow_style:
-        end = node.end_mark
-        return int(end.line - (1 if end.column == 0 and end.line > node.start_mark.line else 0))
-    inner = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
-    return max(map(_last_line, inner))
-
-
-def _above_comments(lines: list[str], line: int) -> int:
-    while line > 0 and lines[line - 1].lstrip().startswith("#"):
-        line -= 1
-    return line
-
-
-def _below_comments(lines: list[str], line: int, indent: int) -> int:
-    """Skip comments that are indented deeper than the list, which belong to its last entry."""
-    while (
-        line < len(lines)
-        and lines[line].startswith(" " * (indent + 1))
-        and lines[line].lstrip().startswith("#")
-    ):
-        line += 1
-    return line
-
-
-def _names(text: str) -> list[str]:
-    found = (yaml.safe_load(text) or {}).get("assignments") or []
-    return [str(assignment.get("name")) for assignment in found]
+def _assignments(text: str) -> list[dict[str, Any]]:
+    return list((yaml.safe_load(text) or {}).get("assignments") or [])

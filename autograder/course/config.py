@@ -29,6 +29,7 @@ from pydantic import (
 
 from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
 from autograder.records import CourseError as CourseError
+from autograder.text.files import read_utf8
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
@@ -273,8 +274,7 @@ def load_course(path: Path | str = ".") -> Course:
     Raises CourseError with one sentence for each error.
     """
     file = _find(Path(path))
-    text = _read_text(file)
-    document = MarkedYaml(file.name, text, "the course")
+    document = MarkedYaml(file.name, read_utf8(file, file.name, CourseError), "the course")
     record = document.read(CourseFile)
     _check_names(document)
     _check_extensions(document)
@@ -301,16 +301,6 @@ def _find(path: Path) -> Path:
         if (folder / FILE_NAME).is_file():
             return folder / FILE_NAME
     raise CourseError(f"There is no {FILE_NAME} in {path} or in any folder above it.")
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        where = f"byte {error.start + 1}"
-        raise CourseError(f"{file.name} is not UTF-8 text ({where}); save it as UTF-8.") from None
-    except OSError as error:
-        raise CourseError(f"{file} cannot be read: {error.strerror}.") from None
 
 
 def _check_names(document: MarkedYaml) -> None:

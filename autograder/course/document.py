@@ -14,13 +14,13 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest, did_you_mean
+from autograder.text.files import read_utf8
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
@@ -104,7 +104,8 @@ def load_document(course: Course, assignment: Assignment) -> Document:
     """Load the solution document of an assignment; raises DocumentError with all errors in it."""
     file = course.solution_file(assignment)
     label = file.relative_to(course.root).as_posix()
-    return read_document(_read(file, label, assignment), label, assignment)
+    missing = f"{assignment.name} has no solution yet: {label} is missing."
+    return read_document(read_utf8(file, label, DocumentError, missing), label, assignment)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
@@ -117,17 +118,6 @@ def read_document(text: str, label: str, assignment: Assignment) -> Document:
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
-
-
-def _read(file: Path, label: str, assignment: Assignment) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DocumentError(f"{assignment.name} has no solution yet: {label} is missing.") from None
-    except UnicodeDecodeError as error:
-        raise DocumentError(
-            f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
-        ) from None
 
 
 def _check_stub(document: Document) -> None:

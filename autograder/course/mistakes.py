@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.yaml_file import MarkedYaml, did_you_mean
+from autograder.text.files import read_utf8
 
 
 class MistakesError(CourseError):
@@ -124,14 +125,7 @@ def _label(course: Course, file: Path) -> str:
 
 def _read(course: Course, file: Path) -> str:
     label = _label(course, file)
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise MistakesError(f"{label} is missing; mistakes are edits of it.") from None
-    except UnicodeDecodeError as error:
-        raise MistakesError(
-            f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
-        ) from None
+    return read_utf8(file, label, MistakesError, f"{label} is missing; mistakes are edits of it.")
 
 
 def _parsed(label: str, text: str) -> _Solution:

@@ -15,19 +15,9 @@ from autograder.text.names import safe_name, shown, student_name
 
 # The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.
 ID_COLUMNS = (
-    "sis login id",
-    "sis user id",
-    "id number",
-    "sid",
-    "student id",
-    "username",
-    "login",
-    "id",
-    "student",
-    "email address",
-    "email",
-    "identifier",
-)
+    "sis login id", "sis user id", "id number", "sid", "student id", "username", "login", "id", "student",
+    "email address", "email", "identifier",
+)  # fmt: skip
 NAME_COLUMNS = ("name", "full name", "vollständiger name", "student name", "student")
 FIRST_AND_LAST = ("first name", "last name")
 GROUP_COLUMNS = ("group", "group name", "group_name", "gruppe")

@@ -6,6 +6,7 @@ Byte-order mark, quotes, line ends, separators and the order of columns are pres
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,7 @@ class Sheet:
         self.name = name
         self._mark, self._encoding, self._text = _decode(data, name)
         self.separator = _separator(self._text)
-        self._cells = [row for row in _Reader(self._text, self.separator, name).rows() if not _blank(row)]
+        self._cells = _rows(self._text, self.separator, name)
         self._filled: dict[tuple[int, int], str] = {}
         if not self._cells:
             raise CollectError(f"{name} is empty.")
@@ -110,48 +111,22 @@ def _separator(text: str) -> str:
     return max(SEPARATORS, key=outside.count)
 
 
-def _blank(row: list[SheetCell]) -> bool:
-    return not any(cell.value.strip() for cell in row)
-
-
-class _Reader:
-    """A parser for CSV that records cell positions, which the standard library does not provide."""
-
-    def __init__(self, text: str, separator: str, name: str) -> None:
-        self._text, self._separator, self._name = text, separator, name
-        self._at = 0
-
-    def rows(self) -> list[list[SheetCell]]:
-        rows: list[list[SheetCell]] = []
-        while self._at < len(self._text):
-            row = [self._cell()]
-            while self._text[self._at : self._at + 1] == self._separator:
-                self._at += 1
-                row.append(self._cell())
+def _rows(text: str, separator: str, name: str) -> list[list[SheetCell]]:
+    """Parse CSV with the position of each cell, which the standard library does not provide."""
+    cell = re.compile(rf'(?P<quoted>"(?P<inner>[^"]*(?:""[^"]*)*)"(?!"))?(?P<rest>[^{separator}\r\n]*)')
+    rows: list[list[SheetCell]] = []
+    row: list[SheetCell] = []
+    at = 0
+    while at < len(text) or row:
+        match = cell.match(text, at)
+        assert match is not None  # also an empty cell matches
+        quoted, end = match["quoted"] is not None, match.end()
+        if not quoted and text.startswith('"', at):
+            line = text.count("\n", 0, at) + 1
+            raise CollectError(f"{name}: a quote that opens in line {line} is never closed.")
+        row.append(SheetCell((match["inner"] or "").replace('""', '"') + match["rest"], at, end, quoted))
+        at = end + 1
+        if not text.startswith(separator, end):
             rows.append(row)
-            self._at += 2 if self._text.startswith("\r\n", self._at) else 1
-        return rows
-
-    def _cell(self) -> SheetCell:
-        start = self._at
-        quoted = self._text.startswith('"', start)
-        value = self._quoted() if quoted else ""
-        ends = (self._separator, "\r", "\n")
-        rest = self._at
-        while self._at < len(self._text) and self._text[self._at] not in ends:
-            self._at += 1
-        return SheetCell(value + self._text[rest : self._at], start, self._at, quoted)
-
-    def _quoted(self) -> str:
-        """Return the value between quotes; a doubled quote is a literal quote."""
-        pieces, at = [], self._at + 1
-        while True:
-            end = self._text.find('"', at)
-            if end < 0:
-                line = self._text.count("\n", 0, self._at) + 1
-                raise CollectError(f"{self._name}: a quote that opens in line {line} is never closed.")
-            pieces.append(self._text[at:end])
-            if not self._text.startswith('"', end + 1):
-                self._at = end + 1
-                return '"'.join(pieces)
-            at = end + 2
+            row, at = [], end + (2 if text.startswith("\r\n", end) else 1)
+    return [row for row in rows if any(cell.value.strip() for cell in row)]

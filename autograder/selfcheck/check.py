@@ -13,16 +13,27 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import MissingNameError, RemoteException
 from autograder.protocol.server import Server
+from autograder.proxy.connection import told_exception
 from autograder.proxy.local import LocalStudent, describe_error, from_file
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import TestResult
+from autograder.selfcheck.locked_hints import (
+    LockedHints,
+    MistakeHint,
+    Recording,
+    RecordingConnection,
+    choose,
+    take,
+)
 from autograder.selfcheck.workspace import (
     UNWRITTEN,
     CodeLocation,
@@ -35,9 +46,6 @@ from autograder.selfcheck.workspace import (
 )
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
-
-if TYPE_CHECKING:
-    from autograder.selfcheck.locked_hints import MistakeHint, Recording
 
 SEED = 0
 SECONDS = 20.0
@@ -118,15 +126,7 @@ class CheckReport:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> CheckReport:
         """Create the report from the output of `as_record`."""
-        findings = []
-        for found in record["findings"]:
-            place = CodeLocation(**found["place"]) if found["place"] else None
-            findings.append(Finding(**{**found, "result": TestResult(**found["result"]), "place": place}))
-        kept = {
-            name: record[name]
-            for name in ("file", "assignment", "parts", "problem", "stopped_at", "note", "printed")
-        }
-        return cls(findings=tuple(findings), **kept)
+        return TypeAdapter(cls).validate_python(record)
 
 
 def check_target(target: str | Path) -> CheckReport:
@@ -198,9 +198,9 @@ class _Examination:
         with suite_of(self._test_file) as session:
             tests = [test for test in session.tests() if part is None or test.part == part]
             found = {test.name: self._take(session, test) for test in tests}
-            self._add_clues(
-                session, [test for test in tests if found[test.name].result.outcome == "failed"], found
-            )
+            failed = [test for test in tests if found[test.name].result.outcome == "failed"]
+            if failed:
+                self._add_clues(session, failed, found)
         return list(found.values())
 
     def _take(self, session: SuiteSession, test: Test) -> Finding:
@@ -230,8 +230,10 @@ class _Examination:
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
-        told = _recordings(session, tests, self._module, self._subject.uses)
-        chosen = _hints(self._test_file.parent, told)
+        connection, hints = RecordingConnection(self._module), LockedHints(self._test_file.parent)
+        session.start(SEED)
+        told = {test.name: take(session, test, connection, self._subject.uses) for test in tests}
+        chosen = choose({name: hints.about(name, recording.answers) for name, recording in told.items()})
         for name, recording in told.items():
             finding, hint = found[name], chosen.get(name)
             result = finding.result
@@ -282,27 +284,6 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
     return failed
 
 
-def _recordings(
-    session: SuiteSession, tests: list[Test], module: ModuleType, uses: list[Use]
-) -> dict[str, Recording]:
-    if not tests:
-        return {}
-    from autograder.selfcheck.locked_hints import RecordingConnection, take
-
-    connection = RecordingConnection(module)
-    session.start(SEED)
-    return {test.name: take(session, test, connection, uses) for test in tests}
-
-
-def _hints(folder: Path, told: Mapping[str, Recording]) -> dict[str, MistakeHint]:
-    if not told:
-        return {}
-    from autograder.selfcheck.locked_hints import LockedHints, choose
-
-    hints = LockedHints(folder)
-    return choose({name: hints.about(name, recording.answers) for name, recording in told.items()})
-
-
 def place_of_frame(told: RemoteException) -> CodeLocation | None:
     """Return the student's line in which an exception was raised."""
     if not told.frames:
@@ -317,8 +298,6 @@ def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | No
     """Return the error that stopped the file as a message, and its location."""
     if not errors:
         return "", None
-    from autograder.proxy.connection import told_exception
-
     told = told_exception(errors[0])
     place = place_of_frame(told)
     where = f" in line {place.line}" if place else ""

@@ -6,11 +6,12 @@ On systems without fork (Windows), the task runs in this process without a time 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import select
-import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from typing import Any
 
 from autograder.records import RefusedError
@@ -38,75 +39,45 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
     """
     if not can_fork():
         return task()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _be_the_child(task, reading, writing)
-    os.close(writing)
-    patience = 0.0
+    context: Any = multiprocessing.get_context("fork")
+    reading, writing = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(task, writing))
+    child.start()
+    writing.close()
+    deadline = time.monotonic() + seconds
     try:
-        answer = _answer(reading, time.monotonic() + seconds, seconds, give_up)
-        patience = GRACE_SECONDS
-    finally:
-        os.close(reading)
-        code = _end(child, patience)
-    if not answer:
+        while not reading.poll(STEP):
+            if time.monotonic() > deadline:
+                raise Unfinished(
+                    f"Your code ran for more than {seconds:g} seconds and was stopped. Is there a loop?"
+                )
+            if give_up():
+                raise GivenUp("The file changed while it was checked.")
+        reply = json.loads(reading.recv_bytes())
+    except EOFError:
+        child.join(GRACE_SECONDS)
+        code = child.exitcode or 0
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        raise Unfinished(f"Your code ended the process that ran it ({how}).")
-    return _opened(answer)
+        raise Unfinished(f"Your code ended the process that ran it ({how}).") from None
+    finally:
+        reading.close()
+        child.kill()
+        child.join()
+    if "refused" in reply:
+        raise RefusedError(reply["refused"])
+    if "broken" in reply:
+        raise Unfinished(f"The tests themselves stopped: {reply['broken']}")
+    return reply["ok"]
 
 
-def _end(child: int, patience: float) -> int:
-    """Return the child's exit code; a child that does not exit within `patience` seconds is killed."""
-    deadline = time.monotonic() + patience
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() >= deadline:
-            os.kill(child, signal.SIGKILL)
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        time.sleep(0.005)
-
-
-def _be_the_child(task: Callable[[], Any], reading: int, writing: int) -> None:
-    """Run the task in the child and write its result. Never returns."""
-    try:
-        os.close(reading)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # input() gets an end of file
+def _answer(task: Callable[[], Any], writing: Connection) -> None:
+    """Run the task in the child, and send its result; silent if Ctrl-C or a closed pipe prevents it."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # input() gets an end of file
+    with suppress(KeyboardInterrupt, OSError):
         try:
             reply = {"ok": task()}
         except RefusedError as refusal:
             reply = {"refused": str(refusal)}
         except Exception as error:
             reply = {"broken": f"{type(error).__name__}: {error}"}
-        data = json.dumps(reply).encode()
-        while data:
-            data = data[os.write(writing, data) :]
-    finally:
-        os._exit(0)
-
-
-def _answer(reading: int, deadline: float, seconds: float, give_up: Callable[[], bool]) -> bytes:
-    data = b""
-    while True:
-        if time.monotonic() > deadline:
-            raise Unfinished(
-                f"Your code ran for more than {seconds:g} seconds and was stopped. Is there a loop?"
-            )
-        if give_up():
-            raise GivenUp("The file changed while it was checked.")
-        if select.select([reading], [], [], STEP)[0]:
-            piece = os.read(reading, 1 << 16)
-            if not piece:
-                return data
-            data += piece
-
-
-def _opened(answer: bytes) -> Any:
-    reply = json.loads(answer)
-    if "refused" in reply:
-        raise RefusedError(reply["refused"])
-    if "broken" in reply:
-        raise Unfinished(f"The tests themselves stopped: {reply['broken']}")
-    return reply["ok"]
+        writing.send_bytes(json.dumps(reply).encode())

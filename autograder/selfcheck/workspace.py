@@ -17,6 +17,7 @@ from typing import Any
 
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError
+from autograder.text.files import read_utf8
 
 SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds between the times of files unpacked together
@@ -174,14 +175,7 @@ def _short_names(work: Work) -> tuple[str, ...]:
 
 def read(file: Path) -> str:
     """Return the text of a student's file; raises RefusedError if it cannot be read."""
-    try:
-        return file.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RefusedError(
-            f"{file.name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
-        ) from None
-    except OSError as error:
-        raise RefusedError(f"{file} cannot be read: {error.strerror}.") from None
+    return read_utf8(file, file.name, RefusedError)
 
 
 @dataclass(frozen=True)

@@ -16,41 +16,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 from autograder.source.reachable import Definitions, Owner, Place, keep_first
 
 DYNAMIC = {
-    "getattr",
-    "eval",
-    "exec",
-    "compile",
-    "__import__",
-    "vars",
-    "globals",
-    "import_module",
-    "resolve_name",
-    "attrgetter",
-    "methodcaller",
-    "getattr_static",
-    "getmembers",
-    "__getattribute__",
-    "__globals__",
-    "__annotations__",
-    "get_annotations",
-    "get_type_hints",
-    "getmodule",
-    "get_field",
-    "locate",
-    "_jit_get_operation",
-}
+    "getattr", "getattr_static", "getmembers", "getmodule", "attrgetter", "methodcaller", "get_field", "locate",
+    "eval", "exec", "compile", "vars", "globals", "__import__", "import_module", "resolve_name", "_jit_get_operation",
+    "__getattribute__", "__globals__", "__annotations__", "get_annotations", "get_type_hints",
+}  # fmt: skip
 DYNAMIC_MODULES = ("pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc")
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 NOTHING: frozenset[str] = frozenset()  # bound to a value that was not imported
 ROUNDS = 10  # maximum number of passes over a loop
 
 Names = dict[str, frozenset[str]]
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+_NAMES = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Subscript, ast.BinOp, ast.BitOr, ast.Constant)
 
 
 class _Scope:
@@ -69,11 +51,12 @@ class _Scope:
         """Return the possible meanings of a name; None if it is unbound."""
         return self.now[name] if name in self.now else self.outside(name)
 
-    def join(self, other: Names) -> None:
-        """Merge the bindings of another branch."""
-        for name in {*self.now, *other}:
-            either = (names.get(name, self.outside(name)) or NOTHING for names in (self.now, other))
-            self.now[name] = NOTHING.union(*either)
+    def join(self, *others: Names) -> None:
+        """Merge the bindings of other branches."""
+        for other in others:
+            for name in {*self.now, *other}:
+                either = (names.get(name, self.outside(name)) or NOTHING for names in (self.now, other))
+                self.now[name] = NOTHING.union(*either)
 
 
 class NameReader:
@@ -120,6 +103,16 @@ class NameReader:
         return self.definitions.begin((node.name, self.cell, node.lineno), certain=not self.branches)
 
     # ------------------------------------------------------------------ statements
+
+    @contextmanager
+    def branch(self, ends: list[Names]) -> Iterator[None]:
+        """Read one of several branches: its bindings are added to `ends`, and the names are as before again."""
+        before = dict(self.scope.now)
+        self.branches += 1
+        yield
+        self.branches -= 1
+        ends.append(self.scope.now)
+        self.scope.now = before
 
     def run(self, body: Iterable[ast.stmt]) -> None:
         for statement in body:
@@ -169,22 +162,18 @@ class NameReader:
 
     def read_If(self, node: ast.If) -> None:
         """Read an `if` without recursion for `elif`, so that a thousand of them do not nest."""
-        self.branches += 1
-        ends = []
-        while True:
-            self.look(node.test)
-            before = dict(self.scope.now)
-            if not (self.skip_main and asks_for_main(node.test)):
-                self.run(node.body)
-            ends.append(self.scope.now)
-            self.scope.now = before
-            if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
-                break
-            node = node.orelse[0]
-        self.run(node.orelse)
-        for end in ends:
-            self.scope.join(end)
-        self.branches -= 1
+        ends: list[Names] = []
+        rest: list[ast.stmt] = [node]
+        while len(rest) == 1 and isinstance(choice := rest[0], ast.If):
+            self.look(choice.test)
+            with self.branch(ends):
+                if not (self.skip_main and asks_for_main(choice.test)):
+                    self.run(choice.body)
+            rest = choice.orelse
+        with self.branch(ends):
+            self.run(rest)
+        self.scope.now = ends.pop()
+        self.scope.join(*ends)
 
     def read_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.look(node.iter)
@@ -220,22 +209,19 @@ class NameReader:
     def read_Try(self, node: ast.Try) -> None:
         """Read a `try`; a handler can start after any statement of its block."""
         before, position = dict(self.scope.now), len(self.scope.history)
-        self.branches += 1
-        self.run([*node.body, *node.orelse])
-        end = self.scope.now
+        ends: list[Names] = []
+        with self.branch(ends):
+            self.run([*node.body, *node.orelse])
         for handler in node.handlers:
-            self.scope.now = dict(before)
-            self.scope.join(_all_of(self.scope.history[position:]))
-            if handler.type is not None:
-                self.look(handler.type)
-            if handler.name is not None:
-                self.bind(handler.name, NOTHING)
-            self.run(handler.body)
-            end, self.scope.now = self.scope.now, end
-            self.scope.join(end)
-            end = self.scope.now
-        self.scope.now = end
-        self.branches -= 1
+            with self.branch(ends):
+                self.scope.join(_all_of(self.scope.history[position:]))
+                if handler.type is not None:
+                    self.look(handler.type)
+                if handler.name is not None:
+                    self.bind(handler.name, NOTHING)
+                self.run(handler.body)
+        self.scope.now = ends.pop()
+        self.scope.join(*ends)
         if node.finalbody:
             self.scope.join(before)
             self.run(node.finalbody)
@@ -244,20 +230,14 @@ class NameReader:
 
     def read_Match(self, node: ast.Match) -> None:
         self.look(node.subject)
-        before = dict(self.scope.now)
-        ends = []
-        self.branches += 1
+        ends: list[Names] = []
         for case in node.cases:
-            self.scope.now = dict(before)
-            self.capture(case.pattern, self.meant(node.subject))
-            if case.guard is not None:
-                self.look(case.guard)
-            self.run(case.body)
-            ends.append(self.scope.now)
-        self.branches -= 1
-        self.scope.now = before
-        for end in ends:
-            self.scope.join(end)
+            with self.branch(ends):
+                self.capture(case.pattern, self.meant(node.subject))
+                if case.guard is not None:
+                    self.look(case.guard)
+                self.run(case.body)
+        self.scope.join(*ends)
 
     def capture(self, pattern: ast.pattern, matched: frozenset[str]) -> None:
         """Bind the names of a pattern. `case object(relu=f)` looks up `relu`."""
@@ -274,7 +254,7 @@ class NameReader:
                     found = frozenset(f"{each}.{attribute}" for each in full)
                     self.note(found, part.lineno)
                     if attribute == "__dict__" or attribute in DYNAMIC - METHODS:
-                        keep_first(self.dynamic, attribute, (self.cell, part.lineno))
+                        self.note_dynamic(attribute, part.lineno)
                     waiting.append((inner, found))
             waiting += [(inner, full) for inner in inside]
 
@@ -300,7 +280,7 @@ class NameReader:
 
     def later(self, arguments: ast.arguments, read_body: Callable[[], None], owner: Owner | None) -> None:
         """Read a function's body, which belongs to `owner`, after all surrounding text."""
-        parameters = {name: self.meant(default) for name, default in _parameters(arguments)}
+        parameters = {name: self.meant(default) for name, default in _parameters(arguments).items()}
         for part in ast.iter_child_nodes(arguments):
             if isinstance(part, ast.arg):
                 self.look_at_annotation(part.annotation)
@@ -349,12 +329,12 @@ class NameReader:
     def assign_each(self, target: ast.expr, values: ast.expr) -> None:
         """Bind a loop's target to each of its literal values."""
         written = values.elts if isinstance(values, (ast.Tuple, ast.List, ast.Set)) else []
-        before = dict(self.scope.now)
-        self.assign(target, None)
-        for value in written:
-            end, self.scope.now = self.scope.now, dict(before)
-            self.assign(target, value)
-            self.scope.join(end)
+        ends: list[Names] = []
+        for value in (None, *written):
+            with self.branch(ends):
+                self.assign(target, value)
+        self.scope.now = ends.pop()
+        self.scope.join(*ends)
 
     # ------------------------------------------------------------------ expressions
 
@@ -377,7 +357,7 @@ class NameReader:
             elif isinstance(part, (ast.Call, ast.Subscript)):
                 self.note(self.meant(part), part.lineno)
                 if isinstance(part, ast.Subscript) and "sys.modules" in self.meant(part.value):
-                    keep_first(self.dynamic, "sys.modules", (self.cell, part.lineno))
+                    self.note_dynamic("sys.modules", part.lineno)
             if isinstance(part, ast.Call):
                 self.called.add(id(part.func))
             waiting.extend(each for each in ast.iter_child_nodes(part) if not self.is_mention(part, each))
@@ -399,25 +379,16 @@ class NameReader:
     def look_at_chain(self, node: ast.Attribute | ast.Name) -> list[ast.expr]:
         """Record `a.b.c` as one use; return the rest to read if the chain has another beginning."""
         root, parts = _chain(node)
-        self.definitions.of(self.owner).references.update(parts)
-        if isinstance(root, ast.Name):
-            self.definitions.of(self.owner).references.add(root.id)
-            if not self.deferred and id(node) not in self.called:
-                self.definitions.aliased.add(root.id)
-        for part in parts:
-            if (
-                part == "__dict__"
-                or part in DYNAMIC
-                and (part not in METHODS or self.is_built_in(node, root))
-            ):
-                keep_first(self.dynamic, part, (self.cell, node.lineno))
-        if not isinstance(root, ast.Name):
-            self.note(self.meant(node), node.lineno)
-            return [root]
-        if root.id in DYNAMIC:
-            keep_first(self.dynamic, root.id, (self.cell, node.lineno))
+        names = [root.id, *parts] if isinstance(root, ast.Name) else parts
+        self.definitions.of(self.owner).references.update(names)
+        if isinstance(root, ast.Name) and not self.deferred and id(node) not in self.called:
+            self.definitions.aliased.add(root.id)
+        for name in names:
+            method = name in METHODS and name in parts and not self.is_built_in(node, root)
+            if (name in DYNAMIC and not method) or (name == "__dict__" and name in parts):
+                self.note_dynamic(name, node.lineno)
         self.note(self.meant(node), node.lineno)
-        return []
+        return [] if isinstance(root, ast.Name) else [root]
 
     def is_built_in(self, node: ast.expr, root: ast.expr) -> bool:
         """Whether a chain refers to Python's built-in function of that name."""
@@ -443,7 +414,10 @@ class NameReader:
         for name in names:
             keep_first(self.definitions.of(self.owner).uses, name, (self.cell, line))
             if name.split(".")[0] in DYNAMIC_MODULES:
-                keep_first(self.dynamic, name.split(".")[0], (self.cell, line))
+                self.note_dynamic(name.split(".")[0], line)
+
+    def note_dynamic(self, name: str, line: int) -> None:
+        keep_first(self.dynamic, name, (self.cell, line))
 
     def meant(self, node: ast.expr | None) -> frozenset[str]:
         """Return the dotted names that an expression can refer to."""
@@ -499,17 +473,7 @@ class NameReader:
 
 def _is_mention(node: ast.AST) -> bool:
     """Whether an expression consists of names only: `nn.LayerNorm`, `(Linear, nn.LayerNorm)`, `list[int] | None`."""
-    only_names = (
-        ast.Name,
-        ast.Attribute,
-        ast.Tuple,
-        ast.Subscript,
-        ast.BinOp,
-        ast.BitOr,
-        ast.Constant,
-        ast.expr_context,
-    )
-    return all(isinstance(part, (*only_names, ast.List)) for part in ast.walk(node))
+    return all(isinstance(part, (*_NAMES, ast.expr_context)) for part in ast.walk(node))
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
@@ -521,17 +485,13 @@ def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
     return node, parts[::-1]
 
 
-def _parameters(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
-    """Yield each parameter with its default or None."""
+def _parameters(arguments: ast.arguments) -> dict[str, ast.expr | None]:
+    """Return each parameter with its default or None."""
     positional = [*arguments.posonlyargs, *arguments.args]
-    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    for parameter, default in zip(positional, defaults):
-        yield parameter.arg, default
-    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults):
-        yield parameter.arg, default
-    for rest in (arguments.vararg, arguments.kwarg):
-        if rest is not None:
-            yield rest.arg, None
+    defaults: dict[ast.arg, ast.expr | None] = dict(zip(arguments.kwonlyargs, arguments.kw_defaults))
+    defaults |= zip(reversed(positional), reversed(arguments.defaults))
+    rest = filter(None, (arguments.vararg, arguments.kwarg))
+    return {part.arg: defaults.get(part) for part in (*positional, *arguments.kwonlyargs, *rest)}
 
 
 def _all_of(history: list[tuple[str, frozenset[str]]]) -> Names:

@@ -1,4 +1,4 @@
-"""Atomic writing of files, and reproducible zip archives."""
+"""Reading texts, atomic writing of files, and reproducible zip archives."""
 
 from __future__ import annotations
 
@@ -47,6 +47,17 @@ def marked(mark: bytes) -> Callable[[Path], bool]:
             return mark in opened.read(BEGINNING)
 
     return ours
+
+
+def read_utf8(file: Path, label: str, problem: Callable[[str], Exception], missing: str = "") -> str:
+    """Read a UTF-8 text, without a byte-order mark; raises `problem` with a sentence if that fails."""
+    try:
+        return file.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        told = f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+    except OSError as error:
+        told = missing if missing and not file.exists() else f"{file} cannot be read: {error.strerror}."
+    raise problem(told)
 
 
 def write_whole(file: Path, content: str | bytes) -> None:

@@ -20,27 +20,15 @@ from autograder.submissions.collected import CollectError
 from autograder.text.names import shown
 
 TIME_COLUMNS = (
-    "submitted_at",
-    "submitted at",
-    "Last modified (submission)",
-    "Zuletzt geändert (Abgabe)",
-    "Submission Time",
-)
+    "submitted_at", "submitted at", "Submission Time",
+    "Last modified (submission)", "Zuletzt geändert (Abgabe)",
+)  # fmt: skip
 MONTHS = (
-    ("january", "januar"),
-    ("february", "februar"),
-    ("march", "märz"),
-    ("april",),
-    ("may", "mai"),
-    ("june", "juni"),
-    ("july", "juli"),
-    ("august",),
-    ("september",),
-    ("october", "oktober"),
-    ("november",),
-    ("december", "dezember"),
-)
-_MONTH = {name: number for number, names in enumerate(MONTHS, 1) for name in names}
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december", "januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober",
+    "november", "dezember",
+)  # fmt: skip
+_MONTH = {name: place % 12 + 1 for place, name in enumerate(MONTHS)}
 _CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$")
 _OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
 _FRACTION = re.compile(r"(:\d\d)\.\d+")

@@ -25,31 +25,7 @@ CONSTRAINTS = "constraints.txt"
 PROGRAMS = ("setup.sh", "run_autograder")
 NOT_NEEDED = ("__pycache__", "alternatives")
 _EXTRA = re.compile(r";.*\bextra\b")
-
-SETUP = """\
-#!/usr/bin/env bash
-# Runs once, when Gradescope builds the image: a Python of our own with what the grader needs.
-set -euo pipefail
-cd "${AUTOGRADER_ROOT:-/autograder}/source"
-apt-get -qq update
-DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install python3 python3-venv bubblewrap
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
-    echo "Python 3.10 or later is needed: choose Ubuntu 22.04 or later as the base image." >&2
-    exit 1
-}
-python3 -m venv .venv
-.venv/bin/python -m pip install --quiet --constraint constraints.txt --requirement requirements.txt
-"""
-
-RUN = """\
-#!/usr/bin/env bash
-# Runs for each submission. The root is a variable, so that it can be tried anywhere.
-root="${AUTOGRADER_ROOT:-/autograder}"
-python="${AUTOGRADER_PYTHON:-$root/source/.venv/bin/python}"
-export PYTHONPATH="$root/source/kit" OMP_NUM_THREADS=1
-cd "$root/source/kit"
-exec "$python" -m autograder.lms.exports.gradescope_run "$root"
-"""
+_SCRIPTS = Path(__file__).parent
 
 
 def export(request: ExportRequest) -> Exported:
@@ -75,8 +51,8 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     """Return the contents of the zip by name; raises ExportError if a part of the course is missing."""
     settings = {"assignment": assignment.name, "hidden": hidden}
     found = {
-        "setup.sh": SETUP.encode(),
-        "run_autograder": RUN.encode(),
+        "setup.sh": _SCRIPTS.joinpath("gradescope_setup.sh").read_bytes(),
+        "run_autograder": _SCRIPTS.joinpath("gradescope_run.sh").read_bytes(),
         SETTINGS: (json.dumps(settings, indent=1) + "\n").encode(),
         "requirements.txt": _requirements(assignment).encode(),
     }
