@@ -36,9 +36,9 @@ class Worker(Protocol):
 
     def end(self, kill: bool = True) -> Any: ...
 
-    def seconds_queued(self) -> float: ...
+    def processor_seconds(self) -> float: ...
 
-    def other_threads_seconds(self) -> float: ...
+    def wants_processor(self) -> bool: ...
 
     def output(self, limit: int = ...) -> str: ...
 
@@ -123,7 +123,7 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            self._fail(self._too_late(name, deadline.seconds, late))
+            self._fail(self._too_late(name, late))
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
             self._fail(StudentCrashedError(self._exit_reason()))
@@ -143,14 +143,15 @@ class WorkerConnection(Connection):
         share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
         return Deadline(seconds * share if name else seconds, self.worker, until)
 
-    def _too_late(self, name: str, seconds: float, late: DeadlineExceededError) -> StudentTimeoutError:
-        if not (late.endless or late.starved):  # many calls, each of them in time
+    def _too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
+        if late.limit == "test":  # many calls, each of them in time
             return StudentTimeoutError("This test took too long.", starved=True)
         again = ", as in an earlier test" if self._endless[name] else ""
-        if name and late.endless:
+        if name and not late.starved:
             self._endless[name] += 1
+        counted = "of processor time" if late.limit == "processor" else "on the clock"
         return StudentTimeoutError(
-            f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved
+            f"Your code gave no answer within {late.seconds:g} seconds {counted}{again}.", late.starved
         )
 
     def _await_reply(self, number: int, deadline: Deadline) -> dict[str, Any]:

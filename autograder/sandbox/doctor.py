@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograder.sandbox import launcher
-from autograder.sandbox.command import HINTS, SandboxUnavailableError
+from autograder.sandbox.command import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
 
 PROMISES = {
     "namespaces": "Student code sees an empty machine: no network, no files but Python's, no processes.",
+    "host-network": "The same, but the system-call filter alone keeps student code from the network.",
     "landlock": "Student code can read no file but Python's, and has no network, processes or disk.",
     "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
 }
@@ -34,7 +35,6 @@ def _examine(tier: str) -> TierReport:
     try:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
-        reason = str(problem).removesuffix(HINTS[tier]).strip()
-        return TierReport(tier, False, reason, HINTS[tier])
+        return TierReport(tier, False, problem.reason, problem.remedy)
     hint = "Use it only for files that you trust." if tier == "unsafe" else ""
     return TierReport(tier, True, f"{PROMISES[tier]} {note}".strip(), hint)

@@ -1,8 +1,8 @@
-"""The isolation of one worker, in three strengths with one interface: `prepare`, `fork`, `enter`.
+"""The isolation of one worker, in four strengths with one interface: `prepare`, `fork`, `enter`.
 
-`Namespaces` hides the machine, `Landlock` hides its files, `Unsafe` only separates processes. All three limit resources
-and, on Linux, allow only harmless system calls. This module runs inside the sandbox, holds no secret, and does not
-affect a grade.
+`Namespaces` hides the machine, `HostNetwork` all of it but its network, `Landlock` its files; `Unsafe` only separates
+processes. All limit resources and, on Linux, allow only harmless system calls. This module runs inside the sandbox,
+holds no secret, and does not affect a grade.
 """
 
 from __future__ import annotations
@@ -126,6 +126,7 @@ class Namespaces(Unsafe):
     """Separate namespaces for users, mounts, processes, network and host name, and a small private disk."""
 
     name = "namespaces"
+    kinds = NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS
 
     def prepare(self) -> None:
         """Drop root privileges for good and enter a new user and process namespace."""
@@ -145,7 +146,7 @@ class Namespaces(Unsafe):
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         hide_from_memory_killer()
-        new_namespaces(NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS)
+        new_namespaces(self.kinds)
         cover_shared_files(int(limits["scratch_mb"]))
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
@@ -158,7 +159,15 @@ class Namespaces(Unsafe):
         super()._filter_calls()
 
 
-TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, Landlock, Unsafe)}
+class HostNetwork(Namespaces):
+    """The same without a network namespace, which clusters often forbid: the system-call filter refuses sockets."""
+
+    name = "host-network"
+    kinds = Namespaces.kinds & ~NEW_NETWORK
+
+
+TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, HostNetwork, Landlock, Unsafe)}
+SAFE_TIERS = tuple(TIERS)[:-1]
 
 
 def kernel_version() -> tuple[int, int]:

@@ -28,8 +28,17 @@ SCOPES = 0b11
 
 def version() -> int:
     """Return the kernel's Landlock version, or 0 if it has none."""
+    return max(0, _ask_version())
+
+
+def problem() -> int:
+    """Return the error number with which the kernel refuses Landlock; 0 if it has it."""
+    return ctypes.get_errno() if _ask_version() < 0 else 0
+
+
+def _ask_version() -> int:
     version: int = libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)
-    return max(0, version)
+    return version
 
 
 def restrict(readable: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import Layout, SandboxUnavailableError, unavailable
 from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
-from autograder.sandbox.jail import TIERS
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
@@ -44,7 +44,7 @@ PROBE_LIMITS = Limits(
 class Sandbox:
     """A fork server behind walls; a context manager.
 
-    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest that works here and is safe.
+    `tier` is one of `jail.TIERS`, or "best": the strongest that works here and is safe.
     `hidden` names folders that no worker may see. `entry`, `warm` and `folders` (added to the workers'
     import path, read-only) are for tests of the sandbox itself. Raises SandboxUnavailable.
     """
@@ -137,7 +137,7 @@ class Sandbox:
 def best_tier() -> str:
     """The strongest safe tier that works here, found by trying; raises SandboxUnavailable."""
     reasons = []
-    for tier in ("namespaces", "landlock"):
+    for tier in SAFE_TIERS:
         try:
             try_tier(tier)
         except SandboxUnavailableError as problem:

@@ -23,13 +23,14 @@ from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
 from autograder.sandbox.command import SandboxUnavailableError
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import Sandbox
 from autograder.sandbox.worker_process import Ending, WorkerProcess
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
+SAFE, ALL = SAFE_TIERS, tuple(TIERS)
 STRONGEST = "namespaces"  # `make test` tries each wall in it alone, and `test_verify` tries every tier
 
 # runs what the test sends; a student's code gets exactly as far as this
@@ -863,6 +864,7 @@ def test_closing_leaves_nothing(tiers, entry, tier):
 GRADER = """
 import sys, threading, time
 from autograder.course.config import Limits
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import Sandbox
 made = []
 def make():
@@ -980,6 +982,7 @@ def test_without_bubblewrap_the_sentence_says_what_to_install(monkeypatch, tmp_p
     report = doctor.examine()[0]
     assert (report.tier, report.works) == ("namespaces", False)
     assert "no bubblewrap" in report.reason and "Install bubblewrap" in report.hint
+    assert "Install" not in report.reason
 
 
 def test_a_bubblewrap_that_fails_is_quoted(monkeypatch, tmp_path):
@@ -1009,16 +1012,21 @@ def tiers_that_work(monkeypatch):
 def test_best_is_the_strongest_that_works_and_never_unsafe(tiers_that_work):
     tiers_that_work("namespaces", "landlock", "unsafe")
     assert launcher.best_tier() == "namespaces"
+    tiers_that_work("host-network", "landlock", "unsafe")
+    assert launcher.best_tier() == "host-network"
     tiers_that_work("landlock", "unsafe")
     assert launcher.best_tier() == "landlock"
     tiers_that_work("unsafe")
-    with pytest.raises(SandboxUnavailableError, match="(?s)'namespaces'.*'landlock'.*--unsafe"):
+    with pytest.raises(
+        SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"
+    ):
         Sandbox("best")
 
 
 def test_an_unknown_tier_is_a_sentence():
     with pytest.raises(
-        SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"
+        SandboxUnavailableError,
+        match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe",
     ):
         Sandbox("chroot")
 
