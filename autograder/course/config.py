@@ -198,6 +198,10 @@ class CourseFile(_Record):
         default="last", description="Which counts of what a student handed in for an assignment."
     )
     limits: Limits = Limits()
+    min_tier: Literal["namespaces", "host-network", "landlock"] | None = Field(
+        default=None,
+        description="The weakest sandbox that may grade, strongest first; without it, any of the three, or --unsafe.",
+    )
     assignments: tuple[Assignment, ...] = Field(strict=False)
 
 

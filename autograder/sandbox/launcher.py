@@ -22,6 +22,7 @@ from autograder.records import InfrastructureError
 from autograder.sandbox.command import Layout, SandboxUnavailableError, unavailable
 from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.remedies import remedy
 from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
@@ -146,6 +147,17 @@ def best_tier() -> str:
             return tier
     advice = "With --unsafe students' code runs unprotected: it can read this user's files."
     raise SandboxUnavailableError("\n".join([*reasons, advice]))
+
+
+def require_tier(tier: str, minimum: str | None) -> None:
+    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than `minimum`."""
+    if minimum is None:
+        return
+    order, actual = list(TIERS), best_tier() if tier == "best" else tier
+    if order.index(actual) > order.index(minimum):
+        wanted = f"`min_tier` in course.yml asks for {minimum!r}"
+        sentence = f"Nothing was graded: the sandbox would be {actual!r}, and {wanted}."
+        raise SandboxUnavailableError(sentence, remedy(minimum) if tier == "best" else "")
 
 
 def try_tier(tier: str) -> str:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import platform
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,8 +19,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from autograder.course.config import Limits
+from autograder.cli import app
+from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
 from autograder.sandbox.command import SandboxUnavailableError
@@ -1021,6 +1024,42 @@ def test_best_is_the_strongest_that_works_and_never_unsafe(tiers_that_work):
         SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"
     ):
         Sandbox("best")
+
+
+def test_a_machine_that_is_weaker_than_the_course_allows_is_refused(tiers_that_work):
+    tiers_that_work("landlock", "unsafe")
+    for minimum in (None, "landlock"):
+        launcher.require_tier("best", minimum)
+    for minimum in ("namespaces", "host-network"):
+        with pytest.raises(SandboxUnavailableError, match=f"would be 'landlock'.*asks for '{minimum}'"):
+            launcher.require_tier("best", minimum)
+    tiers_that_work("host-network")
+    launcher.require_tier("best", "host-network")
+    with pytest.raises(SandboxUnavailableError, match="would be 'unsafe'.*asks for 'landlock'.$"):
+        launcher.require_tier("unsafe", "landlock")
+
+
+def test_a_course_may_ask_for_every_safe_tier():
+    allowed = course_schema()["properties"]["min_tier"]["anyOf"][0]["enum"]
+    assert tuple(allowed) == SAFE_TIERS
+
+
+def test_nothing_is_graded_on_a_machine_that_is_too_weak(tiers_that_work, built_course, tmp_path):
+    """By no command that runs students' code: one sentence, exit code 3, and no grade."""
+    tiers_that_work("landlock")
+    root, output = tmp_path / "course", tmp_path / "grades"
+    shutil.copytree(built_course, root)
+    text = (root / "course.yml").read_text()
+    (root / "course.yml").write_text(text.replace("title:", "min_tier: namespaces\ntitle:", 1))
+    submitted = tmp_path / "submitted" / "ada" / "01_adding"
+    submitted.mkdir(parents=True)
+    (submitted / "adding.py").write_text("def add(a, b): return a + b\n")
+    words = ["grade", tmp_path / "submitted", "--course", root, "--output", output, "--jobs", "1"]
+    for more in ([], ["--unsafe"]):
+        done = CliRunner().invoke(app, [*map(str, words), *more])
+        assert done.exit_code == 3
+        assert "`min_tier` in course.yml asks for 'namespaces'" in " ".join(done.stderr.split())
+        assert (output / "grades.jsonl").read_text() == ""
 
 
 def test_an_unknown_tier_is_a_sentence():
