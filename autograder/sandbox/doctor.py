@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograder.sandbox import launcher
+from autograder.sandbox import cgroup, launcher
 from autograder.sandbox.command import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
 
@@ -29,6 +29,16 @@ class TierReport:
 def examine() -> list[TierReport]:
     """Tries every tier, the strongest first."""
     return [_examine(tier) for tier in TIERS]
+
+
+def describe_groups() -> str:
+    """Say whether the workers of a grader are also limited together."""
+    if cgroup.delegated():
+        return "cgroup v2 is delegated: the workers of a grader are also limited together (memory, processes, processor)."
+    return (
+        "cgroup v2 is not delegated: each worker has its limits, but the workers of a grader have none together. "
+        "systemd-run --user --scope -p Delegate=yes autograder grade … delegates it."
+    )
 
 
 def _examine(tier: str) -> TierReport:
