@@ -277,13 +277,6 @@ def doctor() -> Sequence[TierReport]:
     return examine()
 
 
-def describe_groups() -> str:
-    """Say whether the workers of a grader are also limited together by cgroup v2."""
-    from autograder.sandbox import doctor
-
-    return doctor.describe_groups()
-
-
 def verify() -> tuple[Sequence[Column], bool]:
     """Test every boundary of every sandbox; return the results by tier, and whether all guarantees hold."""
     from autograder.sandbox import verify

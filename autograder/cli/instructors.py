@@ -260,14 +260,13 @@ def doctor(
     """Show which sandbox tiers work on this machine, and why others do not."""
     if walls:
         return _verify_walls(as_json)
-    from autograder.cli.console import console, show_tiers
+    from autograder.cli.console import show_tiers
 
     reports = api.doctor()
     if as_json:
         print(json.dumps([asdict(report) for report in reports], ensure_ascii=False))
     else:
         show_tiers(reports)
-        console.print(api.describe_groups(), soft_wrap=True)
     return DONE if any(report.works and report.tier != "unsafe" for report in reports) else FOUND
 
 

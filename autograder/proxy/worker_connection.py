@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
 from autograder.proxy.connection import Connection, too_much_to_send
-from autograder.proxy.deadline import Deadline, DeadlineExceededError
+from autograder.proxy.deadline import Deadline, DeadlineExceededError, Timed
 from autograder.proxy.memory_limit import MemoryLimit
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
@@ -29,16 +29,12 @@ _ENDINGS = {
 }
 
 
-class Worker(Protocol):
+class Worker(Timed, Protocol):
     """The interface of a sandboxed process (see `autograder.sandbox.launcher`)."""
 
     socket: Any
 
     def end(self, kill: bool = True) -> Any: ...
-
-    def processor_seconds(self) -> float: ...
-
-    def wants_processor(self) -> bool: ...
 
     def output(self, limit: int = ...) -> str: ...
 

@@ -163,12 +163,8 @@ def _is_real_root() -> bool:
 
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-COMMANDS = {
-    "namespaces": _bubblewrap_command,
-    "host-network": _bubblewrap_command,
-    "landlock": _plain_command,
-    "unsafe": _plain_command,
-}
+COMMANDS = dict.fromkeys(("namespaces", "host-network"), _bubblewrap_command)
+COMMANDS |= dict.fromkeys(("landlock", "unsafe"), _plain_command)
 
 _NEW_MACHINE = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),

@@ -15,6 +15,12 @@ PROMISES = {
     "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
 }
 
+GROUPED = "All workers of a grader together are limited, too: cgroup v2 is delegated."
+UNGROUPED = (
+    "cgroup v2 is not delegated: each worker has its limits, all of a grader's together have none "
+    "(systemd-run --user --scope -p Delegate=yes autograder grade … sets some)."
+)
+
 
 @dataclass(frozen=True)
 class TierReport:
@@ -31,20 +37,14 @@ def examine() -> list[TierReport]:
     return [_examine(tier) for tier in TIERS]
 
 
-def describe_groups() -> str:
-    """Say whether the workers of a grader are also limited together."""
-    if cgroup.delegated():
-        return "cgroup v2 is delegated: the workers of a grader are also limited together (memory, processes, processor)."
-    return (
-        "cgroup v2 is not delegated: each worker has its limits, but the workers of a grader have none together. "
-        "systemd-run --user --scope -p Delegate=yes autograder grade … delegates it."
-    )
-
-
 def _examine(tier: str) -> TierReport:
     try:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
         return TierReport(tier, False, problem.reason, problem.remedy)
-    hint = "Use it only for files that you trust." if tier == "unsafe" else ""
-    return TierReport(tier, True, f"{PROMISES[tier]} {note}".strip(), hint)
+    if tier == "unsafe":
+        return TierReport(
+            tier, True, f"{PROMISES[tier]} {note}".strip(), "Use it only for files that you trust."
+        )
+    together, hint = (GROUPED, "") if cgroup.delegated() else ("", UNGROUPED)
+    return TierReport(tier, True, " ".join(filter(None, (PROMISES[tier], note, together))), hint)

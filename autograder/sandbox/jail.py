@@ -61,6 +61,7 @@ class Unsafe:
     """No isolation but separate processes and limits: a worker can read the files of this user."""
 
     name = "unsafe"
+    needs_filter = False
 
     def __init__(self, readable: Iterable[str]) -> None:
         self.readable = tuple(readable)
@@ -104,12 +105,15 @@ class Unsafe:
     def _filter_calls(self) -> None:
         if seccomp.supported():
             seccomp.install(seccomp.filter_program(platform.machine(), os.getpid()))
+        elif self.needs_filter:
+            raise OSError(f"there is no list of system calls for {platform.machine()} machines")
 
 
 class Landlock(Unsafe):
     """Hides all files except the interpreter's and its packages'; needs no namespaces and no privileges."""
 
     name = "landlock"
+    needs_filter = True
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         os.chdir("/")
@@ -117,15 +121,12 @@ class Landlock(Unsafe):
         no_new_privileges()
         landlock.restrict(self.readable)
 
-    def _filter_calls(self) -> None:
-        require_filter()
-        super()._filter_calls()
-
 
 class Namespaces(Unsafe):
     """Separate namespaces for users, mounts, processes, network and host name, and a small private disk."""
 
     name = "namespaces"
+    needs_filter = True
     kinds = NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS
 
     def prepare(self) -> None:
@@ -153,10 +154,6 @@ class Namespaces(Unsafe):
         if kernel_version() >= COUNTED_APART:
             return int(limits["processes"])
         return super()._process_limit(limits)
-
-    def _filter_calls(self) -> None:
-        require_filter()
-        super()._filter_calls()
 
 
 class HostNetwork(Namespaces):
@@ -297,9 +294,3 @@ def die_with_parent(parent: int) -> None:
     check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the worker to the fork server")
     if os.getppid() != parent:
         os._exit(1)
-
-
-def require_filter() -> None:
-    """Raise OSError on an architecture without a table of system calls."""
-    if not seccomp.supported():
-        raise OSError(f"there is no list of system calls for {platform.machine()} machines")

@@ -27,18 +27,9 @@ SCOPES = 0b11
 
 
 def version() -> int:
-    """Return the kernel's Landlock version, or 0 if it has none."""
-    return max(0, _ask_version())
-
-
-def problem() -> int:
-    """Return the error number with which the kernel refuses Landlock; 0 if it has it."""
-    return ctypes.get_errno() if _ask_version() < 0 else 0
-
-
-def _ask_version() -> int:
+    """Return the kernel's Landlock version, or 0 if it has none; `ctypes.get_errno` says why."""
     version: int = libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)
-    return version
+    return max(0, version)
 
 
 def restrict(readable: Iterable[str]) -> None:

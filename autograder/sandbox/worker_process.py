@@ -132,7 +132,7 @@ def _receive_statistics(connection: socket.socket) -> int | None:
         if connection.recv(1, socket.MSG_PEEK) != STATISTICS:
             return None
         _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        return descriptors[0]
+        return descriptors[0] if descriptors else None
     except OSError:
         return None
 

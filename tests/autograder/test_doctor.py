@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import platform
@@ -25,7 +26,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(remedies, "STATUS", tmp_path / "status")
     monkeypatch.setattr(remedies.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(remedies, "kernel_version", lambda: (6, 8))
-    monkeypatch.setattr(landlock, "problem", lambda: 0)
+    monkeypatch.setattr(landlock, "version", lambda: 5)
     monkeypatch.setattr(seccomp, "supported", lambda: True)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     return Machine(tmp_path)
@@ -98,10 +99,11 @@ def test_a_container_is_told_how_to_start_it(machine, monkeypatch):
         (errno.ENOSYS, 0, "CONFIG_SECURITY_LANDLOCK"),
         (errno.ENOSYS, 2, "filter of this container"),
         (errno.EPERM, 2, "filter of this container"),
+        (errno.EPERM, 0, "CONFIG_SECURITY_LANDLOCK"),
     ],
 )
 def test_without_landlock_the_reason_is_named(machine, monkeypatch, number, mode, words):
-    monkeypatch.setattr(landlock, "problem", lambda: number)
+    monkeypatch.setattr(landlock, "version", lambda: ctypes.set_errno(number) * 0)
     machine.status(mode)
     assert words in remedy("landlock")
     assert "andlock" not in remedy("namespaces")
@@ -156,7 +158,12 @@ def group(monkeypatch, tmp_path) -> Path:
     return folder
 
 
-def test_a_delegated_group_is_divided(group):
+def examined(monkeypatch) -> doctor.TierReport:
+    monkeypatch.setattr(doctor.launcher, "try_tier", lambda tier: "")
+    return doctor.examine()[0]
+
+
+def test_a_delegated_group_is_divided(group, monkeypatch):
     opened = cgroup.open_group()
     assert opened is not None and opened.folder.parent == group
     assert (group / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
@@ -167,7 +174,8 @@ def test_a_delegated_group_is_divided(group):
         (opened.folder / "memory.current").write_text("999999\n")
     told = {name: (opened.folder / name).read_text() for name in ("memory.max", "pids.max", "cpu.max")}
     assert told == {"memory.max": str(1000 + 4 * 120 * 2**20), "pids.max": "68", "cpu.max": "100000 100000"}
-    assert "is delegated" in doctor.describe_groups()
+    report = examined(monkeypatch)
+    assert "cgroup v2 is delegated" in report.reason and not report.hint
 
 
 def test_the_graders_own_group_is_not_divided_again(group):
@@ -188,7 +196,8 @@ def test_what_is_not_delegated_is_left_alone(group, monkeypatch, missing):
     before = sorted(group.rglob("*"))
     assert cgroup.open_group() is None
     assert sorted(group.rglob("*")) == before
-    assert "not delegated" in doctor.describe_groups() and "Delegate=yes" in doctor.describe_groups()
+    report = examined(monkeypatch)
+    assert report.works and "not delegated" in report.hint and "Delegate=yes" in report.hint
 
 
 def test_a_sandbox_enters_its_group_and_removes_it(group):
