@@ -84,8 +84,11 @@ class _Record(BaseModel):
 class Limits(_Record):
     """The resource limits of one submission; an assignment's own limits override the course's."""
 
-    call_seconds: Seconds = Field(default=10, description="For one call of a student's function.")
-    load_seconds: Seconds = Field(default=10, description="For importing a student's file.")
+    call_seconds: Seconds = Field(
+        default=10,
+        description="Processor time of one call of a student's function; ten times as many on the clock.",
+    )
+    load_seconds: Seconds = Field(default=10, description="The same for importing a student's file.")
     cpu_seconds: Seconds = Field(default=30, description="Processor time of one submission's process.")
     submission_seconds: Seconds = Field(default=120, description="For a whole submission, on the clock.")
     memory_mb: Amount = Field(default=1024, description="Memory of one submission's process.")
@@ -196,6 +199,10 @@ class CourseFile(_Record):
         default="last", description="Which counts of what a student handed in for an assignment."
     )
     limits: Limits = Limits()
+    min_tier: Literal["namespaces", "host-network", "landlock"] | None = Field(
+        default=None,
+        description="The weakest sandbox that may grade, strongest first; without it, any of the three, or --unsafe.",
+    )
     assignments: tuple[Assignment, ...] = Field(strict=False)
 
 

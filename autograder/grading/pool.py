@@ -56,6 +56,10 @@ _disposable: Disposable | None = None
 
 
 def graders(plan: Plan) -> GraderPool:
+    """Start graders; raises SandboxUnavailableError where the sandbox is weaker than the course allows."""
+    from autograder.sandbox.launcher import require_tier
+
+    require_tier(plan.tier, plan.course.min_tier)
     return GraderPool(plan)
 
 

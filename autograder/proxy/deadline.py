@@ -1,56 +1,63 @@
-"""Deadlines of calls to a student's code: wall-clock time without the time spent waiting for a processor."""
+"""Deadlines of calls to a student's code.
+
+A call may use N seconds of its own processor time, as the kernel counts it for all threads of the worker, and
+`CLOCK_FACTOR` times N seconds of the clock.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import time
 from typing import Protocol
 
-MOST_IN_LINE = 4  # maximum extension, as a multiple of the time limit; beyond it, the machine is too busy
+CLOCK_FACTOR = 10  # by the clock, for code that sleeps and for machines with more work than processors
 MOMENT = 0.01
+PROCESSORS = os.cpu_count() or 1
 
 
 class DeadlineExceededError(TimeoutError):
-    """A call timed out: `endless` if the code used all its time, `starved` if the machine was too busy."""
+    """A call timed out: `limit` says at which of its limits; "test" is that of the test, reached by many calls.
 
-    def __init__(self, endless: bool, starved: bool) -> None:
+    `starved`: it still wanted a processor when the clock ran out, so the machine may be to blame.
+    """
+
+    def __init__(self, limit: str, seconds: float = math.inf, starved: bool = False) -> None:
         super().__init__("no answer")
-        self.endless, self.starved = endless, starved
+        self.limit, self.seconds, self.starved = limit, seconds, starved
 
 
 class Timed(Protocol):
-    """A process whose times, in seconds, are measured by the kernel and not reported by the process."""
+    """A process whose times are measured by the kernel and not reported by the process."""
 
-    def seconds_queued(self) -> float: ...
+    def processor_seconds(self) -> float: ...
 
-    def other_threads_seconds(self) -> float: ...
+    def wants_processor(self) -> bool: ...
 
 
 class Deadline:
-    """A deadline `seconds` from now, extended by the time spent waiting for a processor.
+    """The deadline of a call that may use `seconds` of the worker's processor time from now on.
 
-    `until` (time.monotonic) is absolute. Waiting caused by the code's own further threads does not extend the deadline.
+    `until` (time.monotonic) is absolute. Where the system does not count processor time, the clock decides.
     """
 
     def __init__(self, seconds: float, worker: Timed, until: float = math.inf) -> None:
         self.seconds = seconds
-        self._worker, self._queued_before = worker, worker.seconds_queued()
-        self._end, self._until = time.monotonic() + seconds, until
-        self._granted = 0.0
+        self._worker, self._used_before = worker, worker.processor_seconds()
+        self._until, now = until, time.monotonic()
+        self._end = now + CLOCK_FACTOR * seconds
+        self._earliest = now + seconds / PROCESSORS  # sooner, not even all processors together use so much
 
     def left(self) -> float:
         """Return the seconds to wait before the next check; raises DeadlineExceededError after the deadline."""
         now = time.monotonic()
         if now >= self._until:
-            raise DeadlineExceededError(endless=False, starved=False)
-        if now >= self._end + self._granted:
-            most = MOST_IN_LINE * self.seconds
-            self._granted = min(self._kept_waiting(), most)
-            if now >= self._end + self._granted:
-                raise DeadlineExceededError(endless=self._granted < most, starved=self._granted >= most)
-        return min(max(self._end + self._granted - now, MOMENT), self._until - now)
-
-    def _kept_waiting(self) -> float:
-        return max(
-            0.0, self._worker.seconds_queued() - self._queued_before - self._worker.other_threads_seconds()
-        )
+            raise DeadlineExceededError("test")
+        if now >= self._earliest:
+            unused = self.seconds - (self._worker.processor_seconds() - self._used_before)
+            if unused <= 0:
+                raise DeadlineExceededError("processor", self.seconds)
+            self._earliest = now + max(unused / PROCESSORS, MOMENT)
+        if now >= self._end:
+            raise DeadlineExceededError("clock", CLOCK_FACTOR * self.seconds, self._worker.wants_processor())
+        return min(self._earliest, self._end, self._until) - now

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
 from autograder.proxy.connection import Connection, too_much_to_send
-from autograder.proxy.deadline import Deadline, DeadlineExceededError
+from autograder.proxy.deadline import Deadline, DeadlineExceededError, Timed
 from autograder.proxy.memory_limit import MemoryLimit
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
@@ -29,16 +29,12 @@ _ENDINGS = {
 }
 
 
-class Worker(Protocol):
+class Worker(Timed, Protocol):
     """The interface of a sandboxed process (see `autograder.sandbox.launcher`)."""
 
     socket: Any
 
     def end(self, kill: bool = True) -> Any: ...
-
-    def seconds_queued(self) -> float: ...
-
-    def other_threads_seconds(self) -> float: ...
 
     def output(self, limit: int = ...) -> str: ...
 
@@ -123,7 +119,7 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            self._fail(self._too_late(name, deadline.seconds, late))
+            self._fail(self._too_late(name, late))
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
             self._fail(StudentCrashedError(self._exit_reason()))
@@ -143,14 +139,15 @@ class WorkerConnection(Connection):
         share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
         return Deadline(seconds * share if name else seconds, self.worker, until)
 
-    def _too_late(self, name: str, seconds: float, late: DeadlineExceededError) -> StudentTimeoutError:
-        if not (late.endless or late.starved):  # many calls, each of them in time
+    def _too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
+        if late.limit == "test":  # many calls, each of them in time
             return StudentTimeoutError("This test took too long.", starved=True)
         again = ", as in an earlier test" if self._endless[name] else ""
-        if name and late.endless:
+        if name and not late.starved:
             self._endless[name] += 1
+        counted = "of processor time" if late.limit == "processor" else "on the clock"
         return StudentTimeoutError(
-            f"Your code gave no answer within {seconds:g} seconds{again}.", late.starved
+            f"Your code gave no answer within {late.seconds:g} seconds {counted}{again}.", late.starved
         )
 
     def _await_reply(self, number: int, deadline: Deadline) -> dict[str, Any]:

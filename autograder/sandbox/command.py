@@ -16,6 +16,7 @@ from typing import Any
 
 from autograder.records import InfrastructureError
 from autograder.sandbox.jail import NOBODY, ON_LINUX, SCRATCH
+from autograder.sandbox.remedies import remedy
 
 # loads the package from its folder alone: its parent, often the course, is never on the worker's path
 BOOT = """
@@ -31,21 +32,18 @@ from autograder.sandbox.zygote import main
 main()
 """
 
-HINTS = {
-    "namespaces": "Install bubblewrap (apt install bubblewrap, dnf install bubblewrap) on a Linux that lets "
-    "you make user namespaces (Ubuntu 24.04: sysctl kernel.apparmor_restrict_unprivileged_userns=0).",
-    "landlock": "It needs Linux 5.13 or later with Landlock enabled, on x86_64 or aarch64.",
-    "unsafe": "It needs Linux or macOS; on Windows use WSL2 or a container.",
-}
-
 
 class SandboxUnavailableError(InfrastructureError):
-    """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and a remedy."""
+    """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and the remedy."""
+
+    def __init__(self, sentence: str, remedy: str = "") -> None:
+        super().__init__(f"{sentence} {remedy}".strip())
+        self.reason, self.remedy = sentence, remedy
 
 
 def unavailable(tier: str, why: str) -> SandboxUnavailableError:
     """Return the error for a tier that does not work on this machine."""
-    return SandboxUnavailableError(f"The sandbox {tier!r} does not work here. {why} {HINTS[tier]}")
+    return SandboxUnavailableError(f"The sandbox {tier!r} does not work here. {why}", remedy(tier))
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[st
     """Return the command for bubblewrap, in which only Python, its packages and /usr are visible."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
-        raise unavailable("namespaces", "There is no bubblewrap (the program bwrap).")
+        raise unavailable(wishes["tier"], "There is no bubblewrap (the program bwrap).")
     base = layout.base if layout.base_is_system else Path("/python")
     python = base / layout.python.relative_to(layout.base)
     binds = [] if layout.base_is_system else [(layout.base, base)]
@@ -137,6 +135,8 @@ def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[st
     binds += list(zip(layout.packages, map(Path, paths), strict=True))
     binds.append((layout.engine, Path("/engine/autograder")))
     command = [bubblewrap, *_NEW_MACHINE]
+    if wishes["tier"] == "namespaces":
+        command.append("--unshare-net")
     if not _is_real_root():  # root gives up being root only inside, when what it alone can reach is bound
         command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-add", "ALL"]
     if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
@@ -163,10 +163,11 @@ def _is_real_root() -> bool:
 
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-COMMANDS = {"namespaces": _bubblewrap_command, "landlock": _plain_command, "unsafe": _plain_command}
+COMMANDS = dict.fromkeys(("namespaces", "host-network"), _bubblewrap_command)
+COMMANDS |= dict.fromkeys(("landlock", "unsafe"), _plain_command)
 
 _NEW_MACHINE = (
-    *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
     *("--hostname", "sandbox", "--clearenv", "--proc", "/proc", "--dir", SCRATCH),
     # folders that bubblewrap makes on the way to others would be root's alone
     *("--dir", "/dev", "--dir", "/engine", "--dir", "/packages"),

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograder.sandbox import launcher
-from autograder.sandbox.command import HINTS, SandboxUnavailableError
+from autograder.sandbox import cgroup, launcher
+from autograder.sandbox.command import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
 
 PROMISES = {
     "namespaces": "Student code sees an empty machine: no network, no files but Python's, no processes.",
+    "host-network": "The same, but the system-call filter alone keeps student code from the network.",
     "landlock": "Student code can read no file but Python's, and has no network, processes or disk.",
     "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
 }
+
+GROUPED = "All workers of a grader together are limited, too: cgroup v2 is delegated."
+UNGROUPED = (
+    "cgroup v2 is not delegated: each worker has its limits, all of a grader's together have none "
+    "(systemd-run --user --scope -p Delegate=yes autograder grade … sets some)."
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,10 @@ def _examine(tier: str) -> TierReport:
     try:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
-        reason = str(problem).removesuffix(HINTS[tier]).strip()
-        return TierReport(tier, False, reason, HINTS[tier])
-    hint = "Use it only for files that you trust." if tier == "unsafe" else ""
-    return TierReport(tier, True, f"{PROMISES[tier]} {note}".strip(), hint)
+        return TierReport(tier, False, problem.reason, problem.remedy)
+    if tier == "unsafe":
+        return TierReport(
+            tier, True, f"{PROMISES[tier]} {note}".strip(), "Use it only for files that you trust."
+        )
+    together, hint = (GROUPED, "") if cgroup.delegated() else ("", UNGROUPED)
+    return TierReport(tier, True, " ".join(filter(None, (PROMISES[tier], note, together))), hint)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from typing import BinaryIO
 
+from autograder.sandbox import cgroup
 from autograder.sandbox.command import COMMANDS, Layout, unavailable
 from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess
 
@@ -33,8 +34,9 @@ class ForkServer:
         wishes["control"] = theirs.fileno()
         try:
             command, environment = COMMANDS[tier](layout, wishes)
+            self.group = cgroup.open_group()
             self.process = subprocess.Popen(
-                command,
+                self.group.joining(command) if self.group else command,
                 env=environment,
                 cwd="/",
                 pass_fds=[theirs.fileno()],
@@ -66,6 +68,8 @@ class ForkServer:
         output = _output_file()
         request = json.dumps({"limits": limits}).encode() + b"\n"
         descriptors = [their_data.fileno(), output.fileno(), their_status.fileno()]
+        if self.group:
+            self.group.limit(limits)
         try:
             self.control.settimeout(START_SECONDS)
             socket.send_fds(self.control, [request], descriptors)
@@ -100,6 +104,8 @@ class ForkServer:
             self.process.kill()
             self.process.wait()
         self.complaints.close()
+        if self.group:
+            self.group.close()
 
 
 def _output_file() -> BinaryIO:

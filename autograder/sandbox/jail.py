@@ -1,8 +1,8 @@
-"""The isolation of one worker, in three strengths with one interface: `prepare`, `fork`, `enter`.
+"""The isolation of one worker, in four strengths with one interface: `prepare`, `fork`, `enter`.
 
-`Namespaces` hides the machine, `Landlock` hides its files, `Unsafe` only separates processes. All three limit resources
-and, on Linux, allow only harmless system calls. This module runs inside the sandbox, holds no secret, and does not
-affect a grade.
+`Namespaces` hides the machine, `HostNetwork` all of it but its network, `Landlock` its files; `Unsafe` only separates
+processes. All limit resources and, on Linux, allow only harmless system calls. This module runs inside the sandbox,
+holds no secret, and does not affect a grade.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Unsafe:
     """No isolation but separate processes and limits: a worker can read the files of this user."""
 
     name = "unsafe"
+    needs_filter = False
 
     def __init__(self, readable: Iterable[str]) -> None:
         self.readable = tuple(readable)
@@ -104,12 +105,15 @@ class Unsafe:
     def _filter_calls(self) -> None:
         if seccomp.supported():
             seccomp.install(seccomp.filter_program(platform.machine(), os.getpid()))
+        elif self.needs_filter:
+            raise OSError(f"there is no list of system calls for {platform.machine()} machines")
 
 
 class Landlock(Unsafe):
     """Hides all files except the interpreter's and its packages'; needs no namespaces and no privileges."""
 
     name = "landlock"
+    needs_filter = True
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         os.chdir("/")
@@ -117,15 +121,13 @@ class Landlock(Unsafe):
         no_new_privileges()
         landlock.restrict(self.readable)
 
-    def _filter_calls(self) -> None:
-        require_filter()
-        super()._filter_calls()
-
 
 class Namespaces(Unsafe):
     """Separate namespaces for users, mounts, processes, network and host name, and a small private disk."""
 
     name = "namespaces"
+    needs_filter = True
+    kinds = NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS
 
     def prepare(self) -> None:
         """Drop root privileges for good and enter a new user and process namespace."""
@@ -145,7 +147,7 @@ class Namespaces(Unsafe):
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         hide_from_memory_killer()
-        new_namespaces(NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS)
+        new_namespaces(self.kinds)
         cover_shared_files(int(limits["scratch_mb"]))
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
@@ -153,12 +155,16 @@ class Namespaces(Unsafe):
             return int(limits["processes"])
         return super()._process_limit(limits)
 
-    def _filter_calls(self) -> None:
-        require_filter()
-        super()._filter_calls()
+
+class HostNetwork(Namespaces):
+    """The same without a network namespace, which clusters often forbid: the system-call filter refuses sockets."""
+
+    name = "host-network"
+    kinds = Namespaces.kinds & ~NEW_NETWORK
 
 
-TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, Landlock, Unsafe)}
+TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, HostNetwork, Landlock, Unsafe)}
+SAFE_TIERS = tuple(TIERS)[:-1]
 
 
 def kernel_version() -> tuple[int, int]:
@@ -288,9 +294,3 @@ def die_with_parent(parent: int) -> None:
     check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the worker to the fork server")
     if os.getppid() != parent:
         os._exit(1)
-
-
-def require_filter() -> None:
-    """Raise OSError on an architecture without a table of system calls."""
-    if not seccomp.supported():
-        raise OSError(f"there is no list of system calls for {platform.machine()} machines")

@@ -27,7 +27,7 @@ SCOPES = 0b11
 
 
 def version() -> int:
-    """Return the kernel's Landlock version, or 0 if it has none."""
+    """Return the kernel's Landlock version, or 0 if it has none; `ctypes.get_errno` says why."""
     version: int = libc().syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)
     return max(0, version)
 

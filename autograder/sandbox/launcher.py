@@ -21,7 +21,8 @@ from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import Layout, SandboxUnavailableError, unavailable
 from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
-from autograder.sandbox.jail import TIERS
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.remedies import remedy
 from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
@@ -44,7 +45,7 @@ PROBE_LIMITS = Limits(
 class Sandbox:
     """A source of sandboxed workers; a context manager.
 
-    `tier` is "namespaces", "landlock", "unsafe", or "best": the strongest safe tier that works on this machine.
+    `tier` is one of `jail.TIERS`, or "best": the strongest safe tier that works on this machine.
     `hidden` lists folders that no worker may read. `entry`, `warm` and `folders` (added to the workers' import path,
     read-only) are for tests of the sandbox itself. Raises SandboxUnavailableError.
     """
@@ -137,7 +138,7 @@ class Sandbox:
 def best_tier() -> str:
     """Return the strongest safe tier that works on this machine; raises SandboxUnavailableError if none does."""
     reasons = []
-    for tier in ("namespaces", "landlock"):
+    for tier in SAFE_TIERS:
         try:
             try_tier(tier)
         except SandboxUnavailableError as problem:
@@ -146,6 +147,17 @@ def best_tier() -> str:
             return tier
     advice = "With --unsafe students' code runs unprotected: it can read this user's files."
     raise SandboxUnavailableError("\n".join([*reasons, advice]))
+
+
+def require_tier(tier: str, minimum: str | None) -> None:
+    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than `minimum`."""
+    if minimum is None:
+        return
+    order, actual = list(TIERS), best_tier() if tier == "best" else tier
+    if order.index(actual) > order.index(minimum):
+        wanted = f"`min_tier` in course.yml asks for {minimum!r}"
+        sentence = f"Nothing was graded: the sandbox would be {actual!r}, and {wanted}."
+        raise SandboxUnavailableError(sentence, remedy(minimum) if tier == "best" else "")
 
 
 def try_tier(tier: str) -> str:

@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from autograder.records import InfrastructureError
-from autograder.sandbox.command import HINTS
-from autograder.sandbox.jail import TIERS
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import PROBE_LIMITS, Sandbox
 from autograder.sandbox.worker_process import Ending, WorkerProcess
 
 TRIAL_ENTRY = "autograder.sandbox.trials:run"
 HELD, OPEN, NOT_PROMISED = "held", "open", "not promised"
-SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
+SAFE, ALL, WITH_NAMESPACES = SAFE_TIERS, tuple(TIERS), ("namespaces", "host-network")
 TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its processor
 TRIAL_LIMITS = PROBE_LIMITS.model_copy(update={"submission_seconds": 50})
 TOKEN_NAME = "AUTOGRADER_VERIFY"
@@ -106,7 +105,7 @@ def verify_tier(
             cells = [_try(wall, context) for wall in walls]
             return Column(tier, True, sandbox.note, tuple(cells))
     except (InfrastructureError, OSError) as problem:
-        return Column(tier, False, str(problem).removesuffix(HINTS[tier]).strip())
+        return Column(tier, False, getattr(problem, "reason", str(problem)))
 
 
 def _try(wall: Wall, context: TrialContext) -> MatrixCell:
@@ -312,7 +311,7 @@ WALLS = (
     _wall("tests and solutions", SAFE, "read_course"),
     _wall("your home", SAFE, "read_home"),
     _wall("files of the system", SAFE, "read_system"),
-    _wall("names of hidden files", SAFE[:1], "see_names"),
+    _wall("names of hidden files", WITH_NAMESPACES, "see_names"),
     _wall("environment", SAFE, "read_environment"),
     _wall("writing outside", SAFE, "write_outside"),
     _wall("scratch space", SAFE, "fill_scratch"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import socket
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from autograder.records import InfrastructureError
-from autograder.sandbox.zygote import CLOCK, CLOCKS
+from autograder.sandbox.zygote import STATISTICS
 
 END_SECONDS = 10
 BRIEF_SECONDS = 2
@@ -42,7 +41,7 @@ class WorkerProcess:
         self._output = output
         self._status = status
         self._ending: Ending | None = None
-        self._clocks: list[int] = []
+        self._statistics: int | None = None
 
     def __enter__(self) -> WorkerProcess:
         return self
@@ -54,22 +53,24 @@ class WorkerProcess:
         """Return the first `limit` bytes of the worker's output so far, including control characters."""
         return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
 
-    def seconds_queued(self) -> float:
-        """Return the seconds for which the worker's first thread and this process have waited for a processor.
+    def processor_seconds(self) -> float:
+        """Return the processor time of all threads of the worker; 0.0 if the system does not provide it."""
+        user, system = self._read_statistics()[11:13] or (0, 0)
+        return (int(user) + int(system)) / TICKS
 
-        0.0 if the system does not provide the number.
-        """
-        if not self._clocks and self._ending is None:
-            self._clocks = _receive_clocks(self._status)
-        return sum(_times(each)[1] for each in (*self._clocks[:1], *_own_clock()))
+    def wants_processor(self) -> bool:
+        """Return whether the worker runs, or waits for a processor or the disk; False if it sleeps."""
+        return self._read_statistics()[:1] in ([b"R"], [b"D"])
 
-    def other_threads_seconds(self) -> float:
-        """Return the processor time of all threads but the first; 0.0 if the system does not provide the number."""
-        if not self._clocks:
-            return 0.0
-        first, all_together = self._clocks
-        ticks = _read(all_together).rpartition(b")")[2].split()[11:13]
-        return max(0.0, sum(map(int, ticks)) / TICKS - _times(first)[0])
+    def _read_statistics(self) -> list[bytes]:
+        """Return the fields of its /proc/self/stat from the state on; none after its end."""
+        if self._statistics is None and self._ending is None:
+            self._statistics = _receive_statistics(self._status)
+        try:
+            line = b"" if self._statistics is None else os.pread(self._statistics, 1024, 0)
+        except OSError:
+            line = b""
+        return line.rpartition(b")")[2].split()
 
     def end(self, kill: bool = True) -> Ending:
         """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it ended.
@@ -90,9 +91,9 @@ class WorkerProcess:
             self.socket.close()
             self._status.close()
             self._output.close()
-            for each in self._clocks:
-                os.close(each)
-            self._clocks.clear()
+            if self._statistics is not None:
+                os.close(self._statistics)
+                self._statistics = None
 
     def _await_ending(self, kill: bool) -> Ending:
         report = None if kill else _receive_all(self._status, BRIEF_SECONDS)
@@ -124,42 +125,16 @@ def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
         return text
 
 
-@functools.cache
-def _own_clock() -> tuple[int, ...]:
-    """Open the kernel's file of this process's scheduling times; empty if the system has none."""
-    try:
-        return (os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC),)
-    except OSError:
-        return ()
-
-
-if hasattr(os, "register_at_fork"):  # the file belongs to the process that opened it
-    os.register_at_fork(after_in_child=_own_clock.cache_clear)
-
-
-def _times(clock: int) -> tuple[float, float]:
-    """Return the seconds for which a process has run and waited for a processor; zeros if it has ended."""
-    ran, seconds_queued = (_read(clock).split() or [b"0", b"0"])[:2]
-    return int(ran) / 1e9, int(seconds_queued) / 1e9
-
-
-def _read(file: int) -> bytes:
-    try:
-        return os.pread(file, 1024, 0)
-    except OSError:  # of a process that has ended
-        return b""
-
-
-def _receive_clocks(connection: socket.socket) -> list[int]:
-    """Receive the descriptors of a worker's scheduling times, which it sends first; empty if they have not arrived."""
+def _receive_statistics(connection: socket.socket) -> int | None:
+    """Receive the descriptor that a worker sends first; None if it has not arrived."""
     try:
         connection.settimeout(0)
-        if connection.recv(1, socket.MSG_PEEK) != CLOCK:
-            return []
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, len(CLOCKS))
-        return descriptors
+        if connection.recv(1, socket.MSG_PEEK) != STATISTICS:
+            return None
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        return descriptors[0] if descriptors else None
     except OSError:
-        return []
+        return None
 
 
 def _hang_up(connection: socket.socket) -> None:

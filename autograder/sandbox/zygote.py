@@ -5,7 +5,7 @@ unread. It ends with all its workers when the grader closes the control socket.
 
 Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status socket),
 acknowledged with a newline. Status socket: if the grader closes it, the worker is killed; a blank carries the
-descriptors of time statistics; when the worker has ended, a JSON object describes its ending.
+descriptor of its statistics in the kernel; when the worker has ended, a JSON object describes its ending.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
-CLOCK = b" "  # comes with files that tell how long a worker ran and stood in line; JSON may begin with it
-CLOCKS = ("schedstat", "stat")  # of its first thread, and of all together
+STATISTICS = b" "  # comes with a worker's /proc/self/stat; JSON may begin with it
 
 Entry = Callable[[socket.socket], None]
 
@@ -171,7 +170,7 @@ class Zygote:
             os.close(setup)
         else:
             if pid == 0:
-                tell_time(status_socket)
+                send_statistics(status_socket)
                 self._become_worker(limits, data, output, setup_end)
             deadline = time.monotonic() + limits["submission_seconds"]
             child = Child(pid, status_socket, setup, deadline, limits["cpu_seconds"])
@@ -263,15 +262,14 @@ def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None
     return json.loads(text)["limits"], descriptors
 
 
-def tell_time(status: socket.socket) -> None:
-    """Send the grader the descriptors of this process's time statistics in the kernel."""
+def send_statistics(status: socket.socket) -> None:
+    """Send the grader a descriptor of this process's statistics in the kernel: its state and its processor time."""
     try:
-        clocks = [os.open(f"/proc/self/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in CLOCKS]
-    except OSError:  # another system, or a kernel that does not count
+        statistics = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # another system
         return
-    socket.send_fds(status, [CLOCK], clocks)
-    for each in clocks:
-        os.close(each)
+    socket.send_fds(status, [STATISTICS], [statistics])
+    os.close(statistics)
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:

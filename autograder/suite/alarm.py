@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from autograder.proxy.deadline import CLOCK_FACTOR
+
 AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
 
 
@@ -23,7 +25,10 @@ class TestAlarm(BaseException):
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise TestAlarm in the main thread after `seconds`; elsewhere, and on Windows, do nothing."""
+    """Raise TestAlarm in the main thread after `seconds` of this process's processor time.
+
+    Code that sleeps is interrupted by the clock (see `CLOCK_FACTOR`). In other threads, and on Windows, do nothing.
+    """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -31,10 +36,17 @@ def alarm(seconds: float) -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
         raise TestAlarm
 
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_SECONDS)
+    limits = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, CLOCK_FACTOR * seconds),
+    }
+    previous = {number: signal.signal(number, ring) for number in limits}
     try:
+        for timer, most in limits.values():
+            signal.setitimer(timer, most, AGAIN_SECONDS)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        for timer, _ in limits.values():
+            signal.setitimer(timer, 0)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

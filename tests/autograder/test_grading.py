@@ -216,11 +216,26 @@ IN_ATTENTION = "scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
 EAT = "hoard = []\n    while True: hoard.append(bytearray(1 << 20))"
 NULL = "import ctypes; ctypes.string_at(0)"
 DISASTERS = {
-    "endless loop at import": ("import math", "while True: pass", 0, "gave no answer within 3 seconds"),
+    "endless loop at import": (
+        "import math",
+        "while True: pass",
+        0,
+        "gave no answer within",
+    ),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),
-    "endless loop": (IN_THE_MASK, "while True: pass", 7, "gave no answer within 1.5 seconds"),
-    "sleeping": (IN_THE_MASK, "import time; time.sleep(10**6)", 7, "gave no answer within 1.5 seconds"),
+    "endless loop": (
+        IN_THE_MASK,
+        "while True: pass",
+        7,
+        "gave no answer within",
+    ),
+    "sleeping": (
+        IN_THE_MASK,
+        "import time; time.sleep(10**6)",
+        7,
+        "gave no answer within 15 seconds on the clock",
+    ),
     "os._exit": (IN_ATTENTION, "import os; os._exit(3)", 4.0, "ended the process that ran it (exit code 3)"),
     "abort": (IN_ATTENTION, "import os; os.abort()", 4.0, "ended the process that ran it (signal "),
     "segmentation fault": (IN_ATTENTION, NULL, 4.0, "ended the process that ran it (signal 11)"),

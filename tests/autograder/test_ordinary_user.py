@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox.verify import WALLS
+from autograder.sandbox.verify import THREADS, WALLS
 from tests.autograder.waiting import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -205,3 +205,54 @@ def test_landlock_boundaries_hold_without_namespaces(without_namespaces):
 def test_grading_under_landlock_works_without_namespaces(without_namespaces):
     grade = grade_the_solution(without_namespaces)
     assert (grade["score"], grade["isolation"]) == (FULL, "landlock")
+
+
+# ------------------------------------------------------------------ without network namespaces
+
+
+@pytest.fixture
+def without_networks(folder) -> Surroundings:
+    """A place where nobody can make a network namespace, as on many clusters."""
+    switch_off = 'echo 0 > /proc/sys/user/max_net_namespaces && exec "$@"'
+    prefix = ("unshare", "--user", "--map-root-user", "sh", "-c", switch_off, "sh")
+    if shutil.which("unshare") is None:
+        pytest.skip("There is no unshare to switch network namespaces off with.")
+    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False)
+    if trial.returncode:
+        pytest.skip(f"Network namespaces cannot be switched off here: {trial.stderr.strip()}")
+    return Surroundings(prefix, sys.executable, folder)
+
+
+def test_without_network_namespaces_the_doctor_names_the_setting(without_networks):
+    done = without_networks.autograder("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    reports = {each["tier"]: each for each in json.loads(done.stdout)}
+    assert not reports["namespaces"]["works"] and reports["host-network"]["works"]
+    assert "user.max_net_namespaces is 0" in reports["namespaces"]["hint"]
+    assert "Install" not in reports["namespaces"]["hint"]
+
+
+def test_without_network_namespaces_the_filter_holds_what_it_promises(without_networks):
+    done = without_networks.autograder("doctor", "--verify", "--json")
+    columns = {each["tier"]: each for each in json.loads(done.stdout)}
+    assert not columns["namespaces"]["works"]
+    verdicts = {cell["wall"]: cell["verdict"] for cell in columns["host-network"]["cells"]}
+    if os.getuid() == 0:  # the kernel never limits the threads of root, which this place cannot give up
+        verdicts[THREADS] = "held"
+    assert verdicts == {wall.name: "held" for wall in WALLS}
+
+
+def test_without_network_namespaces_a_class_is_graded(without_networks):
+    grade = grade_the_solution(without_networks)
+    assert (grade["score"], grade["isolation"]) == (FULL, "host-network")
+
+
+@pytest.mark.slow
+def test_without_network_namespaces_attacks_fail(without_networks):
+    chosen = "test_attack" if EVERY_ATTACK else SOME_ATTACKS
+    done = without_networks.pytest(
+        "tests/autograder/attacks/test_attacks.py", f"host-network and ({chosen})", 6 * HANGS
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
+    summary = done.stdout.strip().splitlines()[-1]
+    assert "skipped" not in summary, done.stdout[-1000:]

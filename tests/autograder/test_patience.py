@@ -1,10 +1,13 @@
-"""Deadlines: code gets its full time on a busy machine, and no more.
+"""How long is waited: a call has its seconds of processor time, and a multiple of them by the clock.
 
-The clock of the deadlines is a fake that advances only on request.
+The clock of the deadlines and the kernel's counts are fakes: they advance only when a test says so.
 """
 
 from __future__ import annotations
 
+import signal
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +18,12 @@ import pytest
 from autograder.course.config import Limits
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentTimeoutError
-from autograder.proxy.deadline import MOMENT, MOST_IN_LINE, Deadline, DeadlineExceededError
+from autograder.proxy.deadline import CLOCK_FACTOR, MOMENT, PROCESSORS, Deadline, DeadlineExceededError
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.worker_connection import WorkerConnection
 from autograder.sandbox.launcher import Sandbox
+from autograder.suite.alarm import TestAlarm, alarm
 from tests.autograder.waiting import hang_guard
 
 
@@ -35,16 +39,25 @@ class Clock:
 
 @dataclass
 class Told:
-    """A worker with these scheduling times."""
+    """A worker of which the kernel tells this."""
 
-    waited: float = 0.0
-    others: float = 0.0
+    used: float = 0.0
+    state: str = "S"
 
-    def seconds_queued(self) -> float:
-        return self.waited
+    def processor_seconds(self) -> float:
+        return self.used
 
-    def other_threads_seconds(self) -> float:
-        return self.others
+    def wants_processor(self) -> bool:
+        return self.state in "RD"
+
+    def run(self, share: float) -> Callable[[float], None]:
+        """Something that gives it so many processors, on average, whenever time passes."""
+
+        def use(seconds: float) -> None:
+            self.state = "R"
+            self.used += share * seconds
+
+        return use
 
 
 @pytest.fixture
@@ -61,61 +74,88 @@ def wait_out(
     began = clock.now
     with pytest.raises(DeadlineExceededError) as late:
         while True:
-            seconds = min(deadline.left(), MOMENT)
+            seconds = deadline.left()
+            assert seconds > 0
             clock.now += seconds
             meanwhile(seconds)
     return clock.now - began, late.value
 
 
-def test_code_that_used_its_full_time_is_endless(clock):
-    seconds, late = wait_out(clock, Deadline(0.1, Told(waited=7.0)))
-    assert seconds == pytest.approx(0.1, abs=MOMENT)
-    assert late.endless and not late.starved
+def test_a_loop_ends_when_its_processor_time_is_used_up(clock):
+    worker = Told(used=7.0)
+    seconds, late = wait_out(clock, Deadline(2.0, worker), worker.run(1.0))
+    assert seconds == worker.used - 7.0 == pytest.approx(2.0, abs=PROCESSORS * MOMENT)
+    assert (late.limit, late.seconds, late.starved) == ("processor", 2.0, False)
 
 
-def test_queueing_time_is_added_once(clock):
-    worker = Told(waited=7.0)
-    deadline = Deadline(0.1, worker)
-    worker.waited += 0.2
-    seconds, late = wait_out(clock, deadline)
-    assert seconds == pytest.approx(0.3, abs=MOMENT)
-    assert late.endless and not late.starved
-
-
-def test_deadline_is_extended_by_queueing_time_on_a_busy_machine(clock):
-    """The worker waits for a processor for two thirds of the time, so its second takes three."""
+@pytest.mark.parametrize("share", [0.5, 0.2, 0.11])
+def test_code_that_shares_its_processor_has_all_its_processor_time(clock, share):
+    """Whatever takes the rest: other processes, a hypervisor, swapping, a cold disk."""
     worker = Told()
-
-    def stand_in_line(seconds: float) -> None:
-        worker.waited += 2 / 3 * seconds
-
-    seconds, late = wait_out(clock, Deadline(1.0, worker), stand_in_line)
-    assert seconds - worker.waited == pytest.approx(1.0, abs=MOMENT)
-    assert late.endless and not late.starved
+    seconds, late = wait_out(clock, Deadline(1.0, worker), worker.run(share))
+    assert worker.used == pytest.approx(1.0, abs=PROCESSORS * MOMENT)
+    assert seconds == pytest.approx(1.0 / share, abs=PROCESSORS * MOMENT / share)
+    assert late.limit == "processor"
 
 
-def test_code_that_only_waited_for_a_processor_is_starved(clock):
+def test_threads_are_counted_together(clock):
     worker = Told()
-    deadline = Deadline(0.05, worker)
-    worker.waited = 100.0
-    seconds, late = wait_out(clock, deadline)
-    assert seconds == pytest.approx(0.05 * (1 + MOST_IN_LINE), abs=MOMENT)
-    assert late.starved and not late.endless
+    seconds, late = wait_out(clock, Deadline(2.0, worker), worker.run(PROCESSORS))
+    assert worker.used == pytest.approx(2.0, abs=PROCESSORS * MOMENT)
+    assert late.limit == "processor"
 
 
-def test_queueing_behind_own_threads_does_not_extend_the_deadline(clock):
-    worker = Told()
-    deadline = Deadline(0.1, worker)
-    worker.waited, worker.others = 1.0, 3.0
-    seconds, late = wait_out(clock, deadline)
-    assert seconds == pytest.approx(0.1, abs=MOMENT)
-    assert late.endless and not late.starved
+def test_code_that_sleeps_ends_by_the_clock_and_is_not_starved(clock):
+    seconds, late = wait_out(clock, Deadline(2.0, Told()))
+    assert seconds == pytest.approx(CLOCK_FACTOR * 2.0)
+    assert (late.limit, late.seconds, late.starved) == ("clock", CLOCK_FACTOR * 2.0, False)
+
+
+@pytest.mark.parametrize("state", ["R", "D"])
+def test_code_that_wanted_a_processor_or_the_disk_was_starved(clock, state):
+    seconds, late = wait_out(clock, Deadline(2.0, Told(state=state)))
+    assert seconds == pytest.approx(CLOCK_FACTOR * 2.0)
+    assert late.limit == "clock" and late.starved
+
+
+def test_where_nothing_is_counted_the_clock_decides(clock):
+    connection = WorkerConnection(SimpleNamespace(socket=None, processor_seconds=lambda: 0.0,
+                                                  wants_processor=lambda: False), 1.0)  # fmt: skip
+    seconds, late = wait_out(clock, connection._deadline("f", 1.0, 1e12))
+    assert seconds == pytest.approx(CLOCK_FACTOR) and not late.starved
 
 
 def test_end_of_the_tests_time_is_not_proof_of_an_endless_call(clock):
     seconds, late = wait_out(clock, Deadline(60, Told(), clock.now + 0.05))
     assert seconds == pytest.approx(0.05, abs=MOMENT)
-    assert not late.endless and not late.starved
+    assert (late.limit, late.starved) == ("test", False)
+
+
+def test_the_kernel_is_not_asked_before_the_time_can_be_up(clock):
+    asked = []
+    worker = SimpleNamespace(processor_seconds=lambda: asked.append(clock.now) or 0.0)
+    deadline = Deadline(2.0, worker)
+    for _ in range(100):
+        clock.now += 0.9 * 2.0 / PROCESSORS / 100
+        deadline.left()
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("late", "sentence", "endless"),
+    [
+        (DeadlineExceededError("processor", 2.0), "within 2 seconds of processor time.", 1),
+        (DeadlineExceededError("clock", 10.0), "within 10 seconds on the clock.", 1),
+        (DeadlineExceededError("clock", 10.0, starved=True), "within 10 seconds on the clock.", 0),
+        (DeadlineExceededError("test"), "This test took too long.", 0),
+    ],
+)
+def test_the_sentence_says_which_limit(late, sentence, endless):
+    connection = WorkerConnection(SimpleNamespace(socket=None), 1.0)
+    error = connection._too_late("f", late)
+    assert str(error).endswith(sentence)
+    assert connection._endless["f"] == endless
+    assert error.starved == (late.starved or late.limit == "test")
 
 
 # ------------------------------------------------------------------ with a worker
@@ -141,27 +181,76 @@ def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Coun
 
 def test_sleep_does_not_extend_the_deadline(sandbox):
     late, endless = call_in_vain(sandbox, "sleep")
+    assert "seconds on the clock" in str(late)
     assert not late.starved and endless == {"sleep": 1}
 
 
-def test_loop_is_endless_unless_starved(sandbox):
+@pytest.mark.skipif(sys.platform != "linux", reason="Processor time is counted on Linux only.")
+def test_a_loop_is_endless_unless_the_machine_starved_it(sandbox):
     late, endless = call_in_vain(sandbox, "loop")
+    assert late.starved or "0.5 seconds of processor time" in str(late)
     assert endless == ({} if late.starved else {"loop": 1})
 
 
-def test_repeated_timeouts_shorten_the_deadline():
-    connection = WorkerConnection(SimpleNamespace(socket=None, seconds_queued=lambda: 0.0), 1.0)
+@pytest.mark.skipif(sys.platform != "linux", reason="Processor time is counted on Linux only.")
+def test_the_kernel_counts_all_threads_of_a_worker(sandbox):
+    """Neither the time of the grader, nor that before the call; the worker itself says nothing."""
+    text = """
+import threading, time
+def use(seconds):
+    def spend():
+        until = time.thread_time() + seconds
+        while time.thread_time() < until: pass
+    threads = [threading.Thread(target=spend) for _ in range(2)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+"""
+    with sandbox.spawn(Limits()) as worker:
+        connection = WorkerConnection(worker, 600)
+        connection.request("load", 600, text=text, filename="threads.py")
+        before = worker.processor_seconds()
+        RemoteStudent(connection, []).use(0.3)
+        assert worker.processor_seconds() - before > 0.4, "one thread alone uses 0.3"
+        worker.end()
+        assert worker.processor_seconds() == 0.0 and not worker.wants_processor()
+
+
+def test_what_did_not_end_again_and_again_is_waited_for_less_and_less():
+    connection = WorkerConnection(SimpleNamespace(socket=None, processor_seconds=lambda: 0.0), 1.0)
+
+    def seconds(name: str, limit: float) -> float:
+        return connection._deadline(name, limit, 1e12).seconds
+
     waits = []
     for _ in range(5):
-        waits.append(connection._deadline("loop", 1.0).seconds)
+        waits.append(seconds("loop", 1.0))
         connection._endless["loop"] += 1
     assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert connection._deadline("other", 1.0).seconds == 1.0, (
-        "one endless loop does not affect other functions"
-    )
+    assert seconds("other", 1.0) == 1.0, "one endless loop is nobody else's fault"
     connection._endless["another"] += 1
-    assert connection._deadline("other", 1.0).seconds == 0.5
-    assert connection._deadline("", 5.0).seconds == 5.0, "loading has all its time"
+    assert seconds("other", 1.0) == 0.5
+    assert seconds("", 5.0) == 5.0, "loading has all its time"
+
+
+# ------------------------------------------------------------------ in a student's own process
+
+
+def test_an_alarm_counts_processor_time_and_the_clock_is_a_backstop(monkeypatch):
+    timers = {}
+    monkeypatch.setattr(signal, "setitimer", lambda timer, *seconds: timers.update({timer: seconds[0]}))
+    with alarm(20.0):
+        assert timers == {signal.ITIMER_PROF: 20.0, signal.ITIMER_REAL: CLOCK_FACTOR * 20.0}
+    assert timers == {signal.ITIMER_PROF: 0, signal.ITIMER_REAL: 0}
+
+
+@pytest.mark.parametrize("endless", [lambda: [None for _ in iter(int, 1)], lambda: time.sleep(10**6)])
+def test_an_alarm_ends_what_computes_and_what_sleeps(endless):
+    signals = signal.SIGPROF, signal.SIGALRM
+    before = [signal.getsignal(each) for each in signals]
+    with pytest.raises(TestAlarm), alarm(0.1):
+        endless()
+    assert [signal.getsignal(each) for each in signals] == before
+    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 # ------------------------------------------------------------------ conversations that part

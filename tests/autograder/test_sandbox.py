@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import platform
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,18 +19,21 @@ import threading
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from autograder.course.config import Limits
+from autograder.cli import app
+from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
 from autograder.sandbox.command import SandboxUnavailableError
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import Sandbox
 from autograder.sandbox.worker_process import Ending, WorkerProcess
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-SAFE, ALL = ("namespaces", "landlock"), ("namespaces", "landlock", "unsafe")
+SAFE, ALL = SAFE_TIERS, tuple(TIERS)
 STRONGEST = "namespaces"  # `make test` tries each wall in it alone, and `test_verify` tries every tier
 
 # runs what the test sends; a student's code gets exactly as far as this
@@ -863,6 +867,7 @@ def test_close_leaves_no_process(tiers, entry, tier):
 GRADER = """
 import sys, threading, time
 from autograder.course.config import Limits
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import Sandbox
 made = []
 def make():
@@ -980,6 +985,7 @@ def test_missing_bubblewrap_is_reported_with_its_installation(monkeypatch, tmp_p
     report = doctor.examine()[0]
     assert (report.tier, report.works) == ("namespaces", False)
     assert "no bubblewrap" in report.reason and "Install bubblewrap" in report.hint
+    assert "Install" not in report.reason
 
 
 def test_failed_bubblewrap_is_reported_with_its_output(monkeypatch, tmp_path):
@@ -1009,16 +1015,57 @@ def tiers_that_work(monkeypatch):
 def test_best_tier_is_the_strongest_safe_one(tiers_that_work):
     tiers_that_work("namespaces", "landlock", "unsafe")
     assert launcher.best_tier() == "namespaces"
+    tiers_that_work("host-network", "landlock", "unsafe")
+    assert launcher.best_tier() == "host-network"
     tiers_that_work("landlock", "unsafe")
     assert launcher.best_tier() == "landlock"
     tiers_that_work("unsafe")
-    with pytest.raises(SandboxUnavailableError, match="(?s)'namespaces'.*'landlock'.*--unsafe"):
+    with pytest.raises(
+        SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"
+    ):
         Sandbox("best")
 
 
-def test_unknown_tier_is_reported():
+def test_a_machine_that_is_weaker_than_the_course_allows_is_refused(tiers_that_work):
+    tiers_that_work("landlock", "unsafe")
+    for minimum in (None, "landlock"):
+        launcher.require_tier("best", minimum)
+    for minimum in ("namespaces", "host-network"):
+        with pytest.raises(SandboxUnavailableError, match=f"would be 'landlock'.*asks for '{minimum}'"):
+            launcher.require_tier("best", minimum)
+    tiers_that_work("host-network")
+    launcher.require_tier("best", "host-network")
+    with pytest.raises(SandboxUnavailableError, match="would be 'unsafe'.*asks for 'landlock'.$"):
+        launcher.require_tier("unsafe", "landlock")
+
+
+def test_a_course_may_ask_for_every_safe_tier():
+    allowed = course_schema()["properties"]["min_tier"]["anyOf"][0]["enum"]
+    assert tuple(allowed) == SAFE_TIERS
+
+
+def test_nothing_is_graded_on_a_machine_that_is_too_weak(tiers_that_work, built_course, tmp_path):
+    """By no command that runs students' code: one sentence, exit code 3, and no grade."""
+    tiers_that_work("landlock")
+    root, output = tmp_path / "course", tmp_path / "grades"
+    shutil.copytree(built_course, root)
+    text = (root / "course.yml").read_text()
+    (root / "course.yml").write_text(text.replace("title:", "min_tier: namespaces\ntitle:", 1))
+    submitted = tmp_path / "submitted" / "ada" / "01_adding"
+    submitted.mkdir(parents=True)
+    (submitted / "adding.py").write_text("def add(a, b): return a + b\n")
+    words = ["grade", tmp_path / "submitted", "--course", root, "--output", output, "--jobs", "1"]
+    for more in ([], ["--unsafe"]):
+        done = CliRunner().invoke(app, [*map(str, words), *more])
+        assert done.exit_code == 3
+        assert "`min_tier` in course.yml asks for 'namespaces'" in " ".join(done.stderr.split())
+        assert (output / "grades.jsonl").read_text() == ""
+
+
+def test_an_unknown_tier_is_a_sentence():
     with pytest.raises(
-        SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"
+        SandboxUnavailableError,
+        match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe",
     ):
         Sandbox("chroot")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.sandbox import seccomp
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
 
 MACHINES = ["x86_64", "aarch64"]
 OWN_PID = 4711
@@ -176,3 +177,11 @@ def test_assembler_refuses_invalid_programs():
         program.assemble()
     with pytest.raises(ValueError, match="used twice"):
         program.label("far")
+
+
+def test_a_safe_tier_does_not_work_without_a_filter(monkeypatch):
+    monkeypatch.setattr(seccomp, "supported", lambda: False)
+    for tier in SAFE_TIERS:
+        with pytest.raises(OSError, match="there is no list of system calls"):
+            TIERS[tier](())._filter_calls()
+    TIERS["unsafe"](())._filter_calls()

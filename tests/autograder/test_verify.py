@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.sandbox import verify
 from autograder.sandbox.trials import LEFT_BEHIND, TRIALS
-from autograder.sandbox.verify import ALL, SAFE, Column, MatrixCell
+from autograder.sandbox.verify import ALL, SAFE, WITH_NAMESPACES, Column, MatrixCell
 from tests.autograder.sampling import sampled
 
 # takes one wall down in the fork server, before any worker is forked; the trials stay the same
@@ -83,8 +83,9 @@ def test_boundary_without_a_promise_is_shown_as_not_promised(columns):
             assert verdicts["unsafe"][wall] == "not promised"
     if columns["landlock"].works:
         assert verdicts["landlock"]["names of hidden files"] == "not promised"
-    if columns["namespaces"].works:
-        assert set(verdicts["namespaces"].values()) == {"held"}
+    for tier in WITH_NAMESPACES:
+        if columns[tier].works:
+            assert set(verdicts[tier].values()) == {"held"}
 
 
 def test_verify_leaves_no_files_or_processes(columns):
@@ -113,6 +114,7 @@ WALLS_DOWN = [
         "filter",
         {"network", "new processes", "other programs", "signals to others", "system-call filter"},
     ),
+    ("host-network", "filter", {"network", "new processes", "system-call filter"}),
     ("landlock", "filter", {"network", "new processes", "system-call filter", "nothing left over"}),
     ("landlock", "landlock", {"tests and solutions", "files of the system", "processes hidden"}),
     ("namespaces", "scratch", {"scratch space"}),
@@ -122,7 +124,12 @@ WALLS_DOWN = [
     ("namespaces", "deadline", {"wall clock"}),
     ("namespaces", "descriptors", {"descriptors"}),
 ]
-SAMPLE = (("namespaces", "filter"), ("landlock", "landlock"), ("namespaces", "deadline"))
+SAMPLE = (
+    ("namespaces", "filter"),
+    ("host-network", "filter"),
+    ("landlock", "landlock"),
+    ("namespaces", "deadline"),
+)
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,13 @@ def run(root: Path) -> Grade:
     import torch
 
     from autograder.grading.grader import Grader
-    from autograder.sandbox.launcher import Sandbox
+    from autograder.sandbox.launcher import Sandbox, require_tier
 
     torch.set_num_threads(1)
     settings = _settings(root / "source" / SETTINGS)
     course = load_course(root / "source" / "course")
     assignment = course.assignment(settings["assignment"])
+    require_tier("best", course.min_tier)
     sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
     grader = Grader(course, sandbox, secrets.randbits(31), [assignment.name])
     try:

@@ -1,7 +1,7 @@
 """No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
-All attacks meet the strongest tier and every third one meets Landlock; with `ATTACKS=all` in the environment all
-attacks meet both. `make test` takes a sample: of each class, the first attack, and one from its middle.
+All attacks meet the strongest tier and every third one meets the others; with `ATTACKS=all` in the environment all
+attacks meet all tiers. `make test` takes a sample: of each class, the first attack, and one from its middle.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.sandbox.jail import SAFE_TIERS
 from tests.autograder.attacks import (
     compile_time,
     exhaustion,
@@ -61,12 +62,13 @@ FIRST = {id(module.ATTACKS[0]) for module in CLASSES}
 MIDDLE = {id(module.ATTACKS[len(module.ATTACKS) // 2]) for module in CLASSES}
 EVERY_ATTACK = os.environ.get("ATTACKS") == "all"
 WEAKER = [each for n, each in enumerate(ATTACKS) if EVERY_ATTACK or n % 3 == 0 or id(each[1]) in FIRST]
-CASES = [("namespaces", *each) for each in ATTACKS] + [("landlock", *each) for each in WEAKER]
+STRONGEST, *OTHERS = SAFE_TIERS
+CASES = [(STRONGEST, *each) for each in ATTACKS] + [(tier, *each) for tier in OTHERS for each in WEAKER]
 
 
 def in_sample(case: tuple[str, str, Attack]) -> bool:
     tier, _, attack = case
-    return id(attack) in (FIRST | MIDDLE if tier == "namespaces" else FIRST)
+    return id(attack) in (FIRST | MIDDLE if tier == STRONGEST else FIRST)
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +149,8 @@ def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers,
     assert gained == []
 
 
-def test_sample_contains_every_class_of_attacks_in_both_tiers() -> None:
-    for tier in ("namespaces", "landlock"):
+def test_the_sample_has_every_class_in_all_tiers() -> None:
+    for tier in SAFE_TIERS:
         kinds = {case[1] for case in CASES if case[0] == tier and in_sample(case)}
         assert kinds == {kind for kind, _ in ATTACKS}, tier
 

@@ -1,0 +1,72 @@
+"""Limits on all workers of a fork server together, by cgroup v2 where it is delegated to this user.
+
+Each worker has limits of its own everywhere; these count what they miss, such as the files on a worker's disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+TREE, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+GRADERS, SANDBOX = "autograder-graders", "autograder-sandbox-"
+WORKERS = 4  # of one fork server at the same time, at most
+
+
+class Group:
+    """A new group for one fork server and its workers, which may use one processor together."""
+
+    def __init__(self, parent: Path) -> None:
+        self.folder = parent / f"{SANDBOX}{os.urandom(8).hex()}"
+        self.folder.mkdir()
+        (self.folder / "cpu.max").write_text("100000 100000")
+        self._own_bytes = 0
+
+    def joining(self, command: list[str]) -> list[str]:
+        """Return a command that enters the group first; if it cannot, it runs without these limits."""
+        return ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(self.folder / "cgroup.procs"), *command]
+
+    def limit(self, limits: Mapping[str, float]) -> None:
+        """Set what all workers together may use beside the fork server itself."""
+        with suppress(OSError):
+            self._own_bytes = self._own_bytes or int((self.folder / "memory.current").read_text())
+            each = int(limits["memory_mb"] + limits["scratch_mb"]) << 20
+            (self.folder / "memory.max").write_text(str(self._own_bytes + WORKERS * each))
+            (self.folder / "pids.max").write_text(str(WORKERS * (1 + int(limits["processes"]))))
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.folder.rmdir()
+
+
+def open_group() -> Group | None:
+    """Return a new group; None where cgroup v2 is not delegated.
+
+    This group's processes move to one of their own: a group with processes has none below it.
+    """
+    with suppress(OSError):
+        parent = delegated()
+        if parent is not None:
+            (parent / GRADERS).mkdir(exist_ok=True)
+            for pid in (parent / "cgroup.procs").read_text().split():
+                (parent / GRADERS / "cgroup.procs").write_text(pid)
+            (parent / "cgroup.subtree_control").write_text("+cpu +memory +pids")
+            return Group(parent)
+    return None
+
+
+def delegated() -> Path | None:
+    """Return the group of this process if this user may divide it; root only what systemd marks as given away."""
+    with suppress(OSError, StopIteration):
+        path = next(line[4:] for line in OWN.read_text().splitlines() if line.startswith("0::/"))
+        folder = TREE / path.removesuffix(GRADERS)
+        ours = all(
+            os.access(folder / name, os.W_OK) for name in (".", "cgroup.procs", "cgroup.subtree_control")
+        )
+        if ours and os.getuid() == 0:
+            ours = os.getxattr(folder, "user.delegate") == b"1"
+        if ours and {"cpu", "memory", "pids"} <= set((folder / "cgroup.controllers").read_text().split()):
+            return folder
+    return None

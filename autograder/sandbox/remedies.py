@@ -1,0 +1,82 @@
+"""What to do about a sandbox tier that does not work: the setting of this machine that is in the way."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from autograder.sandbox import landlock, seccomp
+from autograder.sandbox.jail import ON_LINUX, kernel_version
+
+SETTINGS, STATUS = Path("/proc/sys"), Path("/proc/self/status")
+KINDS = ("user", "pid", "mnt", "ipc", "uts", "cgroup", "net")
+CONTAINER = (
+    "A container may make no namespaces without CAP_SYS_ADMIN or with a filter: start it with "
+    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+    "--security-opt systempaths=unconfined, or grade outside."
+)
+
+
+def remedy(tier: str) -> str:
+    """Return what to do so that the tier works on this machine, a sentence for each cause that is found."""
+    if tier == "unsafe":
+        return "It needs Linux or macOS; on Windows use WSL 2 or a container."
+    if not ON_LINUX:
+        return "It needs Linux; on macOS and Windows use a Linux container or WSL 2."
+    causes = _landlock() if tier == "landlock" else _namespaces(tier)
+    return " ".join([*_missing_filter(), *causes]) or "No setting that is known to forbid it was found."
+
+
+def _missing_filter() -> Iterator[str]:
+    if not seccomp.supported():
+        yield f"There is no filter of system calls for {platform.machine()}: use an x86_64 or aarch64 machine."
+    elif _filter_mode() is None:
+        yield "This kernel has no seccomp: use one with CONFIG_SECCOMP_FILTER, as all distributions' kernels have."
+
+
+def _landlock() -> Iterator[str]:
+    problem = not landlock.version() and ctypes.get_errno()
+    if kernel_version() < (5, 13):
+        yield f"This is Linux {platform.release()}; Landlock needs Linux 5.13, or Red Hat Enterprise Linux 9.6."
+    elif problem == errno.EOPNOTSUPP:
+        yield "Landlock is switched off: add it to the list lsm= of the kernel's command line, and start anew."
+    elif problem and _filter_mode():
+        yield "The filter of this container refuses Landlock: use a newer container runtime, or grade outside."
+    elif problem:
+        yield "This kernel was built without Landlock: use one with CONFIG_SECURITY_LANDLOCK."
+
+
+def _namespaces(tier: str) -> list[str]:
+    kinds = [kind for kind in KINDS if (tier, kind) != ("host-network", "net")]
+    settings = [(f"user.max_{kind}_namespaces", 0, 15000) for kind in kinds]
+    settings.append(("kernel.unprivileged_userns_clone", 0, 1))
+    settings.append(("kernel.apparmor_restrict_unprivileged_userns", 1, 0))
+    keep = "and the same line in a file in /etc/sysctl.d to keep it"
+    found = [
+        f"{name} is {bad}: as root, sysctl {name}={good}, {keep}."
+        for name, bad, good in settings
+        if _setting(name) == bad
+    ]
+    if shutil.which("bwrap") is None:
+        found.append("Install bubblewrap: apt install bubblewrap, or dnf install bubblewrap.")
+    return found or [CONTAINER] * bool(os.getuid() == 0 or _filter_mode())
+
+
+def _setting(name: str) -> int | None:
+    with suppress(OSError, ValueError):
+        return int((SETTINGS / name.replace(".", "/")).read_text())
+    return None
+
+
+def _filter_mode() -> int | None:
+    """Return the mode of the filter that this process was started with, 0 without one; None without seccomp."""
+    with suppress(OSError):
+        lines = STATUS.read_text().splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith("Seccomp:")), None)
+    return None

@@ -1,0 +1,220 @@
+"""What the doctor says of a machine on which a tier does not work: the setting in the way, and what to do about it."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from autograder.sandbox import cgroup, doctor, landlock, remedies, seccomp
+from autograder.sandbox.command import unavailable
+from autograder.sandbox.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.launcher import PROBE_LIMITS, Sandbox
+from autograder.sandbox.remedies import remedy
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A Linux with bubblewrap, Landlock and an ordinary user; its settings are changed by writing them."""
+    monkeypatch.setattr(remedies, "ON_LINUX", True)
+    monkeypatch.setattr(remedies, "SETTINGS", tmp_path)
+    monkeypatch.setattr(remedies, "STATUS", tmp_path / "status")
+    monkeypatch.setattr(remedies.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(remedies, "kernel_version", lambda: (6, 8))
+    monkeypatch.setattr(landlock, "version", lambda: 5)
+    monkeypatch.setattr(seccomp, "supported", lambda: True)
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    return Machine(tmp_path)
+
+
+class Machine:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.status(0)
+
+    def status(self, seccomp_mode: int) -> None:
+        (self.folder / "status").write_text(f"Name:\tpython\nSeccomp:\t{seccomp_mode}\n")
+
+    def set(self, name: str, value: int) -> None:
+        file = self.folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{value}\n")
+
+
+def test_a_machine_on_which_nothing_is_in_the_way_says_so(machine):
+    for kind in remedies.KINDS:
+        machine.set(f"user/max_{kind}_namespaces", 96365)
+    machine.set("kernel/unprivileged_userns_clone", 1)
+    machine.set("kernel/apparmor_restrict_unprivileged_userns", 0)
+    assert {remedy(tier) for tier in SAFE_TIERS} == {"No setting that is known to forbid it was found."}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "command"),
+    [
+        ("user/max_user_namespaces", 0, "sysctl user.max_user_namespaces=15000"),
+        ("user/max_mnt_namespaces", 0, "sysctl user.max_mnt_namespaces=15000"),
+        ("kernel/unprivileged_userns_clone", 0, "sysctl kernel.unprivileged_userns_clone=1"),
+        ("kernel/apparmor_restrict_unprivileged_userns", 1, "sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
+    ],
+)  # fmt: skip
+def test_the_setting_in_the_way_is_named_with_the_command_that_changes_it(machine, name, value, command):
+    machine.set(name, value)
+    for tier in ("namespaces", "host-network"):
+        assert command in remedy(tier) and "Install" not in remedy(tier)
+    assert command not in remedy("landlock")
+
+
+def test_no_network_namespaces_are_in_the_way_of_one_tier_alone(machine):
+    machine.set("user/max_net_namespaces", 0)
+    assert "user.max_net_namespaces is 0" in remedy("namespaces")
+    assert "max_net_namespaces" not in remedy("host-network")
+
+
+def test_every_cause_is_named(machine, monkeypatch):
+    monkeypatch.setattr(remedies.shutil, "which", lambda name: None)
+    machine.set("user/max_user_namespaces", 0)
+    machine.set("user/max_net_namespaces", 0)
+    said = remedy("namespaces")
+    assert all(words in said for words in ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces"))
+
+
+def test_a_container_is_told_how_to_start_it(machine, monkeypatch):
+    machine.status(2)
+    assert "seccomp=unconfined" in remedy("namespaces")
+    machine.status(0)
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert "CAP_SYS_ADMIN" in remedy("host-network")
+
+
+@pytest.mark.parametrize(
+    ("number", "mode", "words"),
+    [
+        (errno.EOPNOTSUPP, 0, "lsm="),
+        (errno.ENOSYS, 0, "CONFIG_SECURITY_LANDLOCK"),
+        (errno.ENOSYS, 2, "filter of this container"),
+        (errno.EPERM, 2, "filter of this container"),
+        (errno.EPERM, 0, "CONFIG_SECURITY_LANDLOCK"),
+    ],
+)
+def test_without_landlock_the_reason_is_named(machine, monkeypatch, number, mode, words):
+    monkeypatch.setattr(landlock, "version", lambda: ctypes.set_errno(number) * 0)
+    machine.status(mode)
+    assert words in remedy("landlock")
+    assert "andlock" not in remedy("namespaces")
+
+
+def test_an_old_kernel_is_named(machine, monkeypatch):
+    monkeypatch.setattr(remedies, "kernel_version", lambda: (4, 18))
+    assert f"Linux {platform.release()}; Landlock needs Linux 5.13" in remedy("landlock")
+
+
+def test_without_a_filter_no_safe_tier_works(machine, monkeypatch):
+    (machine.folder / "status").write_text("Name:\tpython\n")
+    assert all("CONFIG_SECCOMP_FILTER" in remedy(tier) for tier in SAFE_TIERS)
+    monkeypatch.setattr(seccomp, "supported", lambda: False)
+    assert all("use an x86_64 or aarch64 machine" in remedy(tier) for tier in SAFE_TIERS)
+
+
+def test_elsewhere_a_container_is_the_way(monkeypatch):
+    monkeypatch.setattr(remedies, "ON_LINUX", False)
+    assert all("Linux container or WSL 2" in remedy(tier) for tier in SAFE_TIERS)
+    assert "WSL 2" in remedy("unsafe")
+
+
+def test_the_report_separates_what_is_wrong_from_what_to_do(machine, monkeypatch):
+    machine.set("user/max_net_namespaces", 0)
+
+    def try_tier(tier: str) -> str:
+        raise unavailable(tier, "It said: ENOSPC.")
+
+    monkeypatch.setattr(doctor.launcher, "try_tier", try_tier)
+    reports = {report.tier: report for report in doctor.examine()}
+    assert list(reports) == list(TIERS)
+    assert reports["namespaces"].reason == "The sandbox 'namespaces' does not work here. It said: ENOSPC."
+    assert "user.max_net_namespaces is 0" in reports["namespaces"].hint
+
+
+# ------------------------------------------------------------------ cgroup v2
+
+
+@pytest.fixture
+def group(monkeypatch, tmp_path) -> Path:
+    """The group of this process, delegated to an ordinary user by a system that uses version 1 for the rest."""
+    monkeypatch.setattr(cgroup, "TREE", tmp_path / "tree")
+    monkeypatch.setattr(cgroup, "OWN", tmp_path / "own")
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    folder = tmp_path / "tree" / "user.slice" / "run-1.scope"
+    folder.mkdir(parents=True)
+    (tmp_path / "own").write_text("4:memory:/elsewhere\n0::/user.slice/run-1.scope\n")
+    (folder / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+    (folder / "cgroup.procs").write_text("4711\n")
+    (folder / "cgroup.subtree_control").write_text("")
+    return folder
+
+
+def examined(monkeypatch) -> doctor.TierReport:
+    monkeypatch.setattr(doctor.launcher, "try_tier", lambda tier: "")
+    return doctor.examine()[0]
+
+
+def test_a_delegated_group_is_divided(group, monkeypatch):
+    opened = cgroup.open_group()
+    assert opened is not None and opened.folder.parent == group
+    assert (group / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+    assert (group / cgroup.GRADERS / "cgroup.procs").read_text() == "4711"
+    (opened.folder / "memory.current").write_text("1000\n")
+    for _ in range(2):  # the fork server is measured once, before it has workers
+        opened.limit({"memory_mb": 100, "scratch_mb": 20, "processes": 16})
+        (opened.folder / "memory.current").write_text("999999\n")
+    told = {name: (opened.folder / name).read_text() for name in ("memory.max", "pids.max", "cpu.max")}
+    assert told == {"memory.max": str(1000 + 4 * 120 * 2**20), "pids.max": "68", "cpu.max": "100000 100000"}
+    report = examined(monkeypatch)
+    assert "cgroup v2 is delegated" in report.reason and not report.hint
+
+
+def test_the_graders_own_group_is_not_divided_again(group):
+    cgroup.OWN.write_text(f"0::/user.slice/run-1.scope/{cgroup.GRADERS}\n")
+    assert cgroup.delegated() == group
+
+
+@pytest.mark.parametrize("missing", ["pids", "cgroup.procs", "version 2", "mark"])
+def test_what_is_not_delegated_is_left_alone(group, monkeypatch, missing):
+    if missing == "pids":
+        (group / "cgroup.controllers").write_text("cpu memory\n")
+    elif missing == "version 2":
+        cgroup.OWN.write_text("4:memory:/elsewhere\n")
+    elif missing == "mark":
+        monkeypatch.setattr(os, "getuid", lambda: 0)
+    else:
+        (group / missing).unlink()
+    before = sorted(group.rglob("*"))
+    assert cgroup.open_group() is None
+    assert sorted(group.rglob("*")) == before
+    report = examined(monkeypatch)
+    assert report.works and "not delegated" in report.hint and "Delegate=yes" in report.hint
+
+
+def test_a_sandbox_enters_its_group_and_removes_it(group):
+    """The tree is a fake: what the fork server writes to enter it is its process id."""
+    with Sandbox("unsafe", warm=False) as sandbox:
+        with sandbox.spawn(PROBE_LIMITS) as worker:
+            worker.end()
+        (folder,) = group.glob(f"{cgroup.SANDBOX}*")
+        (server,) = sandbox._servers.values()
+        assert (folder / "cgroup.procs").read_text() == f"{server.process.pid}\n"
+        for file in folder.iterdir():  # the files of a group vanish with it
+            file.unlink()
+    assert not folder.exists()
+
+
+def test_a_group_that_cannot_be_entered_stops_nobody(group, monkeypatch):
+    opened = cgroup.open_group()
+    opened.folder = Path("/no/such/group")
+    done = subprocess.run(opened.joining(["echo", "begun"]), capture_output=True, text=True, check=True)
+    assert done.stdout == "begun\n"
