@@ -10,8 +10,9 @@ from autograder.course.config import Assignment, Course, CourseError, load_cours
 from autograder.grading.reference import load_reference
 from autograder.grading.workers import WorkerFactory
 from autograder.proxy.subject import Subject, uses_in
-from autograder.records import InfrastructureError, RefusedError, SourceFile
+from autograder.records import InfrastructureError, RefusedError
 from autograder.sandbox.launcher import Sandbox
+from autograder.submissions.files import disk_file, read_source
 from autograder.suite.subjects import FilesBeside, file_beside
 
 
@@ -55,7 +56,7 @@ class CourseSubjects(FilesBeside):
         return Subject(reference, reference, uses_in(text, f"{assignment.stem}.py"))
 
     def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
-        file = SourceFile(submission.name, submission.read_text("utf-8-sig"))
+        file = read_source(disk_file(submission))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         self._workers = WorkerFactory(course, sandbox, [assignment])
         return self._workers.subject(assignment, file)

@@ -11,7 +11,6 @@ import multiprocessing
 import signal
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -21,68 +20,14 @@ from autograder.records import InfrastructureError
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 
 
-@dataclass(frozen=True)
-class _Reply:
-    """What a call returned or, with its `traceback`, raised."""
-
-    value: Any
-    traceback: str = ""
-
-
-@dataclass(frozen=True)
-class _Ending:
-    """The task that a fork was at when it ended, and its exit code: minus the number of a signal."""
-
-    task: str
-    lasting: bool
-    code: int
-
-    @property
-    def late(self) -> bool:
-        return self.code == -signal.SIGPROF
-
-    @property
-    def crashed(self) -> bool:
-        """Whether the fork did something that ended it; otherwise it was ended from outside."""
-        return -self.code in CRASHES
-
-
-class _Fork:
-    """One forked process and the connection to it."""
-
-    def __init__(self, watch: KernelWatch, started: Callable[[], None]) -> None:
-        self._watch = watch
-        self._watch.clear()
-        context: Any = multiprocessing.get_context("fork")
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, self._connection, watch, started), daemon=True
-        )
-        self._process.start()
-        theirs.close()
-
-    def call(self, *request: Any) -> tuple[_Reply, bool] | None:
-        """The reply, and whether the fork is in doubt; None when it ended."""
-        try:
-            self._connection.send(request)
-            answer: tuple[_Reply, bool] = self._connection.recv()
-        except (EOFError, OSError):
-            return None
-        return answer
-
-    def end(self) -> _Ending:
-        self._connection.close()  # one that waits for a call ends at that
-        self._process.join()
-        return _Ending(*self._watch.task, self._process.exitcode or 0)
-
-
 class Disposable:
     """Calls functions in one fork at a time. `started` is called in each fork before anything else."""
 
     def __init__(self, watch: KernelWatch, started: Callable[[], None]) -> None:
         self._watch, self._started = watch, started
         self._lasting: dict[str, bool] = {}
-        self._fork: _Fork | None = None
+        self._process: Any = None
+        self._connection: Any = None
         gc.collect()
         gc.freeze()  # a collection would write to, and so copy, what forks share with this process
 
@@ -94,31 +39,58 @@ class Disposable:
         """
         ended, accidents = dict(self._lasting), set[str]()
         while True:
-            self._fork = self._fork or _Fork(self._watch, self._started)
-            answer = self._fork.call(ended, function, arguments)
-            if answer is not None:
-                return self._opened(*answer)
-            ending = self._replace()
-            if ending.task and (ending.late or ending.crashed and ending.task in accidents):
-                ended[ending.task] = ending.late
-                if ending.lasting:
-                    self._lasting[ending.task] = ending.late
-            elif ending.task in accidents:
-                where = f" in {ending.task}" if ending.task else ""
-                raise InfrastructureError(f"The grader died twice{where} (exit code {ending.code}).")
-            accidents.add(ending.task)
+            reply = self._reply(ended, function, arguments)
+            if reply is not None:
+                return self._opened(*reply)
+            code = self.end()
+            task, lasting = self._watch.task
+            late, crashed = code == -signal.SIGPROF, -code in CRASHES
+            if task and (late or crashed and task in accidents):
+                ended[task] = late
+                if lasting:
+                    self._lasting[task] = late
+            elif task in accidents:
+                where = f" in {task}" if task else ""
+                raise InfrastructureError(f"The grader died twice{where} (exit code {code}).")
+            accidents.add(task)
 
-    def _opened(self, reply: _Reply, in_doubt: bool) -> Any:
+    def end(self) -> int:
+        """End the fork, if there is one; its exit code, which is minus the number of the signal that ended it."""
+        if self._process is None:
+            return 0
+        process, self._process = self._process, None
+        self._connection.close()  # a fork that waits for a call ends at that
+        process.join()
+        return int(process.exitcode)
+
+    def _reply(self, *request: Any) -> tuple[Any, str, bool] | None:
+        """What `_serve` sends: a value or an exception, its traceback, and whether the fork is in doubt.
+
+        None when the fork has ended.
+        """
+        if self._process is None:
+            self._watch.clear()
+            context: Any = multiprocessing.get_context("fork")
+            self._connection, theirs = context.Pipe()
+            ends = theirs, self._connection
+            self._process = context.Process(
+                target=_serve, args=(*ends, self._watch, self._started), daemon=True
+            )
+            self._process.start()
+            theirs.close()
+        try:
+            self._connection.send(request)
+            reply: tuple[Any, str, bool] = self._connection.recv()
+        except (EOFError, OSError):
+            return None
+        return reply
+
+    def _opened(self, value: Any, raised_at: str, in_doubt: bool) -> Any:
         if in_doubt:
-            self._replace()
-        if reply.traceback:
-            raise reply.value from _RaisedInForkError(reply.traceback)
-        return reply.value
-
-    def _replace(self) -> _Ending:
-        assert self._fork is not None
-        fork, self._fork = self._fork, None
-        return fork.end()
+            self.end()
+        if raised_at:
+            raise value from _RaisedInForkError(raised_at)
+        return value
 
 
 class _RaisedInForkError(Exception):
@@ -141,7 +113,7 @@ def _serve(
         except EOFError:
             return
         try:
-            reply = _Reply(function(*arguments))
+            reply = function(*arguments), ""
         except Exception as error:
-            reply = _Reply(error, "".join(traceback.format_exception(error)))
-        connection.send((reply, watch.in_doubt))
+            reply = error, "".join(traceback.format_exception(error))
+        connection.send((*reply, watch.in_doubt))

@@ -54,7 +54,8 @@ class Grader:
         self.session = collect_suites(course, self.assignments.values())
         try:
             self._prepared = prepare(course, self.session, self.assignments.values())
-            self.workers = WorkerFactory(course, sandbox, self.assignments.values())
+            forbidden = {name: each.forbidden for name, each in self._prepared.items()}
+            self.workers = WorkerFactory(course, sandbox, self.assignments.values(), forbidden)
         except BaseException:
             self.session.close()
             raise
@@ -235,11 +236,16 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """What a person may want to look at: look-ups that the search for forbidden names cannot follow."""
-    if not any(test.forbids for test in prepared.tests):
+    """What a person may want to look at: roads to forbidden names that the search in the text cannot follow."""
+    if not prepared.forbidden:
         return ()
-    return tuple(
+    looked_up = (
         f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
         for use in loaded.uses
         if use.dynamic and use.name not in prepared.usual_look_ups
     )
+    entered = (
+        f"{use.place} ran `{use.name}`, which some tests forbid; the search in the text did not find it."
+        for use in loaded.entered.values()
+    )
+    return (*looked_up, *entered)

@@ -84,6 +84,7 @@ def _call(function: Callable[..., Result], *arguments: Any) -> Result:
     if _disposable is None:
         this_grader()
         assert _watch is not None
+        _start_sandbox().warm_up()  # each fork would wait for its own word that it is ready, and it comes once
         _disposable = Disposable(_watch, started=_end_with_parent)
     result: Result = _disposable.call(function, *arguments)
     return result

@@ -28,6 +28,11 @@ class PreparedAssignment:
     stub_outline: str
     suite_sha256: str
 
+    @property
+    def forbidden(self) -> list[str]:
+        """The names that some test forbids."""
+        return sorted({name for test in self.tests for name in test.forbids})
+
 
 def import_for_gradients() -> None:
     """Import now the several hundred modules that PyTorch imports at the first backward pass and the first optimiser.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
@@ -15,6 +16,7 @@ from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import SourceFile
 from autograder.sandbox.launcher import Sandbox
 
+ENTRIES_SECONDS = 1.0
 LONGEST_NAME = 2000  # a longer dotted name is compared with none, and looked at by a person
 
 
@@ -24,8 +26,17 @@ class WorkerFactory:
     Raises CourseError for a solution that does not run, InfrastructureError where it cannot run.
     """
 
-    def __init__(self, course: Course, sandbox: Sandbox, assignments: Iterable[Assignment]) -> None:
+    def __init__(
+        self,
+        course: Course,
+        sandbox: Sandbox,
+        assignments: Iterable[Assignment],
+        forbidden: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.sandbox = sandbox
+        self.forbidden = (
+            forbidden or {}
+        )  # by assignment: the names of which it is recorded whether they are entered
         chosen = list(assignments)
         self.references = {each.name: load_reference(course, each) for each in chosen}
         self._entry_points = {each.name: entry_points(course, each) for each in chosen}
@@ -47,7 +58,13 @@ class WorkerFactory:
             if uses is None:
                 uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
             seconds = assignment.limits.load_seconds
-            loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
+            loaded = connection.request(
+                "load",
+                seconds,
+                text=file.text,
+                filename=_name(assignment, file),
+                forbidden=list(self.forbidden.get(assignment.name, ())),
+            )
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
         except StudentError:
@@ -79,6 +96,7 @@ class LoadedSubmission:
         self._workers, self._assignment, self.file = workers, assignment, file
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
+        self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
@@ -98,8 +116,22 @@ class LoadedSubmission:
 
     def close(self) -> None:
         if self._subject is not None:
+            self._read_entries(self._subject)
             self._subject.connection.close()
             self._subject = None
+
+    def _read_entries(self, subject: RemoteSubject[WorkerConnection]) -> None:
+        forbidden = self._workers.forbidden.get(self._assignment.name)
+        if not forbidden or subject.connection.dead:
+            return
+        try:
+            claims = subject.connection.request("entered", ENTRIES_SECONDS)
+        except StudentError:
+            return
+        with suppress(StudentError), malformed("a list of names"):
+            for name, line, cell in claims:
+                if name in forbidden and subject.forbidden([name]) is None:
+                    self.entered.setdefault(name, Use(name, int(line), int(cell)))
 
     def _open(self) -> RemoteSubject[WorkerConnection]:
         """Loading, too, has failed only when it failed twice; but an endless loop is not waited for twice."""

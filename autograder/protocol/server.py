@@ -13,7 +13,7 @@ import socket
 import sys
 import traceback
 import types
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from torch import nn
 from autograder.protocol import wire
 from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
+from autograder.protocol.entries import Entries, record_entries
 from autograder.protocol.errors import MIRRORED
 from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState
@@ -93,11 +94,13 @@ class Server:
         self.graphs = Graphs()
         self.calls = 0
         self.link: Any = None
+        self.entries: Entries = {}
 
     # ------------------------------------------------------------------ loading
 
-    def load(self, text: str, filename: str) -> dict[str, Any]:
+    def load(self, text: str, filename: str, forbidden: Sequence[str] = ()) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author."""
+        self.entries = record_entries(forbidden)
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space.update(__file__=filename, get_ipython=source.no_shell)
@@ -121,6 +124,10 @@ class Server:
     def outline(self, text: str, filename: str) -> str:
         """Return a digest of the code without comments and layout; requested only of workers that never run it."""
         return source.outline(text, filename)
+
+    def entered(self) -> list[list[Any]]:
+        """Return the forbidden names that were entered, each with the line and the cell."""
+        return [[name, line, cell] for name, (line, cell) in self.entries.items()]
 
     # ------------------------------------------------------------------ questions
 

@@ -22,8 +22,7 @@ LITTLE = 0.05  # seconds of processor time
 def fork() -> Iterator[Disposable]:
     disposable = Disposable(WATCH, started=faulthandler.disable)
     yield disposable
-    if disposable._fork is not None:
-        disposable._replace()
+    disposable.end()
 
 
 def pid() -> int:

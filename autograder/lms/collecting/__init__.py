@@ -33,6 +33,7 @@ _FATES: dict[ImportStatus, str] = {
     "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
     "changed by hand": "{0}: the files in {1} were changed after they were collected, or never were; they stay. "
     "`--replace` takes these and keeps the others in .earlier/.",
+    "behind a link": "{0}: {1} is a link, and nothing is written through links; take it away and collect again.",
 }
 
 
@@ -222,7 +223,8 @@ class _Collection:
             place = self.submitted.folder / folder_name(person.id) / facts.assignment
             whose = f"{shown(facts.name or facts.student)}, {facts.assignment}"
             sentence = _FATES[status].format(whose, place)
-            self._tell(*(([sentence], []) if status == "changed by hand" else ([], [sentence])))
+            left_out = status in ("changed by hand", "behind a link")
+            self._tell(*(([sentence], []) if left_out else ([], [sentence])))
 
     def _tell(self, odd: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.report.odd += [f"{self.path.name}: {sentence}" for sentence in odd]

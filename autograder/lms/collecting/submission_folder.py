@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from autograder.records import RefusedError
 from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
+from autograder.submissions.files import DiskFolder, File, Odd
 from autograder.text.files import write_whole
 
 EARLIER = ".earlier"
 
-ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand"]
+ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand", "behind a link"]
 
 
 @dataclass
@@ -36,6 +38,8 @@ class SubmissionFolder:
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
         """Store a submission, `files` by name and `facts` without digests, and return its status."""
         place = self.folder / student_folder / facts.assignment
+        if place.is_symlink() or place.parent.is_symlink():
+            return "behind a link"
         digests = _hashed(files)
         key = facts.student, facts.assignment
         before = self.known.get(key)
@@ -97,11 +101,20 @@ def _hashed(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def _digests(place: Path) -> dict[str, str]:
-    """Return the digests of the stored files by name."""
+    """Return the digests of the stored files by name, and of what cannot be read a word that is no digest."""
     if not place.is_dir():
         return {}
-    files = [path for path in sorted(place.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    entries = [each for each in DiskFolder(place).entries() if isinstance(each, File | Odd)]
+    return {each.name: _digest(each) for each in entries if not each.name.startswith(".")}
+
+
+def _digest(entry: File | Odd) -> str:
+    if isinstance(entry, Odd):
+        return "unread"
+    try:
+        return hashlib.sha256(entry.load()).hexdigest()
+    except RefusedError:
+        return "unread"
 
 
 def _is_older(one: Collected, other: Collected) -> bool:

@@ -7,7 +7,6 @@ Output on stdout is visible to the instructor only.
 from __future__ import annotations
 
 import json
-import secrets
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.gradebook.run_state import fresh_seed
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
@@ -37,7 +37,7 @@ def run(root: Path) -> Grade:
     assignment = course.assignment(settings["assignment"])
     require_tier("best", course.min_tier)
     sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
-    grader = Grader(course, sandbox, secrets.randbits(31), [assignment.name])
+    grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
         grade = grader.grade(_submission(root / SUBMITTED, assignment))
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}

@@ -8,19 +8,22 @@ written here and update its gradebook.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
 from typing import Any
 
+import nbgrader.converters.base
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
 from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import find_all_files, is_ignored
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Integer, Unicode
@@ -31,13 +34,16 @@ from autograder.course.notebook import to_notebook
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.times import keep_times
+from autograder.gradebook.times import keep_times, read_stamp
 from autograder.grading.pool import Plan
+from autograder.lms.collecting.raw_submission import files_below
 from autograder.lms.nbgrader.converter import open_course, refusal
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import BackgroundRun
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions
+from autograder.submissions.files import DiskFolder, File
+from autograder.text.names import shown
 
 
 class GradedExporter(NotebookExporter):
@@ -126,14 +132,52 @@ def take_every_folder(converter: Any) -> None:
     if issubclass(converter.exporter_class, GradedExporter):
         _, assignment = open_course(converter)
         if fnmatch(assignment.stem, folder.notebook_id):
+            read_through_the_gate(folder)
             pattern = folder.format_path(folder.submitted_directory, folder.student_id, assignment.name)
-            places = filter(os.path.isdir, glob(pattern))
+            places = [place for place in glob(pattern) if _is_folder_of_student(converter, place)]
             converter.assignments = {place: [f"{place}/{assignment.stem}.ipynb"] for place in places}
     if not converter.assignments:
         BaseConverter.init_notebooks(converter)  # logs the patterns that it searched for
 
 
 Autograde.init_notebooks = take_every_folder
+
+
+def read_through_the_gate(folder: Any) -> None:
+    """Make nbgrader read and copy only regular files of students; `folder` is its CourseDirectory.
+
+    nbgrader itself waits for pipes, follows links and ends at the first invalid `timestamp.txt`.
+    """
+
+    def files_to_copy(path: str, exclude: Sequence[str] = ()) -> list[str]:
+        if not Path(path).is_relative_to(folder.format_path(folder.submitted_directory, ".", ".")):
+            return list(find_all_files(path, list(exclude)))
+        files = (str(file.path) for file in files_below(DiskFolder(Path(path)), []) if _is_readable(file))
+        return [file for file in files if not is_ignored(file, list(exclude))]
+
+    def stamp(path: str) -> datetime | None:
+        moment = read_stamp(Path(path))
+        return moment and moment.astimezone(timezone.utc).replace(tzinfo=None)
+
+    nbgrader.converters.base.find_all_files = files_to_copy
+    folder.get_existing_timestamp = stamp
+
+
+def _is_folder_of_student(converter: Any, place: str) -> bool:
+    """Whether nbgrader can process this; a folder behind a link, or with an odd name, is told of and left out."""
+    student = os.path.dirname(place)
+    if os.path.islink(place) or os.path.islink(student) or not os.path.basename(student).isprintable():
+        converter.log.error("%s is a link or has an odd name, so it is not graded.", shown(place))
+        return False
+    return os.path.isdir(place)
+
+
+def _is_readable(file: File) -> bool:
+    try:
+        file.load()
+    except RefusedError:
+        return False
+    return True
 
 
 class FromJournal(Autograde):

@@ -1,0 +1,104 @@
+"""Forbidden functions that a submission enters by roads that its text does not show are flagged, with the line."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.course.config import load_course
+from autograder.grading.grader import Grader
+from autograder.protocol.entries import record_entries
+from autograder.records import SourceFile, Submission
+
+ROOT = Path(__file__).parents[2]
+HEADS = "03_masked_heads"
+READY = "torch.nn.functional.scaled_dot_product_attention"
+ROADS = {
+    "a table of modules": (
+        READY,
+        "sys.modules['torch.nn.' + 'functional'].scaled_dot_product_attention(q, k, v)",
+    ),
+    "a pickled name": (
+        READY,
+        "pickle.loads(b'ctorch.nn.functional\\nscaled_dot_product_attention\\n.')(q, k, v)",
+    ),
+    "a format": (
+        READY,
+        "string.Formatter().get_field('0.scaled_dot_product_attention', [torch.nn.functional], {})[0](q, k, v)",
+    ),
+    "a part of a layer": (
+        "torch.nn.MultiheadAttention",
+        "torch.nn.TransformerEncoderLayer(4, 1, 4).self_attn",
+    ),
+    "a list of modules": (READY, "[torch.nn.functional][0].scaled_dot_product_attention(q, k, v)"),
+}
+HIDING = """
+
+import pickle, string, sys
+before = attention
+
+
+def attention(q, k, v, mask=None):
+    {road}
+    return before(q, k, v, mask)
+"""
+
+
+@pytest.fixture
+def ready_made(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    module = types.ModuleType("ready_made")
+    module.function = lambda number: number + 1
+    module.Class = type("Class", (), {"__init__": lambda self, number: setattr(self, "number", number)})
+    monkeypatch.setitem(sys.modules, "ready_made", module)
+    return module
+
+
+def test_what_is_entered_is_recorded_with_the_first_line(ready_made: types.ModuleType) -> None:
+    function = ready_made.function
+    entries = record_entries(
+        ["ready_made.function", "ready_made.Class", "ready_made.nothing", "away.function"]
+    )
+    code = "import ready_made as r\nmade = r.Class(3)\nnumber = r.function(made.number)\nr.function(7)"
+    space: dict = {}
+    exec(compile(code, "adding.ipynb cell 2", "exec"), space)
+    assert space["number"] == 4 and isinstance(space["made"], ready_made.Class)
+    assert entries == {"ready_made.Class": (2, 2), "ready_made.function": (3, 2)}
+    assert ready_made.function is not function
+
+
+def test_a_place_outside_of_the_submission_is_unknown(ready_made: types.ModuleType) -> None:
+    entries = record_entries(["ready_made.function"])
+    ready_made.function(1)
+    assert entries == {"ready_made.function": (0, 0)}
+
+
+@pytest.fixture(scope="module")
+def grader(sandbox) -> Iterator[Grader]:
+    grader = Grader(load_course(ROOT), sandbox, 7, [HEADS])
+    yield grader
+    grader.close()
+
+
+def flags(grader: Grader, text: str) -> tuple[str, ...]:
+    return grader.grade(Submission("ada", HEADS, (SourceFile("masked_heads.py", text),))).flags
+
+
+def test_roads_to_forbidden_names_are_flagged(grader: Grader) -> None:
+    solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
+    assert flags(grader, solution) == ()
+    for road, (name, code) in ROADS.items():
+        text = solution + HIDING.format(road=code)
+        line = text[: text.index(code)].count("\n") + 1
+        ran = [flag for flag in flags(grader, text) if "ran `" in flag]
+        assert any(flag.startswith(f"Line {line} ran `{name}`") for flag in ran), (road, ran)
+
+
+def test_what_the_text_shows_is_not_flagged_as_well(grader: Grader) -> None:
+    """The tests that forbid it have failed already, with a sentence."""
+    solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
+    plain = "torch.nn.functional.scaled_dot_product_attention(q, k, v)"
+    assert not any(READY in flag for flag in flags(grader, solution + HIDING.format(road=plain)))
