@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
-Outcome = Literal["passed", "failed", "skipped", "timeout", "crashed"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed"]
 Status = Literal["graded", "refused"]
 
 
@@ -63,7 +63,10 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The result of one test for one submission; a class has many thousands of them."""
+    """The result of one test for one submission; a class has many thousands of them.
+
+    "followed": it failed, and passes once the solution's `once_right` take the place of the student's own.
+    """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
 
@@ -76,6 +79,11 @@ class TestResult:
     message: str | None = None
     hint: str | None = None
     mistake: str | None = None
+    once_right: tuple[str, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        return self.outcome in ("passed", "followed")
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,9 @@ class Grade:
 
     def to_json(self) -> str:
         record = asdict(self)
+        for test in record["tests"]:
+            if not test["once_right"]:
+                del test["once_right"]
         record = {"schema": record.pop("schema"), **record}
         return json.dumps(record, ensure_ascii=False)
 
@@ -133,4 +144,6 @@ def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _once(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_once, value))
     return sys.intern(value) if isinstance(value, str) else value

@@ -16,6 +16,7 @@ from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
+from autograder.grading.follow_through import FollowThrough, Retry
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
@@ -24,8 +25,11 @@ from autograder.protocol.errors import StudentError
 from autograder.proxy.local import load_text
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
+from autograder.proxy.transcript import Transcript
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
+from autograder.suite.session import Test
+from autograder.text.wording import listed
 
 SECONDS_BESIDE_TESTS = (
     60.0  # of processor time, for reading a submission, comparing its answers and explaining
@@ -170,6 +174,12 @@ class Grader:
             )
             for name, prepared in self._prepared.items()
         }
+        self._follow_through = {
+            name: FollowThrough(
+                self.session, self.course, assignment, self.workers.references[name], run_seed, self.watch
+            )
+            for name, assignment in self.assignments.items()
+        }
 
     def _assignment(self, submission: Submission) -> Assignment:
         if submission.assignment not in self.assignments:
@@ -189,10 +199,33 @@ class Grader:
             if ending.may_be_ours:
                 reference = self.workers.references[assignment.name]
                 check_solution(self.session, ending.test, reference, self.watch)
-        named = self._diagnoses[assignment.name].name(
-            {each.test: each.transcript for each in endings if each.failed and each.transcript is not None}
+        retries: dict[str, Retry] = {}
+        if self.course.follow_through:
+            retries = self._follow_through[assignment.name].retries(suite_run, loaded, endings)
+        diagnosis = self._diagnoses[assignment.name]
+        named = diagnosis.name(_transcripts(endings))
+        own = diagnosis.name(_transcripts([each.ending for each in retries.values()]))
+        results = []
+        for ending in endings:
+            name, retry = ending.test.name, retries.get(ending.test.name)
+            if name in own:  # what is wrong in this part itself
+                ending = retry.ending if retry else ending
+            result = self._result(ending, loaded.file, own.get(name) or named.get(name))
+            results.append(self._followed(result, retry) if retry and retry.passed else result)
+        asked = {result.hint for result in results if not result.is_right}
+        return tuple(
+            replace(each, hint=None) if each.is_right and each.hint in asked else each for each in results
         )
-        return tuple(self._result(each, loaded.file, named.get(each.test.name)) for each in endings)
+
+    def _followed(self, result: TestResult, retry: Retry) -> TestResult:
+        names = listed([f"`{name}`" for name in retry.names])
+        return replace(
+            result,
+            outcome="followed",
+            score=round(result.max_score * self.course.follow_through, 6),
+            message=f"Right, once {names} {'is' if len(retry.names) == 1 else 'are'} right.",
+            once_right=retry.names,
+        )
 
     def _failures_of_solution(self, name: str) -> list[str]:
         """What the solution does not pass, a sentence each."""
@@ -232,6 +265,10 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
         submission_sha256=submission_digest(submission),
         autograder=__version__,
     )
+
+
+def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
+    return {each.test: each.transcript for each in endings if each.failed and each.transcript is not None}
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:

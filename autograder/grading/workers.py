@@ -10,6 +10,7 @@ from autograder.grading.reference import entry_points, load_reference
 from autograder.protocol.errors import StudentError, StudentTimeoutError
 from autograder.proxy.connection import malformed, told_exception
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.stand_ins import StandIns
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import SourceFile
@@ -36,25 +37,28 @@ class WorkerFactory:
         file: SourceFile,
         uses: Sequence[Use] | None = None,
         endless: Counter[str] | None = None,
+        stand_ins: StandIns | None = None,
     ) -> RemoteSubject[WorkerConnection]:
         """The submission loaded in a fresh worker; raises StudentTimeoutError or StudentCrashedError when that fails.
 
         Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
-        counts the calls that did not end, by name; they are not waited for as long again.
+        counts the calls that did not end, by name; they are not waited for as long again. `stand_ins` answer for some
+        of its names.
         """
         connection = self._connect(assignment, endless)
         try:
+            reached: dict[str, set[str]] = {}
             if uses is None:
-                uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
+                uses, reached = read_names(connection, assignment, file, self._entry_points[assignment.name])
             seconds = assignment.limits.load_seconds
-            loaded = connection.request("load", seconds, text=file.text, filename=_name(assignment, file))
+            loaded = connection.load(seconds, stand_ins, text=file.text, filename=_name(assignment, file))
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
         except StudentError:
             connection.close()
             raise
         student = RemoteStudent(connection, errors)
-        return RemoteSubject(connection, student, self.references[assignment.name], uses)
+        return RemoteSubject(connection, student, self.references[assignment.name], uses, reached)
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
@@ -75,10 +79,20 @@ class WorkerFactory:
 class LoadedSubmission:
     """One submission: opens workers for it, and remembers when that is hopeless. To be closed."""
 
-    def __init__(self, workers: WorkerFactory, assignment: Assignment, file: SourceFile) -> None:
+    def __init__(
+        self,
+        workers: WorkerFactory,
+        assignment: Assignment,
+        file: SourceFile,
+        stand_ins: StandIns | None = None,
+    ) -> None:
         self._workers, self._assignment, self.file = workers, assignment, file
+        self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
+        self.reached: dict[
+            str, set[str]
+        ] = {}  # by each name of the solution, the others that its code leads to
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
@@ -86,6 +100,12 @@ class LoadedSubmission:
     def uses(self) -> list[Use]:
         """The names that the text uses, as far as a worker could read it."""
         return self._uses or []
+
+    def with_stand_ins(self, stand_ins: StandIns) -> LoadedSubmission:
+        """The same submission, where others answer for some of its names; to be closed."""
+        other = LoadedSubmission(self._workers, self._assignment, self.file, stand_ins)
+        other._uses, other._endless = self._uses, self._endless
+        return other
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
         """A subject with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
@@ -116,19 +136,25 @@ class LoadedSubmission:
             raise
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        subject = self._workers.subject(self._assignment, self.file, self._uses, self._endless)
-        self._uses = subject.uses
+        subject = self._workers.subject(
+            self._assignment, self.file, self._uses, self._endless, self._stand_ins
+        )
+        if self._uses is None:
+            self._uses, self.reached = subject.uses, subject.reached
         return subject
 
 
-def read_uses(
+def read_names(
     connection: WorkerConnection, assignment: Assignment, file: SourceFile, entry_points: list[str]
-) -> list[Use]:
-    """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
+) -> tuple[list[Use], dict[str, set[str]]]:
+    """The names that the text uses where the entry points lead, and what each of these leads to.
+
+    Asked of a worker that has not run the text.
+    """
     name = _name(assignment, file)
     answer = connection.request("names_used", text=file.text, filename=name, entry_points=entry_points)
     with malformed("a list of names"):
-        return [
+        uses = [
             Use(
                 str(name)[:LONGEST_NAME],
                 int(line),
@@ -138,6 +164,7 @@ def read_uses(
             for kind in ("uses", "dynamic")
             for name, line, cell in answer[kind]
         ]
+        return uses, {str(name): set(map(str, reached)) for name, reached in answer["reached"]}
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:

@@ -321,7 +321,7 @@ def test_but_those_of_python_itself_do(text):
 
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
 def test_what_cannot_be_parsed_uses_nothing(text):
-    assert source.names_used(text, "net.py") == {"uses": [], "dynamic": []}
+    assert source.names_used(text, "net.py") == {"uses": [], "dynamic": [], "reached": []}
     assert len(source.outline(text, "net.py")) == 64
 
 
