@@ -343,6 +343,8 @@ class NameReader:
             self.look(part)
         outer, owner = self.scope, self.owner
         self.owner = self.begin(node)
+        inside = (each for base in node.bases for each in ast.walk(base))
+        self.current.references.update(each.id for each in inside if isinstance(each, ast.Name))
         self.scope = _Scope(outer.find, outer)
         self.run(node.body)
         self.scope, self.owner = outer, owner

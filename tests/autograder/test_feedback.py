@@ -253,6 +253,24 @@ def test_a_page_tells_what_works_and_what_does_not(tmp_path: Path, adding: Assig
     assert "The result of add(2, 3) is -1; 5 was expected." in page.text
 
 
+def test_what_is_right_once_something_else_is_stands_apart_and_is_no_failure(
+    tmp_path: Path, adding: Assignment
+) -> None:
+    message = "Right, once `add` is right."
+    followed = replace(
+        result(3, "followed", message=message, mistake="subtracts"), score=3.0, once_right=("add",)
+    )
+    grade = graded("ada", *subtracting("ada").tests[:2], followed)
+    page = Page(write_feedback(tmp_path, grade, adding))
+    assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
+    assert page.inside("h3") == [TESTS[0][2], TESTS[1][2]]
+    assert "6 of 6" in page.text and TESTS[3][2] in page.inside("li")
+    assert stats.unnamed_failures([grade]) == 0
+    assert [item.passed for item in stats.items([grade])] == [0, 0, 1, 1, 1]
+    assert stats.mistake_counts([grade])[0].hint == HINT
+    assert Grade.from_json(grade.to_json()) == grade and "once_right" not in subtracting("ada").to_json()
+
+
 def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert page.text.count(HINT) == 1
