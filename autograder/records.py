@@ -65,7 +65,7 @@ class Submission:
 class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
-    "followed": it failed, and passes once the solution's `once_right` take the place of the student's own.
+    "followed": it failed, and passes with the solution in place of an earlier part that failed, too.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -79,7 +79,6 @@ class TestResult:
     message: str | None = None
     hint: str | None = None
     mistake: str | None = None
-    once_right: tuple[str, ...] = ()
 
     @property
     def is_right(self) -> bool:
@@ -111,9 +110,6 @@ class Grade:
 
     def to_json(self) -> str:
         record = asdict(self)
-        for test in record["tests"]:
-            if not test["once_right"]:
-                del test["once_right"]
         record = {"schema": record.pop("schema"), **record}
         return json.dumps(record, ensure_ascii=False)
 
@@ -144,6 +140,4 @@ def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _once(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(map(_once, value))
     return sys.intern(value) if isinstance(value, str) else value

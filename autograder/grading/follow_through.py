@@ -1,167 +1,130 @@
 """Follow-through marks: one error is paid for once.
 
 When tests of a part fail, the tests of later parts that fail are tried again with the solution in place of what the
-failed part defines. A test that passes then has failed because of the earlier part only. It counts unless the stub
-would pass it, too, with the same names in place: a part that was not written earns nothing.
+failed part defines. Where one passes then, only the earlier part was wrong, and it counts. A test that the stub passes
+with the same names in place never counts: a part that was not written earns nothing.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.course.document import BEGIN
 from autograder.grading.suite_run import SuiteRun, TestEnding
-from autograder.grading.watch import TaskEndedError, Watch
-from autograder.grading.workers import LoadedSubmission
+from autograder.grading.watch import Watch
+from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.protocol.errors import StudentRaisedError
-from autograder.protocol.server import Server
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.replay import ReplayCache
 from autograder.proxy.stand_ins import StandIns
-from autograder.proxy.subject import RemoteSubject
+from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
-STUB_SECONDS = 10.0  # of processor time, for the stub in one test
-_PART = re.compile(r'# %% part="(\w+)"')
+STUB_SEED = 0  # the same in all runs, so that what a test counts does not depend on the run before
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Retry:
-    """How a failed test ended with the solution in place of an earlier part; `names` are those that were used."""
+    """How a test ended with the solution in place of earlier parts; `used` are the names that it reached."""
 
     ending: TestEnding
-    names: tuple[str, ...] = ()
+    used: Names
 
     @property
     def passed(self) -> bool:
-        return bool(self.names)
+        return self.ending.passed and bool(self.used)
 
 
 class FollowThrough:
-    """Tries the tests of one assignment again, in one run."""
+    """Tries failed tests of one assignment again."""
 
     def __init__(
         self,
-        session: SuiteSession,
         course: Course,
         assignment: Assignment,
-        reference: Any,
-        run_seed: int,
+        workers: WorkerFactory,
+        session: SuiteSession,
         watch: Watch,
     ) -> None:
-        self._session, self._assignment, self._reference = session, assignment, reference
-        self._run_seed, self._watch = run_seed, watch
-        self._names = names_of_parts(course.solution_file(assignment).read_text("utf-8"))
+        self._assignment, self._workers, self._session, self._watch = assignment, workers, session, watch
+        self._names, self._reached = names_of_parts(course.solution_file(assignment).read_text("utf-8"))
         stub = course.stub_file(assignment)
-        self._stub = stub.read_text("utf-8") if stub.exists() else ""
-        self._stubs: dict[tuple[str, ...], RemoteSubject[LoopbackConnection]] = {}
-        self._passed_by_stub: dict[tuple[str, tuple[str, ...]], bool] = {}
+        self._stub = SourceFile(stub.name, stub.read_text("utf-8") if stub.exists() else "")
+        self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
-    def retries(
-        self, suite_run: SuiteRun, loaded: LoadedSubmission, endings: Sequence[TestEnding]
-    ) -> dict[str, Retry]:
+    def retries(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, Retry]:
         """How failed tests end with the solution in place of the parts that failed before theirs, by name."""
         found: dict[str, Retry] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
-            failed = [each for each in endings if each.test.part == part.name and not each.passed]
-            own = self._names.get(part.name, [])
-            names = tuple(sorted(wrong & self._reached(own, loaded)))
+            own = [each for each in endings if each.test.part == part.name]
+            names = tuple(sorted(wrong & self._reached.get(part.name, set())))
+            failed = [each.test for each in own if not each.passed and not _is_unwritten(each, names)]
             if names and failed:
-                found |= self._tried_again(suite_run, loaded, names, own, failed)
-            if not all(found[each.test.name].passed if each.test.name in found else False for each in failed):
-                wrong.update(own)
+                by_stub = self._stub_passes(part.name, names, [each.test for each in own])
+                tests = [test for test in failed if test.name not in by_stub]
+                found |= self._taken(file, names, tests, seed)
+            right = {name for name, retry in found.items() if retry.passed}
+            if not all(each.passed or each.test.name in right for each in own):
+                wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _reached(self, own: Iterable[str], loaded: LoadedSubmission) -> set[str]:
-        """What the student's code of a part leads to; everything where that cannot be read from their text."""
-        reached = [loaded.reached.get(name, set()) for name in own]
-        if any(name not in found for name, found in zip(own, reached)):
-            return {name for names in self._names.values() for name in names}
-        return set().union(*reached)
-
-    def _tried_again(
-        self,
-        suite_run: SuiteRun,
-        loaded: LoadedSubmission,
-        names: tuple[str, ...],
-        own: list[str],
-        failed: list[TestEnding],
-    ) -> dict[str, Retry]:
-        stand_ins = StandIns(self._reference, names)
-        replaced = loaded.with_stand_ins(stand_ins)
-        found: dict[str, Retry] = {}
-        missed = {each.test.name for each in failed}
+    def _taken(self, file: SourceFile, names: Names, tests: Sequence[Test], seed: int) -> dict[str, Retry]:
+        stand_ins = StandIns(self._workers.references[self._assignment.name], names)
+        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
+        cache = ReplayCache()  # its own: these answers are not those of a submission alone
+        suite_run = SuiteRun(self._session, loaded, self._assignment, cache, self._watch, again=True)
+        self._session.start(seed)
+        found = {}
         try:
-            for each in failed:
-                test = each.test
-                if missed & set(test.needs) or _is_unwritten(each, own) or self._stub_passes(test, names):
-                    continue
-                self._session.start(self._run_seed)
-                ending = suite_run.again(test, replaced)
-                used = tuple(sorted(stand_ins.called)) if ending.passed else ()
-                found[test.name] = Retry(ending, used)
-                if used:
-                    missed.discard(test.name)
+            for test in tests:
+                stand_ins.begin()
+                found[test.name] = Retry(suite_run.take(test), tuple(sorted(stand_ins.called)))
         finally:
-            replaced.close()
+            loaded.close()
         return found
 
-    def _stub_passes(self, test: Test, names: tuple[str, ...]) -> bool:
-        """Whether the solution's names alone pass a test; also where the stub cannot take it."""
-        key = test.name, names
-        if key not in self._passed_by_stub:
-            self._session.start(self._run_seed)
-            try:
-                with self._watch.limit(f"the stub in {test.name}", STUB_SECONDS, lasting=True):
-                    self._passed_by_stub[key] = self._session.run(test, self._stub_with(names)) is None
-            except TaskEndedError:
-                self._passed_by_stub[key] = True
-        return self._passed_by_stub[key]
-
-    def _stub_with(self, names: tuple[str, ...]) -> RemoteSubject[LoopbackConnection]:
-        if names not in self._stubs:
-            connection = LoopbackConnection(Server(ModuleType(f"stub_{len(self._stubs)}")))
-            stand_ins = StandIns(self._reference, names)
-            connection.load(None, stand_ins, text=self._stub, filename=f"{self._assignment.stem}.py")
-            self._stubs[names] = RemoteSubject(connection, RemoteStudent(connection), self._reference)
-        return self._stubs[names]
+    def _stub_passes(self, part: str, names: Names, tests: Sequence[Test]) -> set[str]:
+        if (part, names) not in self._passed_by_stub:
+            taken = self._taken(self._stub, names, tests, STUB_SEED)
+            self._passed_by_stub[part, names] = {name for name, each in taken.items() if each.ending.passed}
+        return self._passed_by_stub[part, names]
 
 
-def names_of_parts(solution: str) -> dict[str, list[str]]:
-    """The functions and classes that a student writes for each part: those with a gap before the part's marker."""
-    lines, parts = solution.splitlines(), part_of_lines(solution)
-    names: dict[str, list[str]] = {part: [] for part in parts if part}
-    for node in ast.parse(solution).body:
+def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    """The functions and classes that a student writes for each part, and all that these lead to.
+
+    They have a gap and stand between the marker of the part before and that of their own.
+    """
+    lines, tree = solution.splitlines(), ast.parse(solution)
+    markers = {
+        n: found[1] for n, line in enumerate(lines, 1) if (found := re.match(r'# %% part="(\w+)"', line))
+    }
+    names: dict[str, set[str]] = {part: set() for part in markers.values()}
+    refers: dict[str, set[str]] = {}
+    for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
-        part = parts[node.lineno - 1]
-        if part and any(BEGIN in line for line in lines[node.lineno - 1 : node.end_lineno]):
-            names[part].append(node.name)
-    return names
+        refers[node.name] = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        part = next((part for n, part in markers.items() if n > node.lineno), None)
+        if part and any(BEGIN in line for line in lines[node.lineno : node.end_lineno]):
+            names[part].add(node.name)
+    reached = {}
+    for part, own in names.items():
+        reached[part], waiting = set(own), set(own)
+        while waiting:
+            waiting = (refers[waiting.pop()] & refers.keys()) - reached[part] | waiting
+            reached[part] |= waiting
+    return names, reached
 
 
-def part_of_lines(solution: str) -> list[str]:
-    """The part to which each line of a solution belongs, that of the next marker; "" behind the last one."""
-    parts: list[str] = []
-    part = ""
-    for line in reversed(solution.splitlines()):
-        found = _PART.match(line)
-        part = found[1] if found else part
-        parts.append(part)
-    return parts[::-1]
-
-
-def _is_unwritten(ending: TestEnding, own: Sequence[str]) -> bool:
-    """Whether the student's own code of the part said that it is not written yet."""
+def _is_unwritten(ending: TestEnding, names: Names) -> bool:
+    """Whether the student's code says so, in something that the solution would not replace."""
     error = ending.error
     if not isinstance(error, StudentRaisedError) or error.remote.type != "NotImplementedError":
         return False
-    frames = error.remote.frames
-    return not frames or frames[-1].function.partition(".")[0] in own
+    return not any(frame.function.partition(".")[0] in names for frame in error.remote.frames[-1:])

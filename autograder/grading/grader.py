@@ -63,6 +63,10 @@ class Grader:
             self.session.close()
             raise
         self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
+        self._follow_through = {
+            name: FollowThrough(course, assignment, self.workers, self.session, self.watch)
+            for name, assignment in self.assignments.items()
+        }
         self._begin(run_seed)
         self._unsound = {name: self._failures_of_solution(name) for name in self.assignments}
 
@@ -174,12 +178,6 @@ class Grader:
             )
             for name, prepared in self._prepared.items()
         }
-        self._follow_through = {
-            name: FollowThrough(
-                self.session, self.course, assignment, self.workers.references[name], run_seed, self.watch
-            )
-            for name, assignment in self.assignments.items()
-        }
 
     def _assignment(self, submission: Submission) -> Assignment:
         if submission.assignment not in self.assignments:
@@ -201,30 +199,31 @@ class Grader:
                 check_solution(self.session, ending.test, reference, self.watch)
         retries: dict[str, Retry] = {}
         if self.course.follow_through:
-            retries = self._follow_through[assignment.name].retries(suite_run, loaded, endings)
+            follow_through = self._follow_through[assignment.name]
+            retries = follow_through.retries(loaded.file, endings, self.run_seed)
         diagnosis = self._diagnoses[assignment.name]
         named = diagnosis.name(_transcripts(endings))
-        own = diagnosis.name(_transcripts([each.ending for each in retries.values()]))
-        results = []
-        for ending in endings:
-            name, retry = ending.test.name, retries.get(ending.test.name)
-            if name in own:  # what is wrong in this part itself
-                ending = retry.ending if retry else ending
-            result = self._result(ending, loaded.file, own.get(name) or named.get(name))
-            results.append(self._followed(result, retry) if retry and retry.passed else result)
-        asked = {result.hint for result in results if not result.is_right}
+        own = diagnosis.name(
+            _transcripts(each.ending for each in retries.values())
+        )  # of the later part itself
+        endings = [retries[each.test.name].ending if each.test.name in own else each for each in endings]
+        results = [self._result(each, loaded.file, (named | own).get(each.test.name)) for each in endings]
+        asked = {result.hint for result in results if result.name not in retries}
         return tuple(
-            replace(each, hint=None) if each.is_right and each.hint in asked else each for each in results
+            self._followed(each, retries[each.name].used, asked)
+            if each.name in retries and retries[each.name].passed
+            else each
+            for each in results
         )
 
-    def _followed(self, result: TestResult, retry: Retry) -> TestResult:
-        names = listed([f"`{name}`" for name in retry.names])
+    def _followed(self, result: TestResult, used: tuple[str, ...], asked: set[str | None]) -> TestResult:
+        """The result of a test that is right with the solution in place of these names; each hint is given once."""
         return replace(
             result,
             outcome="followed",
             score=round(result.max_score * self.course.follow_through, 6),
-            message=f"Right, once {names} {'is' if len(retry.names) == 1 else 'are'} right.",
-            once_right=retry.names,
+            message=f"Right, once {listed([f'`{name}`' for name in used])} {'is' if len(used) == 1 else 'are'} right.",
+            hint=None if result.hint in asked else result.hint,
         )
 
     def _failures_of_solution(self, name: str) -> list[str]:

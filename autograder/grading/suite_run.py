@@ -83,7 +83,10 @@ class TestEnding:
 
 
 class SuiteRun:
-    """One submission takes the tests of a suite, in their order."""
+    """One submission takes the tests of a suite, in their order.
+
+    `again`: they have failed before, and are run once only (see `follow_through`).
+    """
 
     def __init__(
         self,
@@ -92,7 +95,9 @@ class SuiteRun:
         assignment: Assignment,
         cache: ReplayCache,
         watch: Watch,
+        again: bool = False,
     ) -> None:
+        self._again = again
         self._session, self._loaded, self._limits = session, loaded, assignment.limits
         self._cache, self._watch = cache, watch
         self._kept = KeptTranscripts()
@@ -112,43 +117,32 @@ class SuiteRun:
             return TestEnding(
                 test, error=StudentTimeoutError("Your submission had used up its time before this test.")
             )
-        ending = self._once(test, self._loaded, fresh=False)
-        if ending.deserves_another:
-            ending = self._once(test, self._loaded, fresh=True)
+        ending = self._once(test, fresh=False)
+        if ending.deserves_another and not self._again:
+            ending = self._once(test, fresh=True)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
         if ending.failed and ending.transcript is not None:
             self._kept.add(ending.transcript)
         return ending
 
-    def again(self, test: Test, loaded: LoadedSubmission) -> TestEnding:
-        """Run a test with the same submission, some of whose names others answer for (see `follow_through`)."""
-        if time.monotonic() > self._end:
-            return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time."))
-        ending = self._once(test, loaded, fresh=False)
-        if ending.failed and ending.transcript is not None:
-            self._kept.add(ending.transcript)
-        return ending
-
-    def _once(self, test: Test, loaded: LoadedSubmission, fresh: bool) -> TestEnding:
+    def _once(self, test: Test, fresh: bool) -> TestEnding:
         try:
-            subject = loaded.subject(fresh)
+            subject = self._loaded.subject(fresh)
         except StudentError as refusal:
             self._session.skip(test)
             return TestEnding(test, error=refusal)
         connection = subject.connection
         until = time.monotonic() + CALLS_PER_TEST * self._limits.call_seconds
-        as_it_is = loaded is self._loaded
-        cache = self._cache if as_it_is and subject.forbidden(test.forbids) is None else None
-        task = test.name if as_it_is else f"{test.name} again"
+        cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
-            with self._watch.limit(task, self._seconds_here):
+            with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):
                 run = connection.run(test.item.nodeid, lambda: self._session.run(test, subject), until, cache)
         except TaskEndedError as ended:
             self._session.skip(test)
             return TestEnding(test, error=_for_student(ended), ended_grader=True)
         if run.outcome == "diverged":
-            return self._once(test, loaded, fresh=True)
+            return self._once(test, fresh=True)
         if run.outcome == "passed":
             self._session.accept(test)
         if run.error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
@@ -47,18 +48,21 @@ class WorkerFactory:
         """
         connection = self._connect(assignment, endless)
         try:
-            reached: dict[str, set[str]] = {}
             if uses is None:
-                uses, reached = read_names(connection, assignment, file, self._entry_points[assignment.name])
+                uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
             seconds = assignment.limits.load_seconds
-            loaded = connection.load(seconds, stand_ins, text=file.text, filename=_name(assignment, file))
+            given: dict[str, Any] = {"text": file.text, "filename": _name(assignment, file)}
+            if stand_ins is not None:
+                connection.standing.append(stand_ins.answer)
+                given["stand_ins"] = stand_ins.kinds
+            loaded = connection.request("load", seconds, **given)
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
         except StudentError:
             connection.close()
             raise
         student = RemoteStudent(connection, errors)
-        return RemoteSubject(connection, student, self.references[assignment.name], uses, reached)
+        return RemoteSubject(connection, student, self.references[assignment.name], uses)
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
@@ -90,9 +94,6 @@ class LoadedSubmission:
         self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
-        self.reached: dict[
-            str, set[str]
-        ] = {}  # by each name of the solution, the others that its code leads to
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
@@ -100,12 +101,6 @@ class LoadedSubmission:
     def uses(self) -> list[Use]:
         """The names that the text uses, as far as a worker could read it."""
         return self._uses or []
-
-    def with_stand_ins(self, stand_ins: StandIns) -> LoadedSubmission:
-        """The same submission, where others answer for some of its names; to be closed."""
-        other = LoadedSubmission(self._workers, self._assignment, self.file, stand_ins)
-        other._uses, other._endless = self._uses, self._endless
-        return other
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
         """A subject with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
@@ -139,22 +134,18 @@ class LoadedSubmission:
         subject = self._workers.subject(
             self._assignment, self.file, self._uses, self._endless, self._stand_ins
         )
-        if self._uses is None:
-            self._uses, self.reached = subject.uses, subject.reached
+        self._uses = subject.uses
         return subject
 
 
-def read_names(
+def read_uses(
     connection: WorkerConnection, assignment: Assignment, file: SourceFile, entry_points: list[str]
-) -> tuple[list[Use], dict[str, set[str]]]:
-    """The names that the text uses where the entry points lead, and what each of these leads to.
-
-    Asked of a worker that has not run the text.
-    """
+) -> list[Use]:
+    """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
     name = _name(assignment, file)
     answer = connection.request("names_used", text=file.text, filename=name, entry_points=entry_points)
     with malformed("a list of names"):
-        uses = [
+        return [
             Use(
                 str(name)[:LONGEST_NAME],
                 int(line),
@@ -164,7 +155,6 @@ def read_names(
             for kind in ("uses", "dynamic")
             for name, line, cell in answer[kind]
         ]
-        return uses, {str(name): set(map(str, reached)) for name, reached in answer["reached"]}
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:

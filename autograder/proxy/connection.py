@@ -40,13 +40,13 @@ class Connection:
     def __init__(self) -> None:
         self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # replaces handles by proxies
         self.new_transcript: Callable[[], Transcript] = Transcript
-        self.stand_ins: Any = None  # answers for names of the student (see `stand_ins`)
         self.transcript = Transcript()
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
         self._callbacks = 0
-        self._callables: list[Any] = []
+        self.standing: list[Any] = []  # callables of every test, from loading on
+        self._callables = self.standing
         self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | None = None
 
@@ -83,30 +83,15 @@ class Connection:
 
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
-        self._callables.clear()
+        self._callables = [*self.standing]
         self._numbers.clear()
         self.mirrors.clear()
         self.graphs.clear()
         self._callbacks = 0
         self.found.clear()
         self.transcript = self.new_transcript()
-        if self.stand_ins is not None:
-            self._let_answer(self.stand_ins, _seed_over_there(seed))
         self.request("seed", seed=_seed_over_there(seed))
         return self.transcript
-
-    def load(self, seconds: float | None, stand_ins: Any = None, **arguments: Any) -> Any:
-        """Load a submission; `stand_ins` answer for names that it defines, from now on."""
-        if stand_ins is None:
-            return self.request("load", seconds, **arguments)
-        self.stand_ins = stand_ins
-        self._let_answer(stand_ins, 0)
-        return self.request("load", seconds, **arguments, stand_ins=stand_ins.kinds)
-
-    def _let_answer(self, stand_ins: Any, seed: int) -> None:
-        """Make it the first of the callables that the student's process knows."""
-        stand_ins.begin(seed)
-        self._callables[:] = [stand_ins.answer]
 
     # ------------------------------------------------------------------ callables of the test
 
@@ -227,12 +212,12 @@ def _call_own(function: Any, path: list[Any], args: tuple[Any, ...], kwargs: dic
         function.train(bool(args[0]))
         return None
     if name == "__getattr__":
-        value = own_attribute(function, str(args[0]))
+        value = _own_attribute(function, str(args[0]))
         return wire.Opaque("method") if callable(value) else value
-    return own_attribute(function, name)(*args, **kwargs)
+    return _own_attribute(function, name)(*args, **kwargs)
 
 
-def own_attribute(thing: Any, name: str) -> Any:
+def _own_attribute(thing: Any, name: str) -> Any:
     """Return an attribute defined by the test's author; private and inherited ones are rejected."""
     authored = name in vars(thing) or any(
         name in vars(kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -71,16 +71,10 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
     """A student's module behind a connection."""
 
     def __init__(
-        self,
-        connection: AnyConnection,
-        student: RemoteStudent,
-        reference: Any,
-        uses: Iterable[Use] = (),
-        reached: Mapping[str, set[str]] | None = None,
+        self, connection: AnyConnection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
     ) -> None:
         super().__init__(student, reference, uses)
         self.connection = connection
-        self.reached = dict(reached or {})  # by name, the names that its code leads to
 
     def begin(self, seed: int) -> None:
         self.connection.start_test(seed)

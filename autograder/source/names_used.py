@@ -136,30 +136,18 @@ class NameReader:
     def _reached(self, entry_points: Collection[str] | None) -> list[_Definition]:
         if self.dynamic:
             return list(self.definitions.values())
-        alive = self._alive()
-        start = None if entry_points is None else {*entry_points, *self.top.references}
-        return [definition for name in self.reached(start) for definition in alive[name]]
-
-    def _alive(self) -> dict[str, list[_Definition]]:
         alive: dict[str, list[_Definition]] = {}
         for (name, _, _), definition in self.definitions.items():
             if not definition.replaced or name in self.aliased:
                 alive.setdefault(name, []).append(definition)
-        return alive
-
-    def reached(self, start: Collection[str] | None) -> set[str]:
-        """Return the names of the definitions that these lead to, themselves included; all where names are looked up."""
-        alive = self._alive()
-        if self.dynamic:
-            return set(alive)
-        waiting = set(alive) if start is None else set(start) & set(alive)
+        waiting = set(alive) if entry_points is None else {*entry_points, *self.top.references} & set(alive)
         reached = set[str]()
         while waiting:
             name = waiting.pop()
             reached.add(name)
             for definition in alive[name]:
                 waiting |= (definition.references & set(alive)) - reached
-        return reached
+        return [definition for name in reached for definition in alive[name]]
 
     # ------------------------------------------------------------------ definitions
 
@@ -343,8 +331,6 @@ class NameReader:
             self.look(part)
         outer, owner = self.scope, self.owner
         self.owner = self.begin(node)
-        inside = (each for base in node.bases for each in ast.walk(base))
-        self.current.references.update(each.id for each in inside if isinstance(each, ast.Name))
         self.scope = _Scope(outer.find, outer)
         self.run(node.body)
         self.scope, self.owner = outer, owner

@@ -599,7 +599,7 @@ def test_junit_reads_back_as_the_results(ask, tmp_path):
 def test_what_is_right_once_something_else_is_is_no_failure(ask, course, tmp_path, monkeypatch):
     first, second, *others = ada().tests
     message = "Right, once `add` is right."
-    followed = replace(second, outcome="followed", score=second.max_score, message=message, once_right=("add",))
+    followed = replace(second, outcome="followed", score=second.max_score, message=message)
     grade = replace(ada(), tests=(first, followed, *others))
     ask("junit", grades=(grade,), output=tmp_path / "junit.xml")
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()

@@ -257,9 +257,7 @@ def test_what_is_right_once_something_else_is_stands_apart_and_is_no_failure(
     tmp_path: Path, adding: Assignment
 ) -> None:
     message = "Right, once `add` is right."
-    followed = replace(
-        result(3, "followed", message=message, mistake="subtracts"), score=3.0, once_right=("add",)
-    )
+    followed = replace(result(3, "followed", message=message, mistake="subtracts"), score=3.0)
     grade = graded("ada", *subtracting("ada").tests[:2], followed)
     page = Page(write_feedback(tmp_path, grade, adding))
     assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
@@ -268,7 +266,6 @@ def test_what_is_right_once_something_else_is_stands_apart_and_is_no_failure(
     assert stats.unnamed_failures([grade]) == 0
     assert [item.passed for item in stats.items([grade])] == [0, 0, 1, 1, 1]
     assert stats.mistake_counts([grade])[0].hint == HINT
-    assert Grade.from_json(grade.to_json()) == grade and "once_right" not in subtracting("ada").to_json()
 
 
 def test_a_question_is_asked_once_and_set_apart(tmp_path: Path, adding: Assignment) -> None:

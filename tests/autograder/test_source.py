@@ -321,7 +321,7 @@ def test_but_those_of_python_itself_do(text):
 
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
 def test_what_cannot_be_parsed_uses_nothing(text):
-    assert source.names_used(text, "net.py") == {"uses": [], "dynamic": [], "reached": []}
+    assert source.names_used(text, "net.py") == {"uses": [], "dynamic": []}
     assert len(source.outline(text, "net.py")) == 64
 
 
@@ -439,23 +439,3 @@ def test_solutions_are_read_quickly():
     started = time.process_time()
     source.names_used(text, "net.py")
     assert time.process_time() - started < 2
-
-
-def test_what_a_definition_leads_to_is_told():
-    text = """
-def one(): return helper()
-def helper(): return two
-two = 2
-class Base:
-    def run(self): return one()
-class Child(Base): pass
-def other(): return 3
-"""
-    found = source.names_used(text, "net.py", ["one", "Base", "Child", "other", "missing"])["reached"]
-    assert found == [
-        ["Base", ["Base", "one"]],
-        ["Child", ["Base", "Child", "one"]],
-        ["missing", []],
-        ["one", ["one"]],
-        ["other", ["other"]],
-    ]
