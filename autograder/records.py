@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
-Outcome = Literal["passed", "failed", "skipped", "timeout", "crashed"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed"]
 Status = Literal["graded", "refused"]
 
 
@@ -63,7 +63,10 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The result of one test for one submission; a class has many thousands of them."""
+    """The result of one test for one submission; a class has many thousands of them.
+
+    "followed": it failed, and passes with the solution in place of an earlier part that failed, too.
+    """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
 
@@ -76,6 +79,10 @@ class TestResult:
     message: str | None = None
     hint: str | None = None
     mistake: str | None = None
+
+    @property
+    def is_right(self) -> bool:
+        return self.outcome in ("passed", "followed")
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,11 @@ class CourseFile(_Record):
         default="hints",
         description="What students see of hidden tests: sentences and hints, or inputs and numbers, too.",
     )
+    follow_through: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=1.0,
+        description="What counts of a test that passes once the solution takes the place of a part that failed "
+        "before it, as a share of its points; 0 turns it off.",
+    )
     database: Text | None = Field(
         default=None,
         description="The gradebook's address for nbgrader, such as `postgresql://host/name`; without it, a file.",

@@ -71,6 +71,7 @@ class PartPage:
     works: list[str]
     failures: list[FailureView]
     waiting: dict[str, list[str]]
+    followed: dict[tuple[str, str | None], list[str]]  # by message and hint
     pictures: list[Picture]
     undrawn: dict[str, list[str]]
 
@@ -168,10 +169,13 @@ def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> Tes
 
 def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[str]] = {}
+    followed: dict[tuple[str, str | None], list[str]] = {}
     failures: dict[tuple[str | None, ...], FailureView] = {}
     for test in tests:
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test.title)
+        elif test.outcome == "followed":
+            followed.setdefault((test.message or "", test.hint), []).append(test.title)
         elif test.outcome != "passed":
             failure = FailureView(STATES[test.outcome], test.message or "", test.mistake, test.hint)
             key = (test.outcome, test.message, test.mistake, test.hint)
@@ -186,6 +190,7 @@ def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[P
         works=[test.title for test in tests if test.outcome == "passed"],
         failures=list(failures.values()),
         waiting=waiting,
+        followed=followed,
         pictures=[picture for picture in pictures if picture.image],
         undrawn=_undrawn(pictures),
     )

@@ -33,7 +33,7 @@ class Picture:
 
 def failing_parts(grade: Grade) -> tuple[str, ...]:
     """Return the parts with failures, in the order of the suite."""
-    return tuple(dict.fromkeys(t.part for t in grade.tests if t.outcome not in ("passed", "skipped")))
+    return tuple(dict.fromkeys(t.part for t in grade.tests if not t.is_right and t.outcome != "skipped"))
 
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:

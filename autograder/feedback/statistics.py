@@ -85,7 +85,7 @@ def items(grades: Sequence[Grade]) -> list[Item]:
 
 
 def _item(results: list[tuple[TestResult, float]]) -> Item:
-    passed = [test.outcome == "passed" for test, _ in results]
+    passed = [test.is_right for test, _ in results]
     last = results[-1][0]
     found = discrimination(passed, [rest for _, rest in results])
     return Item(last.name, last.part, last.title, sum(passed), len(passed), found)
@@ -112,7 +112,7 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
         for test in grade.tests:
             if test.mistake:
                 key = (grade.assignment, test.mistake)
-                hints[key] = test.hint or ""
+                hints[key] = test.hint or hints.get(key, "")
                 students.setdefault(key, set()).add(grade.student)
     counts = [
         MistakeCount(
@@ -125,4 +125,4 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
 
 def unnamed_failures(grades: Iterable[Grade]) -> int:
     """Count the failed tests that match no known mistake."""
-    return sum(t.outcome not in ("passed", "skipped") and not t.mistake for g in grades for t in g.tests)
+    return sum(not t.is_right and t.outcome != "skipped" and not t.mistake for g in grades for t in g.tests)

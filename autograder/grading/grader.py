@@ -16,6 +16,7 @@ from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
+from autograder.grading.follow_through import FollowThrough, Retry
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
@@ -24,8 +25,11 @@ from autograder.protocol.errors import StudentError
 from autograder.proxy.local import load_text
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
+from autograder.proxy.transcript import Transcript
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
+from autograder.suite.session import Test
+from autograder.text.wording import listed
 
 SECONDS_BESIDE_TESTS = (
     60.0  # of processor time, for reading a submission, comparing its answers and explaining
@@ -60,6 +64,10 @@ class Grader:
             self.session.close()
             raise
         self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
+        self._follow_through = {
+            name: FollowThrough(course, assignment, self.workers, self.session, self.watch)
+            for name, assignment in self.assignments.items()
+        }
         self._begin(run_seed)
         self._unsound = {name: self._failures_of_solution(name) for name in self.assignments}
 
@@ -190,10 +198,34 @@ class Grader:
             if ending.may_be_ours:
                 reference = self.workers.references[assignment.name]
                 check_solution(self.session, ending.test, reference, self.watch)
-        named = self._diagnoses[assignment.name].name(
-            {each.test: each.transcript for each in endings if each.failed and each.transcript is not None}
+        retries: dict[str, Retry] = {}
+        if self.course.follow_through:
+            follow_through = self._follow_through[assignment.name]
+            retries = follow_through.retries(loaded.file, endings, self.run_seed)
+        diagnosis = self._diagnoses[assignment.name]
+        named = diagnosis.name(_transcripts(endings))
+        own = diagnosis.name(
+            _transcripts(each.ending for each in retries.values())
+        )  # of the later part itself
+        endings = [retries[each.test.name].ending if each.test.name in own else each for each in endings]
+        results = [self._result(each, loaded.file, (named | own).get(each.test.name)) for each in endings]
+        asked = {result.hint for result in results if result.name not in retries}
+        return tuple(
+            self._followed(each, retries[each.name].used, asked)
+            if each.name in retries and retries[each.name].passed
+            else each
+            for each in results
         )
-        return tuple(self._result(each, loaded.file, named.get(each.test.name)) for each in endings)
+
+    def _followed(self, result: TestResult, used: tuple[str, ...], asked: set[str | None]) -> TestResult:
+        """The result of a test that is right with the solution in place of these names; each hint is given once."""
+        return replace(
+            result,
+            outcome="followed",
+            score=round(result.max_score * self.course.follow_through, 6),
+            message=f"Right, once {listed([f'`{name}`' for name in used])} {'is' if len(used) == 1 else 'are'} right.",
+            hint=None if result.hint in asked else result.hint,
+        )
 
     def _failures_of_solution(self, name: str) -> list[str]:
         """What the solution does not pass, a sentence each."""
@@ -233,6 +265,10 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
         submission_sha256=submission_digest(submission),
         autograder=__version__,
     )
+
+
+def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
+    return {each.test: each.transcript for each in endings if each.failed and each.transcript is not None}
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:

@@ -56,6 +56,10 @@ class TestEnding:
     ended_grader: bool = False
 
     @property
+    def passed(self) -> bool:
+        return self.error is None and self.skipped is None
+
+    @property
     def failed(self) -> bool:
         return self.error is not None
 
@@ -79,7 +83,10 @@ class TestEnding:
 
 
 class SuiteRun:
-    """One submission takes the tests of a suite, in their order."""
+    """One submission takes the tests of a suite, in their order.
+
+    `again`: they have failed before, and are run once only (see `follow_through`).
+    """
 
     def __init__(
         self,
@@ -88,7 +95,9 @@ class SuiteRun:
         assignment: Assignment,
         cache: ReplayCache,
         watch: Watch,
+        again: bool = False,
     ) -> None:
+        self._again = again
         self._session, self._loaded, self._limits = session, loaded, assignment.limits
         self._cache, self._watch = cache, watch
         self._kept = KeptTranscripts()
@@ -109,7 +118,7 @@ class SuiteRun:
                 test, error=StudentTimeoutError("Your submission had used up its time before this test.")
             )
         ending = self._once(test, fresh=False)
-        if ending.deserves_another:
+        if ending.deserves_another and not self._again:
             ending = self._once(test, fresh=True)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
@@ -127,7 +136,7 @@ class SuiteRun:
         until = time.monotonic() + CALLS_PER_TEST * self._limits.call_seconds
         cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
-            with self._watch.limit(test.name, self._seconds_here):
+            with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):
                 run = connection.run(test.item.nodeid, lambda: self._session.run(test, subject), until, cache)
         except TaskEndedError as ended:
             self._session.skip(test)

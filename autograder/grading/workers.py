@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
 from autograder.protocol.errors import StudentError, StudentTimeoutError
 from autograder.proxy.connection import malformed, told_exception
 from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.stand_ins import StandIns
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import SourceFile
@@ -47,24 +49,25 @@ class WorkerFactory:
         file: SourceFile,
         uses: Sequence[Use] | None = None,
         endless: Counter[str] | None = None,
+        stand_ins: StandIns | None = None,
     ) -> RemoteSubject[WorkerConnection]:
         """The submission loaded in a fresh worker; raises StudentTimeoutError or StudentCrashedError when that fails.
 
         Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
-        counts the calls that did not end, by name; they are not waited for as long again.
+        counts the calls that did not end, by name; they are not waited for as long again. `stand_ins` answer for some
+        of its names.
         """
         connection = self._connect(assignment, endless)
         try:
             if uses is None:
                 uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
             seconds = assignment.limits.load_seconds
-            loaded = connection.request(
-                "load",
-                seconds,
-                text=file.text,
-                filename=_name(assignment, file),
-                forbidden=list(self.forbidden.get(assignment.name, ())),
-            )
+            given: dict[str, Any] = {"text": file.text, "filename": _name(assignment, file)}
+            given["forbidden"] = list(self.forbidden.get(assignment.name, ()))
+            if stand_ins is not None:
+                connection.standing.append(stand_ins.answer)
+                given["stand_ins"] = stand_ins.kinds
+            loaded = connection.request("load", seconds, **given)
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
         except StudentError:
@@ -92,8 +95,15 @@ class WorkerFactory:
 class LoadedSubmission:
     """One submission: opens workers for it, and remembers when that is hopeless. To be closed."""
 
-    def __init__(self, workers: WorkerFactory, assignment: Assignment, file: SourceFile) -> None:
+    def __init__(
+        self,
+        workers: WorkerFactory,
+        assignment: Assignment,
+        file: SourceFile,
+        stand_ins: StandIns | None = None,
+    ) -> None:
         self._workers, self._assignment, self.file = workers, assignment, file
+        self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
         self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
@@ -148,7 +158,9 @@ class LoadedSubmission:
             raise
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        subject = self._workers.subject(self._assignment, self.file, self._uses, self._endless)
+        subject = self._workers.subject(
+            self._assignment, self.file, self._uses, self._endless, self._stand_ins
+        )
         self._uses = subject.uses
         return subject
 

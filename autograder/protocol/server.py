@@ -27,6 +27,7 @@ from autograder.protocol.entries import Entries, record_entries
 from autograder.protocol.errors import MIRRORED
 from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState
+from autograder.protocol.stand_ins import Names, stand_in
 from autograder.source import text as source
 
 _REHEARSAL = """
@@ -98,21 +99,33 @@ class Server:
 
     # ------------------------------------------------------------------ loading
 
-    def load(self, text: str, filename: str, forbidden: Sequence[str] = ()) -> dict[str, Any]:
-        """Run the submission. A notebook continues after a failing cell, as it does for its author."""
+    def load(
+        self,
+        text: str,
+        filename: str,
+        forbidden: Sequence[str] = (),
+        stand_ins: dict[str, bool] | None = None,
+    ) -> dict[str, Any]:
+        """Run the submission. A notebook continues after a failing cell, as it does for its author.
+
+        `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
+        they are classes of modules.
+        """
         self.entries = record_entries(forbidden)
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space.update(__file__=filename, get_ipython=source.no_shell)
         if filename.endswith(".ipynb"):
             sys.modules["autograder.notebook"] = source.silent_notebook()
+        fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
+        names = Names(space, fixed) if fixed else space
         errors = []
         skips_main = source.leaves_main_out(text)
         for cell_name, code in source.cells(text, filename):
             linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
             try:
                 piece = source.without_main(code, cell_name) if skips_main else code
-                exec(compile(piece, cell_name, "exec"), space)
+                exec(compile(piece, cell_name, "exec"), space, names)
             except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
                 errors.append(self.describe_error(error))
         return {"errors": errors[:20]}

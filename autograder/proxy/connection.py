@@ -45,7 +45,8 @@ class Connection:
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
         self._callbacks = 0
-        self._callables: list[Any] = []
+        self.standing: list[Any] = []  # callables of every test, from loading on
+        self._callables = self.standing
         self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | None = None
 
@@ -82,7 +83,7 @@ class Connection:
 
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
-        self._callables.clear()
+        self._callables = [*self.standing]
         self._numbers.clear()
         self.mirrors.clear()
         self.graphs.clear()

@@ -545,6 +545,7 @@ ATTRIBUTES = {
     "failure": {"type", "message"},
     "error": {"type", "message"},
     "skipped": set(),
+    "system-out": set(),
 }
 REQUIRED = {"testsuite": {"name", "tests"}, "testcase": {"name"}, "property": {"name", "value"}}
 CHILDREN = {
@@ -593,6 +594,22 @@ def test_junit_export_contains_the_results(ask, tmp_path):
 
 
 # ------------------------------------------------------------------ Classroom 50
+
+
+def test_exports_show_a_followed_test_as_passed(ask, course, tmp_path, monkeypatch):
+    first, second, *others = ada().tests
+    message = "Right, once `add` is right."
+    followed = replace(second, outcome="followed", score=second.max_score, message=message)
+    grade = replace(ada(), tests=(first, followed, *others))
+    ask("junit", grades=(grade,), output=tmp_path / "junit.xml")
+    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    case = root.findall("testsuite/testcase")[1]
+    assert [element.tag for element in case] == ["system-out"] and message in (case[0].text or "")
+    assert violations(root) == []
+    record = results(course, course.assignments[0], grade, set(), "visible")["tests"][1]
+    assert record["status"] == "passed" and message in record["output"]
+    ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
+    assert json.loads((tmp_path / "result.json").read_text())["tests"][1]["passed"] is True
 
 
 def test_classroom50_export_matches_the_golden_file(ask, tmp_path, monkeypatch):

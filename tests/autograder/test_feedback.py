@@ -255,6 +255,19 @@ def test_page_lists_passed_and_failed_tests(tmp_path: Path, adding: Assignment) 
     assert "The result of add(2, 3) is -1; 5 was expected." in page.text
 
 
+def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, adding: Assignment) -> None:
+    message = "Right, once `add` is right."
+    followed = replace(result(3, "followed", message=message, mistake="subtracts"), score=3.0)
+    grade = graded("ada", *subtracting("ada").tests[:2], followed)
+    page = Page(write_feedback(tmp_path, grade, adding))
+    assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
+    assert page.inside("h3") == [TESTS[0][2], TESTS[1][2]]
+    assert "6 of 6" in page.text and TESTS[3][2] in page.inside("li")
+    assert stats.unnamed_failures([grade]) == 0
+    assert [item.passed for item in stats.items([grade])] == [0, 0, 1, 1, 1]
+    assert stats.mistake_counts([grade])[0].hint == HINT
+
+
 def test_hint_is_shown_once_in_its_own_box(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
     assert page.text.count(HINT) == 1

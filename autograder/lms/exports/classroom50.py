@@ -83,7 +83,7 @@ def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
     return [
         _test(
             test.title,
-            test.outcome == "passed",
+            test.is_right,
             round(test.score * times),
             round(test.max_score * times),
             part=test.part,

@@ -85,7 +85,7 @@ def results(
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
     """Return the text above the tests, which does not mention tests that are not visible yet."""
-    if all(test.outcome == "passed" for test in seen):
+    if all(test.is_right for test in seen):
         said = "Every test below passes."
     else:
         said = "Each test below says what it expects, and what it met instead."
@@ -101,7 +101,7 @@ def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResul
     return {
         "name": test.title,
         "number": f"{parts.index(test.part) + 1}.{mates.index(test.name) + 1}",
-        "status": "passed" if test.outcome == "passed" else "failed",
+        "status": "passed" if test.is_right else "failed",
         "score": test.score,
         "max_score": test.max_score,
         "output": said,

@@ -76,8 +76,10 @@ def _add_case(suite: Element, grade: Grade, test: TestResult) -> None:
     where = _text(f"{grade.assignment}.{test.part}")
     case = SubElement(suite, "testcase", classname=where, name=_text(test.name), time="0")
     kind = _KINDS.get(test.outcome)
+    said = "\n".join(filter(None, (test.title, test.message, test.hint)))
+    if test.outcome == "followed":
+        SubElement(case, "system-out").text = _text(said)
     if kind:
-        said = "\n".join(filter(None, (test.title, test.message, test.hint)))
         _tell(case, kind, test.outcome, test.message or test.title, said)
 
 

@@ -21,6 +21,7 @@ from tests.autograder.attacks import (
     compile_time,
     exhaustion,
     files_and_archives,
+    following,
     forge_results,
     gaming,
     imports,
@@ -55,6 +56,7 @@ CLASSES = (
     compile_time,
     proxy_confusion,
     remembering,
+    following,
 )
 ATTACKS = [(module.__name__.rpartition(".")[2], attack) for module in CLASSES for attack in module.ATTACKS]
 MEGABYTES_MORE = 300  # of memory in the grader, whatever a worker sends

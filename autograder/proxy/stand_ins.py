@@ -1,0 +1,80 @@
+"""The solution's functions and modules, which answer for names of a student's module (see `protocol.stand_ins`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+PLAIN = (bool, int, float, str, type(None))
+MAX_MODULES = 1000  # of one test
+
+
+class StandIns:
+    """Answers for some names of the `reference`; `kinds` tells which are modules, `called` which a test has used."""
+
+    def __init__(self, reference: Any, names: Iterable[str]) -> None:
+        self._things = {name: getattr(reference, name) for name in names}
+        self.kinds = {
+            name: isinstance(thing, type) and issubclass(thing, nn.Module)
+            for name, thing in self._things.items()
+        }
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a test: forget the modules of the one before."""
+        self.called: set[str] = set()
+        self._modules: list[nn.Module] = []
+        self._count = 0
+
+    def answer(self, operation: str, *given: Any) -> Any:
+        """Answer one question of the student's process, with random numbers that tell nothing of the test's."""
+        self._count += 1
+        operations: dict[str, Any] = {"call": self._call, "make": self._make, "run": self._run}
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self._count)
+            return operations[operation](*given)
+
+    def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.called.add(name)
+        value = self._things[name](*args, **kwargs)
+        return value, [leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)]
+
+    def _make(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.called.add(name)
+        if len(self._modules) >= MAX_MODULES:
+            raise ValueError("there are too many modules")
+        self._modules.append(self._things[name](*args, **kwargs))
+        return len(self._modules) - 1, [_described(*part) for part in self._modules[-1].named_modules()]
+
+    def _run(
+        self, number: int, path: str, state: dict[str, Any], modes: dict[str, bool], args: Any, kwargs: Any
+    ) -> Any:
+        part = self._modules[number].get_submodule(path)
+        for name, inside in part.named_modules():
+            inside.training = bool(modes.get(name, inside.training))
+        return functional_call(part, state, args, kwargs)
+
+
+def _described(name: str, part: nn.Module) -> list[Any]:
+    """One part: its name, where PyTorch defines its class, if it does, plain attributes, parameters, buffers."""
+    home = type(part).__module__
+    return [
+        name,
+        home if home.startswith("torch.nn.modules.") else None,
+        type(part).__name__,
+        {key: value for key, value in vars(part).items() if _is_plain(value)},
+        [[key, _value(p), p is not None and p.requires_grad] for key, p in part._parameters.items()],
+        [[key, _value(b), key not in part._non_persistent_buffers_set] for key, b in part._buffers.items()],
+    ]
+
+
+def _value(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    return None if tensor is None else tensor.detach()
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, PLAIN) or isinstance(value, tuple) and all(map(_is_plain, value))

@@ -1,0 +1,59 @@
+"""What each known mistake costs, and how much of it outside the part that it edits, as a table.
+
+python scripts/lost_points.py 03_masked_heads 05_encoder_block
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+from autograder.course.config import load_course
+from autograder.course.mistakes import load_mistakes
+from autograder.grading.follow_through import part_of_lines
+from autograder.grading.grader import Grader
+from autograder.records import SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
+
+SEED = 7
+
+
+def main(names: list[str]) -> None:
+    course = load_course()
+    for assignment in course.select(names or None):
+        solution = course.solution_file(assignment).read_text("utf-8").splitlines()
+        parts = part_of_lines("\n".join(solution))
+        rows = {0.0: [0.0, 0.0], course.follow_through: [0.0, 0.0]}
+        mistakes = load_mistakes(course, assignment)
+        grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
+        for mistake in mistakes:
+            lines = mistake.source.splitlines()
+            matcher = difflib.SequenceMatcher(None, solution, lines, autojunk=False)
+            edited = {
+                parts[min(begin, len(parts) - 1)]
+                for tag, begin, *_ in matcher.get_opcodes()
+                if tag != "equal"
+            }
+            file = SourceFile(f"{assignment.stem}.py", mistake.source)
+            grade = grader.grade(Submission("nobody", assignment.name, (file,)))
+            for share, row in rows.items():
+                for test in grade.tests:
+                    followed = test.outcome == "followed"
+                    lost = test.max_score * (1 - share) if followed else test.max_score - test.score
+                    row[0] += lost
+                    row[1] += lost if test.part not in edited else 0.0
+            if "-v" in sys.argv:
+                outside = [
+                    (test.name, test.outcome, test.message)
+                    for test in grade.tests
+                    if test.part not in edited and test.score < test.max_score
+                ]
+                print(mistake.id, edited, f"{grade.score:g}", *outside, sep="\n    ")
+        grader.close()
+        whole = assignment.points * len(mistakes)
+        told = [f"{lost / whole:6.1%} {outside / max(lost, 1e-9):6.1%}" for lost, outside in rows.values()]
+        print(f"{assignment.name:24} {len(mistakes):4} mistakes   {'   '.join(told)}", flush=True)
+
+
+if __name__ == "__main__":
+    main([name for name in sys.argv[1:] if not name.startswith("-")])

@@ -1,0 +1,278 @@
+"""One error is paid for once: later parts are tried with the solution in place of an earlier part that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.course.config import Course, load_course
+from autograder.grading import prepared
+from autograder.grading.follow_through import names_of_parts
+from autograder.grading.grader import Grader
+from autograder.protocol.server import Server
+from autograder.proxy.local import load_text
+from autograder.proxy.loopback import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.stand_ins import StandIns
+from autograder.records import Grade, SourceFile, Submission, TestResult
+from autograder.sandbox.launcher import Sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADS, BLOCKS = "03_masked_heads", "05_encoder_block"
+
+MODEL = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, size, offset=0.0):
+        super().__init__()
+        if size < 1:
+            raise ValueError(f"size must be positive, got {size}")
+        self.linear = nn.Linear(size, size)
+        self.scale = nn.Parameter(torch.ones(size))
+        self.register_buffer("shift", torch.full((size,), offset))
+        self.dropout = nn.Dropout(0.5)
+        self.size = size
+
+    def forward(self, x):
+        return self.dropout(self.linear(x) * self.scale + self.shift)
+
+def draw(generator):
+    return torch.randn(3, generator=generator)
+
+def power(x, exponent=2):
+    return x ** exponent
+"""
+STUDENTS = """
+import torch
+from torch import nn
+
+class Layer(nn.Module):
+    pass
+
+def draw(generator):
+    return None
+
+def power(x, exponent=2):
+    return 0 * x
+
+class Stack(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.layers = nn.ModuleList([Layer(size), Layer(size, offset=1.0)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = power(layer(x), exponent=2)
+        return x
+
+class Louder(Layer):
+    def forward(self, x):
+        return 3 * self.linear(x) + self.size
+
+def new_layer(size):
+    return Layer(size)
+
+def two_draws(generator):
+    return draw(generator), draw(generator)
+"""
+
+
+class Stack(nn.Module):
+    def __init__(self, layer: type[nn.Module], size: int) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([layer(size), layer(size, offset=1.0)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            x = layer(x) ** 2
+        return x
+
+
+@pytest.fixture
+def student() -> SimpleNamespace:
+    reference = load_text(MODEL, "model.py", "reference_of_stand_ins")
+    connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
+    stand_ins = StandIns(reference, ["Layer", "draw", "power"])
+    connection.standing.append(stand_ins.answer)
+    loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=stand_ins.kinds)
+    assert loaded == {"errors": []}
+    connection.start_test(3)
+    student = RemoteStudent(connection)
+    return SimpleNamespace(names=student, solution=reference, stand_ins=stand_ins)
+
+
+def pair(student: SimpleNamespace) -> tuple[nn.Module, nn.Module]:
+    theirs, mine = student.names.Stack(4), Stack(student.solution.Layer, 4)
+    mine.load_state_dict(theirs.state_dict())
+    return theirs.eval(), mine.eval()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_modules_made_of_stand_ins_learn_as_others_do(student, dtype):
+    theirs, mine = pair(student)
+    theirs.to(dtype), mine.to(dtype)
+    x = torch.randn(5, 4, dtype=dtype)
+    a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+    torch.testing.assert_close(theirs(a), mine(b))
+    theirs(a).sum().backward()
+    mine(b).sum().backward()
+    torch.testing.assert_close(a.grad, b.grad)
+    for one, other in zip(theirs.parameters(), mine.parameters(), strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+    for module in (theirs, mine):
+        torch.optim.SGD(module.parameters(), lr=0.1).step()
+    torch.testing.assert_close(theirs(x), mine(x))
+
+
+def test_a_stand_in_has_the_state_and_the_modes_of_the_solution(student):
+    theirs, mine = pair(student)
+    assert list(theirs.state_dict()) == list(mine.state_dict())
+    x = torch.ones(200, 4)
+    assert torch.equal(theirs(x), theirs(x))
+    theirs.train()
+    assert not torch.equal(theirs(x), theirs(x))
+
+
+def test_a_student_may_inherit_from_a_stand_in(student):
+    x = torch.randn(2, 4)
+    louder = student.names.Louder(4)
+    torch.testing.assert_close(louder(x), 3 * (x @ louder.linear.weight.T + louder.linear.bias) + 4)
+    layer = student.names.new_layer(4).eval()
+    torch.testing.assert_close(layer(x), x @ layer.linear.weight.T + layer.linear.bias)
+    with pytest.raises(ValueError, match="size must be positive, got 0"):
+        student.names.new_layer(0)
+
+
+def test_a_generator_advances_and_the_random_numbers_of_the_test_do_not(student):
+    one, other = torch.Generator().manual_seed(1), torch.Generator().manual_seed(1)
+    before = torch.default_generator.get_state()
+    for drawn in student.names.two_draws(one):
+        torch.testing.assert_close(drawn, torch.randn(3, generator=other))
+    student.names.new_layer(4)
+    assert torch.equal(torch.default_generator.get_state(), before)
+
+
+def test_names_that_were_used_are_known(student):
+    assert not student.stand_ins.called
+    student.names.Stack(4)
+    assert student.stand_ins.called == {"Layer"}
+
+
+def test_the_names_of_a_part_stand_before_its_marker():
+    solution = (ROOT / "solutions" / BLOCKS / "encoder_block.py").read_text("utf-8")
+    names, reached = names_of_parts(solution)
+    assert names == {
+        "layer_norm": {"layer_norm", "LayerNorm"},
+        "feed_forward": {"FeedForward"},
+        "post_norm": {"TransformerEncoderBlock"},
+        "pre_norm": {"PreNormBlock"},
+        "encoder": {"TransformerEncoder"},
+    }
+    assert reached["feed_forward"] == {"FeedForward"}
+    assert reached["pre_norm"] == set().union(*list(names.values())[:4])
+
+
+# ------------------------------------------------------------------ grades
+
+
+@pytest.fixture(scope="module")
+def course() -> Course:
+    return load_course(ROOT)
+
+
+@pytest.fixture(scope="module")
+def grader(course: Course) -> Iterator[Grader]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepared, "load_mistakes", lambda *which: ())
+        grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS, BLOCKS])
+        yield grader
+        grader.close()
+
+
+def graded(grader: Grader, assignment: str, text: str) -> Grade:
+    stem = assignment.partition("_")[2]
+    return grader.grade(Submission("ada", assignment, (SourceFile(f"{stem}.py", text),)))
+
+
+def solution_of(course: Course, assignment: str, *edits: tuple[str, str]) -> str:
+    text = course.solution_file(course.assignment(assignment)).read_text("utf-8")
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def of_part(grade: Grade, *parts: str) -> list[TestResult]:
+    return [test for test in grade.tests if test.part in parts]
+
+
+ATTENTION_WRONG = ("return weights @ v, weights", "return weights @ v + 1, weights")
+
+
+def test_a_head_is_right_once_attention_is(course, grader):
+    grade = graded(grader, HEADS, solution_of(course, HEADS, ATTENTION_WRONG))
+    head = of_part(grade, "head")
+    assert sum(test.score for test in head) == sum(test.max_score for test in head)
+    followed = [test for test in head if test.outcome == "followed"]
+    assert followed and {test.message for test in followed} == {"Right, once `attention` is right."}
+    assert any(test.outcome == "failed" for test in of_part(grade, "attention"))
+    assert {test.outcome for test in of_part(grade, "mask")} == {"passed"}
+    assert Grade.from_json(grade.to_json()) == grade
+
+
+def test_classes_follow_through_too(course, grader):
+    edit = (
+        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
+        "variance = x.var(dim=-1, keepdim=True)",
+    )
+    grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, edit))
+    later = of_part(grade, "feed_forward", "post_norm", "pre_norm", "encoder")
+    assert [test.name for test in later if not test.is_right] == []
+    assert "Right, once `LayerNorm` is right." in {test.message for test in later}
+    assert grade.score < grade.max_score
+
+
+def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
+    broken = (
+        "return x + self.dropout(self.ff(self.norm2(x)))",
+        "return self.dropout(self.ff(self.norm2(x)))",
+    )
+    edit = (
+        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
+        "variance = x.var(dim=-1, keepdim=True)",
+    )
+    alone = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken))
+    both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, edit))
+    wrong = [test.name for test in of_part(alone, "pre_norm") if not test.is_right]
+    assert wrong and [test.name for test in of_part(both, "pre_norm") if not test.is_right] == wrong
+
+
+def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grader):
+    """The stub of the later part is in place: neither what it inherits nor what it names counts."""
+    for name in (HEADS, BLOCKS):
+        stub = course.stub_file(course.assignment(name)).read_text("utf-8")
+        grade = graded(grader, name, stub)
+        assert grade.score == 0 and not {test.outcome for test in grade.tests} & {"passed", "followed"}
+
+
+def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(course):
+    text = solution_of(course, HEADS, ATTENTION_WRONG)
+    scores = {}
+    for share in (0.0, 0.5, 1.0):
+        other = course.model_copy(update={"follow_through": share})
+        grader = Grader(other, Sandbox(hidden=course.hidden_folders), 7, [HEADS])
+        try:
+            grade = graded(grader, HEADS, text)
+        finally:
+            grader.close()
+        scores[share] = grade.score
+        assert any(test.outcome == "followed" for test in grade.tests) == (share > 0)
+    assert scores[0.0] < scores[0.5] < scores[1.0] < 15
+    assert scores[0.5] == pytest.approx((scores[0.0] + scores[1.0]) / 2)
