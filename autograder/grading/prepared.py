@@ -9,19 +9,21 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import suite_digest
 from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.records import SourceFile
 from autograder.source import text as source
 from autograder.suite.session import SuiteSession, Test, check_suite
 
 
 @dataclass(frozen=True)
 class PreparedAssignment:
-    """One assignment's tests and known mistakes, and what is compared with each submission.
+    """One assignment's solution, tests and known mistakes, and what is compared with each submission.
 
     `usual_look_ups` are what the solution itself looks up while it runs: in a submission they raise no flag.
     `stub_outline` is the digest of a file that was not changed.
     """
 
     assignment: Assignment
+    solution: SourceFile
     tests: tuple[Test, ...]
     mistakes: tuple[Mistake, ...]
     usual_look_ups: frozenset[str]
@@ -62,12 +64,14 @@ def prepare(
     problems = [problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])]
     if problems:
         raise CourseError(problems)
+    solutions = {name: _read(course.solution_file(each)) for name, each in chosen.items()}
     return {
         name: PreparedAssignment(
             assignment,
+            solutions[name],
             tests[name],
             load_mistakes(course, assignment),
-            _look_ups(course.solution_file(assignment)),
+            _look_ups(solutions[name]),
             _outline(course.stub_file(assignment)),
             suite_digest(course, assignment),
         )
@@ -75,8 +79,12 @@ def prepare(
     }
 
 
-def _look_ups(solution: Path) -> frozenset[str]:
-    found = source.names_used(solution.read_text("utf-8"), solution.name)["dynamic"]
+def _read(solution: Path) -> SourceFile:
+    return SourceFile(solution.name, solution.read_text("utf-8"))
+
+
+def _look_ups(solution: SourceFile) -> frozenset[str]:
+    found = source.names_used(solution.text, solution.name)["dynamic"]
     return frozenset(name for name, *_ in found)
 
 
