@@ -14,13 +14,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
+from autograder.proxy.local import load_text
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
@@ -204,8 +205,9 @@ class Diagnosis:
             return self._session.run(test, subject)
 
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
-        connection = LoopbackConnection(Server(ModuleType(f"{self._solution.name}.{name}")))
-        connection.request("load", text=text, filename=self._filename(name))
+        module = f"known.{self._solution.name}.{name}"
+        load_text(text, self._filename(name), module)
+        connection = LoopbackConnection(Server(sys.modules[module]))
         uses: list[Use] = []
         return RemoteSubject(connection, RemoteStudent(connection), self._reference, uses)
 
