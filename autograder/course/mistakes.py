@@ -303,9 +303,7 @@ def _own_code(code: CodeType) -> tuple[Any, ...]:
         for each in code.co_consts
         if each != line
     ]
-    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags
-    return code.co_code, getattr(code, "co_exceptiontable", b""), constants, names, counts
+    return code.replace(co_consts=(), co_firstlineno=1, co_linetable=b""), constants
 
 
 def _inner_code(code: CodeType) -> list[CodeType]:

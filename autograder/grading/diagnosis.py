@@ -70,7 +70,7 @@ class _Attempt:
 
 @dataclass
 class _Failure:
-    """A failing test: the first `equal` answers are the solution's, and only some mistakes can change the next one."""
+    """A failing test. Its first `equal` answers are the solution's; these `mistakes` can change those or the next."""
 
     test: Test
     transcript: Transcript

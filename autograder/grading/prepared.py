@@ -64,14 +64,13 @@ def prepare(
     problems = [problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])]
     if problems:
         raise CourseError(problems)
-    solutions = {name: _read(course.solution_file(each)) for name, each in chosen.items()}
     return {
         name: PreparedAssignment(
             assignment,
-            solutions[name],
+            _read(course.solution_file(assignment)),
             tests[name],
             load_mistakes(course, assignment),
-            _look_ups(solutions[name]),
+            _look_ups(course.solution_file(assignment)),
             _outline(course.stub_file(assignment)),
             suite_digest(course, assignment),
         )
@@ -83,8 +82,8 @@ def _read(solution: Path) -> SourceFile:
     return SourceFile(solution.name, solution.read_text("utf-8"))
 
 
-def _look_ups(solution: SourceFile) -> frozenset[str]:
-    found = source.names_used(solution.text, solution.name)["dynamic"]
+def _look_ups(solution: Path) -> frozenset[str]:
+    found = source.names_used(solution.read_text("utf-8"), solution.name)["dynamic"]
     return frozenset(name for name, *_ in found)
 
 

@@ -64,15 +64,13 @@ class Transcript:
 
     def begins_like(self, other: Transcript, known: int = 0) -> bool:
         """Whether the first answers equal those of `other`; the first `known` are known to be equal."""
-        if len(self.answers) < len(other.answers):
-            return False
-        return all(_same_answer(a, b) for a, b in zip(self.answers[known:], other.answers[known:]))
+        return self.equal_answers(other, known) == len(other.answers)
 
-    def equal_answers(self, other: Transcript) -> int:
+    def equal_answers(self, other: Transcript, known: int = 0) -> int:
         """The number of answers before the first that is different."""
-        pairs = enumerate(zip(self.answers, other.answers))
-        length = min(len(self.answers), len(other.answers))
-        return next((number for number, pair in pairs if not _same_answer(*pair)), length)
+        pairs = enumerate(zip(self.answers[known:], other.answers[known:]), known)
+        end = min(len(self.answers), len(other.answers))
+        return next((number for number, pair in pairs if not _same_answer(*pair)), end)
 
     def differs_by_words(self, other: Transcript, start: int) -> bool:
         """Whether all answers from `start` on are exceptions of the student's own with another message in `other`."""
