@@ -152,14 +152,14 @@ class Diagnosis:
         return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, failure.equal) else 1.0
 
     def _failure(self, test: Test, transcript: Transcript) -> _Failure | None:
-        """None where no mistake can be told from others: without answers, or with the solution's answers alone."""
+        """None where no mistake can be told from others: without answers, or where the solution did not end."""
+        if not transcript.answers:
+            return None
         try:
             right, first_calls = self._right_answers(test)
         except TaskEndedError:
             return None
         equal = transcript.equal_answers(right)
-        if equal == len(transcript.answers):
-            return None
         called = {line for line, answers in first_calls.items() if answers <= equal}
         able = {each.id for each in self._mistakes if each.functions is None or each.functions & called}
         return _Failure(test, transcript, equal, able)

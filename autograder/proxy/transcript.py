@@ -73,8 +73,9 @@ class Transcript:
         return next((number for number, pair in pairs if not _same_answer(*pair)), end)
 
     def differs_by_words(self, other: Transcript, start: int) -> bool:
-        """Whether all answers from `start` on are exceptions of the student's own with another message in `other`."""
-        return all(a.words != b.words for a, b in zip(self.answers[start:], other.answers[start:]))
+        """Whether all answers from `start` on are exceptions of the student's own, with other messages in `other`."""
+        pairs = [(a.words, b.words) for a, b in zip(self.answers[start:], other.answers[start:])]
+        return bool(pairs) and all(mine != theirs for mine, theirs in pairs)
 
 
 @dataclass(frozen=True)

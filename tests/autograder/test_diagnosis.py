@@ -208,6 +208,7 @@ def test_words_that_students_chose_are_known_to_differ():
     assert not wrong.differs_by_words(raised("raise ValueError(T)", "8"), start)
     assert wrong.differs_by_words(raised("raise ValueError(T)", "9"), start)
     assert not answered("get", 8).differs_by_words(answered("get", 8), start)
+    assert not wrong.differs_by_words(wrong, len(wrong.answers)), "no answer is wrong"
 
 
 def test_words_that_pytorch_chose_are_compared():
