@@ -8,7 +8,8 @@
 ## make coverage                    measures how much of the engine the tests run
 ## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
 ## make build                       makes assignments/ from solutions/
-## make bench                       compares what grading costs with other graders, which it installs, too
+## make bench                       measures what grading costs in each assignment, beside other graders,
+##                                  which it installs, too; figures and a picture in build/
 ## make clean                       removes what was made here, but never grades/
 ##
 ## Variables: ASSIGNMENT=03_masked_heads, STUDENTS=30 (a larger made-up class, in every assignment), OUTPUT=grades,
@@ -76,6 +77,7 @@ coverage: .venv/.ready-test
 	$(PYTEST) $(WORKERS) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 bench: .venv/.ready-bench
+	.venv/bin/python -m benchmarks.course $(ASSIGNMENT) --json build/bench.json --picture build/bench.png
 	.venv/bin/python -m benchmarks.compare $(if $(STUDENTS),--students $(STUDENTS))
 
 build: .venv/.ready-grade

@@ -1,6 +1,5 @@
 """Grades the same right answers with this kit and with others, in one run on one machine, and prints what each costs.
 
-    make bench
     python -m benchmarks.compare [--students 100] [--peers 10]
 
 Every contestant grades a small class and a larger one; what one more submission costs is the difference between
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.contestants import CONTESTANTS, Contestant
 from benchmarks.measure import CommandFailed, Cost, measured
-from benchmarks.plain_suite import NAME, ROOT, STEM
+from benchmarks.plain_suite import NAME, ROOT
 
 FEW = 2
 
@@ -34,21 +33,22 @@ class Row:
     memory_mb: float
 
 
-def make_class(folder: Path, students: int) -> list[Path]:
+def make_class(folder: Path, students: int, name: str = NAME) -> list[Path]:
     """The solution, as so many students would hand it in; each differs in a line that does nothing."""
-    text = (ROOT / "solutions" / NAME / f"{STEM}.py").read_text("utf-8")
-    files = [folder / f"student{number:05}" / f"{STEM}.py" for number in range(students)]
+    stem = name.partition("_")[2]
+    text = (ROOT / "solutions" / name / f"{stem}.py").read_text("utf-8")
+    files = [folder / f"student{number:05}" / f"{stem}.py" for number in range(students)]
     for number, file in enumerate(files):
         file.parent.mkdir(parents=True)
         file.write_text(f"{text}\nSTUDENT = {number}\n", "utf-8")
     return files
 
 
-def compete(contestant: Contestant, files: list[Path]) -> Row:
+def compete(contestant: Contestant, files: list[Path], few: int = FEW) -> Row:
     """Raises CommandFailed when it does not grade them."""
-    few, many = cost(contestant, files[:FEW]), cost(contestant, files)
-    more = len(files) - FEW
-    seconds, cpu = (many.seconds - few.seconds) / more, (many.cpu_seconds - few.cpu_seconds) / more
+    less, many = cost(contestant, files[:few]), cost(contestant, files)
+    more = len(files) - few
+    seconds, cpu = (many.seconds - less.seconds) / more, (many.cpu_seconds - less.cpu_seconds) / more
     return Row(contestant.name, len(files), seconds, cpu, many.memory_mb)
 
 

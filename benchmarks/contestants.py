@@ -145,13 +145,19 @@ def otter_right(folder: Path, files: list[Path]) -> bool:
 
 def nbgrader(folder: Path, files: list[Path]) -> Commands:
     """With nbgrader's own executor: the visible tests only, each part's in its test cell."""
+    name = assignment_of(files)
     (folder / "course").mkdir()
-    room = real_classroom(folder / "course", NAME)
-    room.nbgrader("generate_assignment", NAME)
+    room = real_classroom(folder / "course", name)
+    room.nbgrader("generate_assignment", name)
     for file in files:
         hand_in_unprotected(room, file.parent.name, file.read_text("utf-8"))
     use_own_executor(room)
-    return [["env", "-C", str(room.folder), str(BIN / "nbgrader"), "autograde", NAME]]
+    return [["env", "-C", str(room.folder), str(BIN / "nbgrader"), "autograde", name]]
+
+
+def assignment_of(files: list[Path]) -> str:
+    """The assignment that files with this name are handed in for."""
+    return next(each.parent.name for each in (ROOT / "solutions").glob(f"*_{files[0].name[:-3]}/*.py"))
 
 
 def hand_in_unprotected(room: Classroom, student: str, text: str) -> None:
@@ -170,15 +176,16 @@ def use_own_executor(room: Classroom) -> None:
 
 
 def nbgrader_right(folder: Path, files: list[Path]) -> bool:
-    room = Classroom(folder / "course", NAME)
+    room = Classroom(folder / "course", assignment_of(files))
     points = {part.name: part.points for part in room.assignment.parts}
     return room.gradebook_scores() == {file.parent.name: points for file in files}
 
 
+NBGRADER = Contestant("nbgrader autograde, its own executor", nbgrader, nbgrader_right, slow=True)
 CONTESTANTS = [
     Contestant("the suite in one process, no walls (the floor)", floor),
     Contestant("autograder grade", ours, ours_right),
     Contestant("a fresh pytest each", fresh_pytest, slow=True),
     Contestant("otter run", otter, otter_right, slow=True),
-    Contestant("nbgrader autograde, its own executor", nbgrader, nbgrader_right, slow=True),
+    NBGRADER,
 ]

@@ -101,6 +101,11 @@ def _descendants(pid: int) -> list[int]:
     return found
 
 
+def family_cpu_seconds() -> float:
+    """What this process, its descendants and those that they have waited for have used so far."""
+    return sum(map(_cpu_seconds, _descendants(os.getpid())))
+
+
 def _waited_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -8,12 +8,14 @@ the two readings that is valid Python is used.
 from __future__ import annotations
 
 import ast
+import inspect
 import itertools
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
@@ -29,12 +31,17 @@ class MistakesError(CourseError):
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known mistake; `source` is the whole solution with the mistake in it."""
+    """A known mistake; `source` is the whole solution with the mistake in it.
+
+    `functions` are the functions and methods that it changes, by their first lines in the solution; None where it
+    changes what runs when the file is loaded.
+    """
 
     id: str
     title: str
     hint: str
     source: str
+    functions: frozenset[int] | None = None
 
 
 class _Record(BaseModel):
@@ -96,9 +103,9 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
     solution = _parsed(solution_label, solution_text)
     mistakes = []
     for index, entry in enumerate(entries.root if entries else ()):
-        source = _apply(solution, entry, index, document)
-        title = entry.title or entry.id.replace("_", " ")
-        mistakes.append(Mistake(entry.id, title, entry.hint, source or ""))
+        if applied := _apply(solution, entry, index, document):
+            title = entry.title or entry.id.replace("_", " ")
+            mistakes.append(Mistake(entry.id, title, entry.hint, *applied))
     if document.problems:
         raise MistakesError(document.problems)
     return tuple(mistakes)
@@ -136,8 +143,10 @@ def _parsed(label: str, text: str) -> _Solution:
         raise MistakesError(f"{where}: this is not Python: {error.msg}.") from None
 
 
-def _apply(solution: _Solution, entry: _Entry, index: int, document: MarkedYaml) -> str | None:
-    """Return the solution with the mistake in it; None if a problem was added to the document."""
+def _apply(
+    solution: _Solution, entry: _Entry, index: int, document: MarkedYaml
+) -> tuple[str, frozenset[int] | None] | None:
+    """Return `source` and `functions` of the mistake; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"
     edits = _edits(entry)
     if edits is None:
@@ -173,10 +182,10 @@ class _Solution:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tree = ast.parse(text)
+        self.code = _compiled(text)
         self.regions: dict[str, tuple[int, int]] = {}
         self._line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
-        self._find_regions(self.tree, ())
+        self._find_regions(ast.parse(text), ())
 
     def _find_regions(self, node: ast.AST, around: tuple[str, ...]) -> None:
         for child in ast.iter_child_nodes(node):
@@ -236,20 +245,19 @@ class _Solution:
         line = self.text[start:].partition("\n")[0]
         return line[: len(line) - len(line.lstrip())]
 
-    def with_edits(self, choices: list[list[_Span]]) -> str:
+    def with_edits(self, choices: list[list[_Span]]) -> tuple[str, frozenset[int] | None]:
         """Apply one span of each edit; raises ValueError if the result is not a mistake."""
         problem: SyntaxError | None = None
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
             try:
-                tree = ast.parse(source, "solution")
-                compile(tree, "solution", "exec", dont_inherit=True)
+                changed = _changed_functions(self.code, _compiled(source))
             except SyntaxError as error:
                 problem = problem or error
                 continue
-            if _same(tree, self.tree):
+            if changed is not None and not changed:
                 raise ValueError("changes nothing: Python reads it like the solution.")
-            return source
+            return source, changed
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
 
     def _replaced(self, spans: tuple[_Span, ...]) -> str:
@@ -263,15 +271,37 @@ class _Solution:
         return "".join([*pieces, self.text[at:]])
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two trees are alike but for their places in the text; as `ast.dump`, but ends at the first difference."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, ast.AST):
-        return all(_same(getattr(one, name, None), getattr(other, name, None)) for name in one._fields)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return repr(one) == repr(other)  # 0.0 and -0.0 are equal, but not the same
+def _compiled(text: str) -> CodeType:
+    return compile(text, "solution", "exec", dont_inherit=True)
+
+
+def _changed_functions(right: CodeType, wrong: CodeType) -> frozenset[int] | None:
+    """The first lines, in `right`, of its outermost functions that are different; None if other code is, too."""
+    is_function = bool(right.co_flags & inspect.CO_OPTIMIZED)
+    found = frozenset[int]()
+    if _own_code(right) != _own_code(wrong):
+        return frozenset({right.co_firstlineno}) if is_function else None
+    for one, other in zip(_inner_code(right), _inner_code(wrong)):
+        inside = _changed_functions(one, other)
+        if inside is None:
+            return None
+        found |= inside
+    return frozenset({right.co_firstlineno}) if found and is_function else found
+
+
+def _own_code(code: CodeType) -> tuple[Any, ...]:
+    """What a code object does, without the code inside it and without the numbers of its lines."""
+    line = code.co_firstlineno if "__firstlineno__" in code.co_names else None  # since Python 3.13
+    constants = [
+        (each.co_name, each.co_flags) if isinstance(each, CodeType) else repr(each)  # 0.0 equals -0.0
+        for each in code.co_consts
+        if each != line
+    ]
+    return code.replace(co_consts=(), co_firstlineno=1, co_linetable=b""), constants
+
+
+def _inner_code(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
 
 
 def _shifted(block: str, indent: str) -> str:

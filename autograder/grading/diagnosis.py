@@ -2,28 +2,37 @@
 
 A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, through the
 same frames as a student's code, so both leave transcripts. In one run all students meet the same inputs, so a
-mistake takes each test once, and only as far as its answers are those of a student who failed it. Where a whole
-transcript is the same, the mistake is named; where none is, nothing.
+mistake takes each test once, and only as far as its answers are those of a student who failed it. A mistake is named
+where its transcripts explain three quarters of the failing tests of a part.
+
+Most mistakes never take a test. The solution takes it once, and the functions that it calls are noted: before the
+first call of a function that it changes, a mistake answers as the solution does.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from types import FrameType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
+from autograder.proxy.local import load_text
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import KeptTranscripts, Transcript
+from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
+ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
+OF_TYPE_ALONE = 0.5  # the share of a test that is explained by the type of the student's own exception
+SOLUTION = "0"  # no mistake can be called so
 
 
 class _OtherAnswer(BaseException):
@@ -59,6 +68,16 @@ class _Attempt:
     transcript: Transcript
 
 
+@dataclass
+class _Failure:
+    """A failing test. Its first `equal` answers are the solution's; these `mistakes` can change those or the next."""
+
+    test: Test
+    transcript: Transcript
+    equal: int
+    mistakes: set[str]
+
+
 class Diagnosis:
     """The known mistakes of one assignment, taking tests as they are asked for."""
 
@@ -67,13 +86,14 @@ class Diagnosis:
         session: SuiteSession,
         mistakes: Sequence[Mistake],
         reference: Any,
-        filename: str,
+        solution: SourceFile,
         run_seed: int,
         watch: Watch,
     ) -> None:
         self._session, self._mistakes, self._reference = session, mistakes, reference
-        self._filename, self._run_seed, self._watch = filename, run_seed, watch
+        self._solution, self._run_seed, self._watch = solution, run_seed, watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
+        self._right: dict[str, tuple[Transcript, dict[int, int]]] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
         self._kept = KeptTranscripts()
 
@@ -82,60 +102,115 @@ class Diagnosis:
 
         One mistake that explains several failures is preferred to several that explain one each.
         """
-        fitting = self._all_fitting(failures)
-        frequency = {m.id: sum(m in found for found in fitting.values()) for m in self._mistakes}
-        order = {mistake.id: position for position, mistake in enumerate(self._mistakes)}
-        return {
-            name: min(found, key=lambda m: (-frequency[m.id], order[m.id]))
-            for name, found in fitting.items()
-            if found
-        }
-
-    def _all_fitting(self, failures: Mapping[Test, Transcript]) -> dict[str, list[Mistake]]:
-        """The mistakes that fit each failure. Those that fitted an earlier one are asked first, the others only
-        when none of them fits: most students make one mistake, and every attempt takes its time."""
-        suspects: list[Mistake] = []
-        fitting: dict[str, list[Mistake]] = {}
+        parts: dict[str, list[_Failure]] = {}
         for test, transcript in failures.items():
-            found = self._fitting(suspects, test, transcript)
-            if not found:
-                others = [mistake for mistake in self._mistakes if mistake not in suspects]
-                found = self._fitting(others, test, transcript)
-                suspects.extend(found)
-            fitting[test.name] = found
-        return fitting
+            if failure := self._failure(test, transcript):
+                parts.setdefault(test.part, []).append(failure)
+        found: dict[Mistake, list[str]] = {}
+        for failed in parts.values():
+            failed.sort(key=lambda failure: len(failure.mistakes))
+            self._add_explained(failed, found)
+        named: dict[str, Mistake] = {}
+        for mistake in sorted(found, key=lambda each: (-len(found[each]), self._mistakes.index(each))):
+            for test_name in found[mistake]:
+                named.setdefault(test_name, mistake)
+        return named
 
-    def _fitting(self, mistakes: Sequence[Mistake], test: Test, transcript: Transcript) -> list[Mistake]:
-        if not transcript.answers:
-            return []  # nothing was asked, so nothing can be recognised
-        return [mistake for mistake in mistakes if self._explains(mistake, test, transcript)]
+    def _add_explained(self, failed: Sequence[_Failure], found: dict[Mistake, list[str]]) -> None:
+        """Add the failures of one part that each mistake explains. Those that were found in an earlier part are tried
+        first, and are enough where one explains everything: most students make one mistake."""
+        explained = {mistake: self._explained(mistake, failed) for mistake in found}
+        if len(failed) not in map(len, explained.values()):
+            others = [mistake for mistake in self._mistakes if mistake not in found]
+            explained |= {mistake: self._explained(mistake, failed) for mistake in others}
+        for mistake, names in explained.items():
+            if names:
+                found.setdefault(mistake, []).extend(names)
 
-    def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
-        key = mistake.id, test.name
+    def _explained(self, mistake: Mistake, failed: Sequence[_Failure]) -> list[str]:
+        """The tests of one part that the mistake explains; none unless they are enough."""
+        names, missing = [], 0.0
+        for failure in failed:
+            share = self._share_explained(mistake, failure)
+            missing += 1 - share
+            if missing > (1 - ENOUGH) * len(failed):
+                return []
+            if share:
+                names.append(failure.test.name)
+        return names
+
+    def _share_explained(self, mistake: Mistake, failure: _Failure) -> float:
+        if mistake.id not in failure.mistakes:
+            return 0.0
+        key, transcript = (mistake.id, failure.test.name), failure.transcript
         attempt = self._attempts.get(key)
         if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):
-            attempt = self._attempts[key] = self._take(mistake, test, transcript)
+            attempt = self._attempts[key] = self._take(mistake, failure.test, transcript)
             self._kept.add(attempt.transcript)
-        return attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)
+        if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
+            return 0.0
+        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, failure.equal) else 1.0
+
+    def _failure(self, test: Test, transcript: Transcript) -> _Failure | None:
+        """None where no mistake can be told from others: without answers, or where the solution did not end."""
+        if not transcript.answers:
+            return None
+        try:
+            right, first_calls = self._right_answers(test)
+        except TaskEndedError:
+            return None
+        equal = transcript.equal_answers(right)
+        called = {line for line, answers in first_calls.items() if answers <= equal}
+        able = {each.id for each in self._mistakes if each.functions is None or each.functions & called}
+        return _Failure(test, transcript, equal, able)
+
+    def _right_answers(self, test: Test) -> tuple[Transcript, dict[int, int]]:
+        """The solution's answers, and how many it had given when each of its functions, known by its first line, was
+        called for the first time. Raises TaskEndedError."""
+        if test.name not in self._right:
+            subject: RemoteSubject[LoopbackConnection] | None = None
+            first_calls: dict[int, int] = {}
+            filename = self._filename(SOLUTION)
+
+            def note(frame: FrameType, event: str, argument: Any) -> None:
+                if frame.f_code.co_filename == filename:
+                    answers = len(subject.connection.transcript.answers) if subject else 0
+                    first_calls.setdefault(frame.f_code.co_firstlineno, answers)
+
+            before = sys.gettrace()
+            sys.settrace(note)
+            try:
+                subject = self._loaded(SOLUTION, self._solution.text)  # afresh: nothing is cached in it
+                self._run(test, subject, f"the solution's answers in {test.name}")
+            finally:
+                sys.settrace(before)
+            self._right[test.name] = subject.connection.transcript, first_calls
+        return self._right[test.name]
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> _Attempt:
-        subject = self._subject(mistake)
+        if mistake.id not in self._subjects:
+            self._subjects[mistake.id] = self._loaded(mistake.id, mistake.source)
+        subject = self._subjects[mistake.id]
         subject.connection.new_transcript = lambda: _Comparison(transcript)
-        self._session.start(self._run_seed)
         try:
-            with self._watch.limit(f"{mistake.id} in {test.name}", SECONDS, lasting=True):
-                error = self._session.run(test, subject)
+            error = self._run(test, subject, f"{mistake.id} in {test.name}")
         except TaskEndedError:
             return _Attempt(finished=True, failed=False, transcript=Transcript())
         taken = Transcript(subject.connection.transcript.answers)  # without the student's own
         return _Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
 
-    def _subject(self, mistake: Mistake) -> RemoteSubject[LoopbackConnection]:
-        if mistake.id not in self._subjects:
-            connection = LoopbackConnection(Server(ModuleType(f"mistake_{mistake.id}")))
-            connection.request("load", text=mistake.source, filename=self._filename)
-            uses: list[Use] = []
-            self._subjects[mistake.id] = RemoteSubject(
-                connection, RemoteStudent(connection), self._reference, uses
-            )
-        return self._subjects[mistake.id]
+    def _run(self, test: Test, subject: RemoteSubject[LoopbackConnection], task: str) -> BaseException | None:
+        self._session.start(self._run_seed)
+        with self._watch.limit(task, SECONDS, lasting=True):
+            return self._session.run(test, subject)
+
+    def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
+        module = f"known.{self._solution.name}.{name}"
+        load_text(text, self._filename(name), module)
+        connection = LoopbackConnection(Server(sys.modules[module]))
+        uses: list[Use] = []
+        return RemoteSubject(connection, RemoteStudent(connection), self._reference, uses)
+
+    def _filename(self, name: str) -> str:
+        """Each text has a file name of its own: it is by file names that Python finds the lines of a traceback."""
+        return f"{self._solution.name}.{name}.py"

@@ -173,7 +173,7 @@ class Grader:
                 self.session,
                 prepared.mistakes,
                 self.workers.references[name],
-                f"{prepared.assignment.stem}.py",
+                prepared.solution,
                 run_seed,
                 self.watch,
             )

@@ -9,19 +9,21 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import suite_digest
 from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.records import SourceFile
 from autograder.source import text as source
 from autograder.suite.session import SuiteSession, Test, check_suite
 
 
 @dataclass(frozen=True)
 class PreparedAssignment:
-    """One assignment's tests and known mistakes, and what is compared with each submission.
+    """One assignment's solution, tests and known mistakes, and what is compared with each submission.
 
     `usual_look_ups` are what the solution itself looks up while it runs: in a submission they raise no flag.
     `stub_outline` is the digest of a file that was not changed.
     """
 
     assignment: Assignment
+    solution: SourceFile
     tests: tuple[Test, ...]
     mistakes: tuple[Mistake, ...]
     usual_look_ups: frozenset[str]
@@ -70,6 +72,7 @@ def prepare(
     return {
         name: PreparedAssignment(
             assignment,
+            _read(course.solution_file(assignment)),
             tests[name],
             load_mistakes(course, assignment),
             _look_ups(course.solution_file(assignment)),
@@ -78,6 +81,10 @@ def prepare(
         )
         for name, assignment in chosen.items()
     }
+
+
+def _read(solution: Path) -> SourceFile:
+    return SourceFile(solution.name, solution.read_text("utf-8"))
 
 
 def _look_ups(solution: Path) -> frozenset[str]:

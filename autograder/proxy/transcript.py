@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,11 +29,17 @@ RELATIVE, ABSOLUTE = 1e-5, 1e-7
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: the `operation` and `target` of the request, and the returned `value`."""
+    """One answer: the `operation` and `target` of the request, and the returned `value`.
+
+    `buffers` are the shapes of the buffers of new modules. `words` is the message of an exception that the student's
+    own code raises; answers with different `words` can be equal.
+    """
 
     operation: str
     target: str
     value: Any
+    buffers: tuple[tuple[int, ...], ...] = ()
+    words: str = ""
 
 
 class Transcript:
@@ -45,20 +51,31 @@ class Transcript:
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects vary
             value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
-        self.answers.append(Answer(operation, _target(arguments), _outside(value)))
+        buffers = tuple(sorted(_buffers_in(value)))
+        self.answers.append(Answer(operation, _target(arguments), _outside(value), buffers))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         kind = next(iter(_mirrored_type(error)), type(error).__name__)
-        self.answers.append(Answer(operation, _target(arguments), ("raised", kind, _words_of_library(error))))
+        of_library, own = _words(error)
+        self.answers.append(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 
     def same_as(self, other: Transcript) -> bool:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
 
     def begins_like(self, other: Transcript, known: int = 0) -> bool:
         """Whether the first answers equal those of `other`; the first `known` are known to be equal."""
-        if len(self.answers) < len(other.answers):
-            return False
-        return all(_same_answer(a, b) for a, b in zip(self.answers[known:], other.answers[known:]))
+        return self.equal_answers(other, known) == len(other.answers)
+
+    def equal_answers(self, other: Transcript, known: int = 0) -> int:
+        """The number of answers before the first that is different."""
+        pairs = enumerate(zip(self.answers[known:], other.answers[known:]), known)
+        end = min(len(self.answers), len(other.answers))
+        return next((number for number, pair in pairs if not _same_answer(*pair)), end)
+
+    def differs_by_words(self, other: Transcript, start: int) -> bool:
+        """Whether all answers from `start` on are exceptions of the student's own, with other messages in `other`."""
+        pairs = [(a.words, b.words) for a, b in zip(self.answers[start:], other.answers[start:])]
+        return bool(pairs) and all(mine != theirs for mine, theirs in pairs)
 
 
 @dataclass(frozen=True)
@@ -121,10 +138,6 @@ def _feed(digest: Any, value: Any) -> None:
         _feed(digest, item)
 
 
-def _content(tensor: torch.Tensor) -> bytes:
-    return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-
-
 def _target(arguments: dict[str, Any]) -> str:
     target = arguments.get("target")
     return ".".join(target[1]) if target else ""
@@ -136,12 +149,25 @@ def _mirrored_type(error: StudentError) -> list[str]:
     return [base for base in error.remote.bases if base in type(error).__name__]
 
 
-def _words_of_library(error: StudentError) -> str:
-    """Return the message of Python or PyTorch; messages of `raise` and `assert` are the student's own."""
+def _words(error: StudentError) -> tuple[str, str]:
+    """Return the message of Python or PyTorch, or else that of the student's own `raise` or `assert`."""
     if not isinstance(error, StudentRaisedError) or not error.remote.frames:
-        return ""
+        return "", ""
     raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
-    return "" if raised_by_hand else error.remote.text[:300]
+    text = error.remote.text[:300]
+    return ("", text) if raised_by_hand else (text, "")
+
+
+def _buffers_in(value: Any) -> Iterator[tuple[int, ...]]:
+    """Yield the shapes of the buffers of the modules in a value, without axes of size 1."""
+    if isinstance(value, Handle):
+        value = value.description if isinstance(value.description, dict) else {}
+        for _, buffer, _ in value.get("buffers", ()):
+            if isinstance(buffer, torch.Tensor):
+                yield tuple(size for size in buffer.shape if size != 1)
+    elif isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _buffers_in(item)
 
 
 def _outside(value: Any) -> Any:
@@ -180,7 +206,7 @@ def _outside_of_object(description: Any) -> Any:
 
 
 def _same_answer(a: Answer, b: Answer) -> bool:
-    if (a.operation, a.target) != (b.operation, b.target):
+    if (a.operation, a.target, a.buffers) != (b.operation, b.target, b.buffers):
         return False
     if isinstance(a.value, Digest) or isinstance(b.value, Digest):
         return Digest.of(a.value) == Digest.of(b.value)

@@ -11,6 +11,7 @@ import torch
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.protocol.errors import Frame, RemoteException, student_raised
+from autograder.protocol.wire import Handle
 from autograder.proxy.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
@@ -29,7 +30,29 @@ OTHERS = """
   replace: self.value = self.value + number
   with: "self.value = self.value + number if self.value < 20 else number"
   hint: What is different once much has been pushed?
+
+- id: refuses_large_numbers
+  in: add
+  replace: together = a + b
+  with: |
+    if b > 99:
+        raise ValueError("too large")
+    together = a + b
+  hint: Is any number too large?
+
+- id: takes_one_step_too_many
+  in: add
+  replace: together = a + b
+  with: |
+    together = a
+    for _ in range(b):
+        together = together + 1
+    together = together + 1
+  hint: How many steps is it to the second number?
 """
+REFUSES = """if b > 99:
+        raise ValueError("too large")
+    together = a + b"""
 EDITS = {
     "subtracts": ("a + b", "a - b"),
     "adds_one_more": ("a + b", "a + b + 1"),
@@ -62,13 +85,19 @@ def grader(one_grader: Grader) -> Grader:
 
 
 def named(grader: Grader, mistake: str | None) -> set[str | None]:
-    right, wrong = EDITS[mistake]
-    assert SOLUTION.count(right) == 1
-    file = SourceFile("adding.py", SOLUTION.replace(right, wrong))
-    grade = grader.grade(Submission("ada", NAME, (file,)))
-    failed = [test.mistake for test in grade.tests if test.outcome == "failed"]
+    return set(names(grader, EDITS[mistake]).values())
+
+
+def names(grader: Grader, *edits: tuple[str, str]) -> dict[str, str | None]:
+    """The mistake that is named for each failing test of the solution with these edits."""
+    text = SOLUTION
+    for right, wrong in edits:
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
+    failed = {test.name: test.mistake for test in grade.tests if test.outcome == "failed"}
     assert failed
-    return set(failed)
+    return failed
 
 
 @pytest.mark.parametrize("order", [list(EDITS), list(reversed(EDITS)), [*EDITS, *EDITS]])
@@ -86,6 +115,34 @@ def test_mistake_run_continues_when_a_later_submission_agrees_longer(grader):
     assert named(grader, "forgets_later") == {"forgets_later"}
     after = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
     assert after.finished and len(after.transcript.answers) > len(before.transcript.answers)
+
+
+def test_lines_of_one_mistake_are_not_looked_up_in_another(grader):
+    """Whether an exception is raised by hand is seen in its line, which is somewhere else in the last mistake."""
+    names(grader, EDITS[None])  # every mistake in `add` is loaded
+    found = names(grader, ("together = a + b", REFUSES))
+    assert found == {"test_any_two_numbers": "refuses_large_numbers"}
+
+
+def test_an_exception_that_says_something_else_is_not_enough(grader):
+    found = names(grader, ("together = a + b", REFUSES.replace("too large", "b is not a digit")))
+    assert found == {"test_any_two_numbers": None}
+
+
+def test_a_mistake_that_explains_half_of_a_part_is_not_named(grader):
+    found = names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9:"))
+    assert found == {"test_pushes_add_up": None, "test_negative_numbers_are_refused": None}
+
+
+def test_mistakes_in_functions_that_the_failing_tests_never_call_take_no_test(grader):
+    assert named(grader, None) == {None}
+    taken = {mistake for mistake, _ in grader._diagnoses[NAME]._attempts}
+    assert taken == {"subtracts", "adds_one_more", "refuses_large_numbers", "takes_one_step_too_many"}
+
+
+def test_answers_of_the_solution_are_nobodys_mistake(grader):
+    diagnosis = grader._diagnoses[NAME]
+    assert diagnosis.name({test: diagnosis._right_answers(test)[0] for test in grader.tests[NAME]}) == {}
 
 
 def answered(operation: str, value: object) -> Transcript:
@@ -117,6 +174,22 @@ def test_transcripts_ignore_the_order_of_changed_weights():
     assert not changed(a=one, b=two).same_as(changed(a=two, b=one))
 
 
+def made(**buffers: torch.Tensor) -> Transcript:
+    described = [[name, buffer, True] for name, buffer in buffers.items()]
+    return answered(
+        "call",
+        {"result": Handle(0, {"kind": "module", "parameters": [], "buffers": described}), "modules": []},
+    )
+
+
+def test_buffers_of_another_size_are_other_answers():
+    table = torch.randn(7, 4)
+    assert made(table=table).same_as(made(table=table)), "their values show in other answers"
+    assert made(table=table).same_as(made(positions=table[None])), "names and axes of size 1 are free"
+    assert not made(table=table).same_as(made(table=torch.randn(5000, 4)))
+    assert not made(table=table).same_as(made(table=table, mask=torch.ones(7)))
+
+
 def raised(code: str, text: str) -> Transcript:
     transcript = Transcript()
     frame = Frame("adding.py", 7, "add", code)
@@ -128,6 +201,14 @@ def raised(code: str, text: str) -> Transcript:
 @pytest.mark.parametrize("code", ["raise AssertionError(f'{T} is too long')", "assert T <= 5, T"])
 def test_students_own_error_messages_are_not_compared(code):
     assert raised(code, "8").same_as(raised(code, "T is 8, but 5 fit."))
+
+
+def test_students_own_words_can_tell_two_errors_apart():
+    wrong, start = raised("raise ValueError(T)", "8"), 0
+    assert not wrong.differs_by_words(raised("raise ValueError(T)", "8"), start)
+    assert wrong.differs_by_words(raised("raise ValueError(T)", "9"), start)
+    assert not answered("get", 8).differs_by_words(answered("get", 8), start)
+    assert not wrong.differs_by_words(wrong, len(wrong.answers)), "no answer is wrong"
 
 
 def test_pytorchs_error_messages_are_compared():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -185,3 +186,22 @@ def test_alternatives_are_sorted_by_name(course: Course, adding: Assignment) -> 
     (folder / "a_first.py").write_text("def add(\n")
     with pytest.raises(MistakesError, match=r"alternatives/a_first\.py, line 1: this is not Python"):
         load_alternatives(course, adding)
+
+
+@pytest.mark.parametrize(
+    ("place", "old", "new", "changed"),
+    [
+        ("add", "a + b", "a - b", ["def add"]),
+        ("add", "together = a + b", "together = (lambda: a - b)()", ["def add"]),
+        ("Total.push", "if number < 0:", "limit = -9\nif number < limit:", ["def push"]),
+        ("Total.__init__", "start: int = 0", "start: int = 1", None),
+        ("Total", "def push(", "def pushed(", None),
+    ],
+)
+def test_a_mistake_knows_the_functions_that_it_changes(course, adding, place, old, new, changed):
+    entry = [{"id": "wrong", "in": place, "replace": old, "with": new, "hint": "Why?"}]
+    course.mistakes_file(adding).write_text(json.dumps(entry))
+    (mistake,) = load_mistakes(course, adding)
+    lines = course.solution_file(adding).read_text().splitlines()
+    found = mistake.functions and [lines[line - 1].strip().partition("(")[0] for line in mistake.functions]
+    assert found == changed
