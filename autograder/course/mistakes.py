@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -26,14 +26,21 @@ class MistakesError(CourseError):
     """An unusable mistakes.yml or alternative; one sentence per problem, with file and line."""
 
 
+Weight = Literal["slip", "idea"]
+
+
 @dataclass(frozen=True)
 class Mistake:
-    """A known mistake; `source` is the whole solution with the mistake in it."""
+    """A known mistake; `source` is the whole solution with the mistake in it.
+
+    A `slip` should cost little, a missing `idea` the part that it is about; None leaves it open.
+    """
 
     id: str
     title: str
     hint: str
     source: str
+    weight: Weight | None = None
 
 
 class _Record(BaseModel):
@@ -53,6 +60,7 @@ class _Entry(_Record):
     )
     title: Text | None = None
     hint: Text
+    weight: Weight | None = None
     place: Text | None = Field(default=None, alias="in")
     old: Text | None = Field(default=None, alias="replace")
     new: str | None = Field(default=None, alias="with")
@@ -97,7 +105,7 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
     for index, entry in enumerate(entries.root if entries else ()):
         source = _apply(solution, entry, index, document)
         title = entry.title or entry.id.replace("_", " ")
-        mistakes.append(Mistake(entry.id, title, entry.hint, source or ""))
+        mistakes.append(Mistake(entry.id, title, entry.hint, source or "", entry.weight))
     if document.problems:
         raise MistakesError(document.problems)
     return tuple(mistakes)

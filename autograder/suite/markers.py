@@ -15,6 +15,7 @@ MARKERS = (
     "points(number): what the test is worth",
     "needs(*tests): tests that must have passed before this one makes sense",
     "forbids(*names): dotted names that a submission must not use, such as torch.nn.LayerNorm",
+    "promise(*words): words of the stub that promise what a hidden test asserts",
 )
 SUITE = pytest.StashKey["Suite"]()
 FIXTURES = "autograder.suite.fixtures"  # the module that defines them
