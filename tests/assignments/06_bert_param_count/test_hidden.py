@@ -214,7 +214,8 @@ def test_berts_without_segments_or_layers(student, reference, seed):
 @pytest.mark.part("bert")
 @pytest.mark.points(0.5)
 @pytest.mark.promise(
-    "the first thing every counting function does is to refuse such a config with a `ValueError` that names the field and its value.",
+    "the first thing every counting function does is to refuse such a config with a `ValueError`",
+    "that names the field and its value.",
     "a negative size in any field",
 )
 def test_berts_that_cannot_be(student, seed):

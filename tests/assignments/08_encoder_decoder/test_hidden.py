@@ -124,7 +124,8 @@ def test_every_word_of_the_memory_is_in_reach(student):
 @pytest.mark.part("cross")
 @pytest.mark.points(0.75)
 @pytest.mark.promise(
-    "memory_padding_mask (B, S), True marks padding, which gets no attention; no sentence is all padding in training and in eval alike; none of the inputs is changed",
+    "memory_padding_mask (B, S), True marks padding, which gets no attention",
+    "in training and in eval alike; none of the inputs is changed",
 )
 def test_padding_in_the_memory_gets_no_attention(student):
     """The content of padded memory slots does not matter, in training as in eval; a padded memory is a shorter one."""

@@ -206,7 +206,8 @@ def test_everything_in_the_classifier_learns(student, reference):
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_mean_comes_to_the_head")
 @pytest.mark.promise(
-    "dropout is the probability with which each number of the pooled vector becomes 0 in training; the others are scaled by 1 / (1 - dropout), as in `nn.Dropout`.",
+    "dropout is the probability with which each number of the pooled vector becomes 0 in training",
+    "the others are scaled by 1 / (1 - dropout), as in `nn.Dropout`.",
 )
 def test_dropout_acts_on_the_pooled_vector(student):
     """In training, each number of the pooled vector becomes 0 or grows by 1 / (1 - dropout); in eval it stays."""
@@ -534,7 +535,8 @@ def test_macro_f1_of_any_matrix(student, reference):
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
 @pytest.mark.promise(
-    "A class that neither occurs nor is guessed does not count. A class that occurs and is never guessed, or is guessed and never occurs, counts as 0.",
+    "A class that neither occurs nor is guessed does not count.",
+    "A class that occurs and is never guessed, or is guessed and never occurs, counts as 0.",
 )
 def test_classes_that_do_not_count(student, reference):
     """Only a class that neither occurs nor is guessed does not count; one of both alone makes it count as 0."""
