@@ -1,4 +1,4 @@
-"""Audit a course: stubs score 0 %, right answers 100 %, every known mistake is caught and named.
+"""Audit a course: stubs score 0 %, right answers 100 %, trivial ones little; known mistakes are caught and named.
 
 Every answer is submitted as a student's would be: to the sandbox, through the grader. Mutants (automatic small changes
 of the solution) and right answers with further seeds run in the grader's own process, as they are trusted and many.
@@ -14,18 +14,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from autograder.authoring import trivial
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
+from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.document import load_document
+from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 
-Kind = Literal["stub", "solution", "mistake", "alternative", "mutant"]
+Kind = Literal["stub", "trivial", "solution", "mistake", "alternative", "mutant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
+SLIP_LIMIT = 0.2  # of the assignment's points
+IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
 
 @dataclass(frozen=True)
@@ -39,16 +44,28 @@ class Case:
     seeds: tuple[int, ...] = ()
     here: tuple[int, ...] = ()
     hint: str = ""
+    weight: Weight | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """The result of one case: whether it was as expected, whether a mistake was named, and the problems."""
+    """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
+
+    `score` and `max_score` are of one grading; `part_score` is the maximum of the part that a mistake is about.
+    """
 
     case: Case
     good: bool
     named: bool = False
     detail: str = ""
+    score: float = 0.0
+    max_score: float = 0.0
+    part_score: float = 0.0
+
+    @property
+    def loss(self) -> float:
+        return self.max_score - self.score
 
 
 @dataclass
@@ -59,6 +76,7 @@ class Audit:
     findings: list[AuditFinding] = field(default_factory=list)
     equivalents: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    unpromised: int = 0
 
     def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
@@ -66,7 +84,9 @@ class Audit:
     def shares(self) -> list[tuple[str, bool]]:
         """Return each column of the table as (text, whether it is as required)."""
         return [
-            *(_share(self.of(kind), lambda f: f.good) for kind in ("stub", "solution", "mistake")),
+            _share(self.of("stub"), lambda f: f.good),
+            self._trivial_share(),
+            *(_share(self.of(kind), lambda f: f.good) for kind in ("solution", "mistake")),
             _share(self.of("mistake"), lambda f: f.named),
             _share(self.of("alternative"), lambda f: f.good),
             self._mutant_share(),
@@ -83,6 +103,8 @@ class Audit:
                 self.problems.append(f"{case.kind} {case.name}: {finding.detail}")
             elif case.kind == "mistake" and not finding.named:
                 self.problems.append(f"mistake {case.name} is caught, but not named: {finding.detail}")
+            elif case.kind == "mistake":
+                self.problems.extend(_out_of_proportion(finding))
         killed = {f.case.name for f in self.of("mutant") if f.good}
         self.problems.extend(
             f"mutant {name} is listed as equivalent, but a test kills it."
@@ -92,7 +114,15 @@ class Audit:
 
     def as_record(self) -> dict[str, Any]:
         """Return the audit as a JSON-serializable dict."""
-        columns = ("stub", "solution", "mistakes_caught", "mistakes_named", "alternatives", "mutants_killed")
+        columns = (
+            "stub",
+            "trivial",
+            "solution",
+            "mistakes_caught",
+            "mistakes_named",
+            "alternatives",
+            "mutants_killed",
+        )
         shares = {column: text for column, (text, _) in zip(columns, self.shares())}
         survivors = [f.case.name for f in self.of("mutant") if not f.good]
         equivalent = {name: self.equivalents[name] for name in survivors if name in self.equivalents}
@@ -101,8 +131,20 @@ class Audit:
             **shares,
             "survivors": survivors,
             "equivalent": equivalent,
+            "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
+            "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
+            "unpromised": self.unpromised,
             "problems": self.problems,
         }
+
+    def losses(self) -> list[AuditFinding]:
+        """Return the findings about mistakes, the most expensive mistake first."""
+        return sorted(self.of("mistake"), key=lambda finding: -finding.loss)
+
+    def _trivial_share(self) -> tuple[str, bool]:
+        tried = self.of("trivial")
+        worst = max((f.score / f.max_score for f in tried if f.max_score), default=0.0)
+        return (f"{worst:.0%}" if tried else "0/0"), all(f.good for f in tried)
 
     def _mutant_share(self) -> tuple[str, bool]:
         tried = self.of("mutant")
@@ -154,7 +196,10 @@ def audit_course(
         tell(len(found), len(cases))
     for case in cases:
         audits[case.assignment].findings.append(found[case])
-    for audit in audits.values():
+    for assignment in assignments:
+        audit = audits[assignment.name]
+        audit.unpromised = sum(not promise.words for promise in promises(plan.course, assignment))
+        audit.problems.extend(broken_promises(plan.course, assignment))
         audit.conclude()
     return list(audits.values())
 
@@ -164,6 +209,11 @@ def _stubs(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Cas
     if not stub.is_file():
         raise CourseError(f"There is no {stub.relative_to(course.root)}. Run `autograder build` first.")
     yield Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds.right[:1])
+
+
+def _trivial(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
+    for name, source in trivial.trivial_answers(course, assignment):
+        yield Case("trivial", assignment.name, name, source, seeds.right[:1])
 
 
 def _solutions(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
@@ -181,7 +231,26 @@ def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Itera
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mistake in load_mistakes(course, assignment):
-        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, hint=mistake.hint)
+        part = _part_of(course, assignment, mistake)
+        yield Case(
+            "mistake",
+            assignment.name,
+            mistake.id,
+            mistake.source,
+            seeds.wrong,
+            hint=mistake.hint,
+            weight=mistake.weight,
+            part=part,
+        )
+
+
+def _part_of(course: Course, assignment: Assignment, mistake: Mistake) -> str:
+    """Return the part whose cell comes next after the first line that the mistake changes."""
+    document = load_document(course, assignment)
+    lines = zip(document.text.split("\n"), mistake.source.split("\n"), strict=False)
+    first = next((number for number, (old, new) in enumerate(lines, start=1) if old != new), 0)
+    parts = [cell for cell in document.cells if cell.kind == "part"]
+    return next((cell.name or "" for cell in parts if cell.line > first), "")
 
 
 def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
@@ -192,6 +261,7 @@ def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[C
 
 _CASES: dict[str, Callable[[Course, Assignment, Seeds], Iterable[Case]]] = {
     "stub": _stubs,
+    "trivial": _trivial,
     "solution": _solutions,
     "mistake": _mistakes,
     "alternative": _alternatives,
@@ -265,12 +335,33 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     told = f"seed {grade.seed}: {grade.score:g} of {grade.max_score:g} points. {grade.problem or seen}"
     if case.kind == "stub":
         return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=told)
+    tried = AuditFinding(case, False, detail=told, score=grade.score, max_score=grade.max_score)
+    if case.kind == "trivial":
+        return replace(tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade))
     if case.kind != "mistake":
-        return AuditFinding(case, grade.score == grade.max_score, detail=told)
+        return replace(tried, good=grade.score == grade.max_score)
     named = any(test.mistake == case.name or (test.hint and test.hint == case.hint) for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{told} Named: {', '.join(others) or 'nothing'}."
-    return AuditFinding(case, grade.score < grade.max_score, named=named, detail=detail)
+    part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
+    good = grade.score < grade.max_score
+    return replace(tried, good=good, named=named, detail=detail, part_score=part_score)
+
+
+def _earned(grade: Grade) -> str:
+    passed = sorted((t for t in grade.tests if t.score), key=lambda test: -test.score)
+    tests = ", ".join(f"{test.name} {test.score:g}" for test in passed)
+    return f"{grade.score:g} of {grade.max_score:g} points, at most {trivial.LIMIT:.0%} are allowed: {tests}."
+
+
+def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:
+    """Yield a sentence about a slip that costs too much, or an idea that costs too little."""
+    start = f"mistake {finding.case.name} costs {finding.loss:g} of {finding.max_score:g} points"
+    if finding.case.weight == "slip" and finding.loss > SLIP_LIMIT * finding.max_score:
+        yield f"{start}; a slip may cost {SLIP_LIMIT:.0%}."
+    if finding.case.weight == "idea" and finding.loss < IDEA_LIMIT * finding.part_score:
+        part = f"the {finding.part_score:g} points of its part `{finding.case.part}`"
+        yield f"{start}; an idea costs at least a third of {part}."
 
 
 def _try_mutant(case: Case) -> AuditFinding:

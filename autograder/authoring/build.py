@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all
 from autograder.authoring.leaks import leaks
+from autograder.authoring.promises import broken_promises
 from autograder.authoring.released import CACHES, files_below, relative_name, released
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
@@ -51,9 +52,9 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     """Return the problems of the released files of the named assignments (all for None); empty if there are none.
 
-    Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`), stubs that cannot be
-    imported, and gaps without their TODO or NotImplementedError are reported as sentences. Raises CourseError like
-    `build`.
+    Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`), promises that the stub
+    does not make, stubs that cannot be imported, and gaps without their TODO or NotImplementedError are reported as
+    sentences. Raises CourseError like `build`.
     """
     assignments = course.select(names)
     texts = _texts(course, assignments)
@@ -64,6 +65,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     problems += _left_over(course, assignments, built, everything=names is None)
     for assignment in assignments:
         problems += leaks(course, assignment, texts)
+        problems += broken_promises(course, assignment)
         problems += _unwritten_gaps(course, assignment)
     return problems + _import_problems(course, map(course.stub_file, assignments), texts)
 

@@ -70,7 +70,8 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
     mutants: Annotated[bool, typer.Option(help="Also try automatic mutants of the solutions.")] = True,
     only: Annotated[
-        str | None, typer.Option(help="Try only one kind: stub, solution, mistake, alternative or mutant.")
+        str | None,
+        typer.Option(help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant."),
     ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")

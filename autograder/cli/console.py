@@ -122,8 +122,9 @@ def show_walls(columns: Sequence[Column]) -> None:
                 console.print(f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True)
 
 
-COLUMNS = ("stub", "solution", "caught", "named", "others", "mutants")
+COLUMNS = ("stub", "trivial", "solution", "caught", "named", "others", "mutants")
 LEGEND = (
+    "trivial: the share of the points for the best answer that computes nothing. "
     "caught, named: known mistakes. others: alternatives. "
     "mutants: small changes of the solution for which a test fails"
 )
@@ -143,10 +144,27 @@ def show_audit(audits: Sequence[Audit]) -> None:
     more = LEGEND_OF_MORE if any("+" in mutants for *_, (mutants, _) in shares) else ""
     console.print(f"[dim]{LEGEND}{more}.[/]")
     for audit in audits:
+        if len(audits) == 1:
+            _show_points(audit)
         for problem in audit.problems:
             console.print(f"[red]{audit.assignment}[/]: {escape(problem)}", soft_wrap=True)
     if not any(audit.problems for audit in audits):
         console.print("[green]The audit found no problem.[/]")
+
+
+def _show_points(audit: Audit) -> None:
+    """Print what trivial answers earn and what each known mistake costs."""
+    for title, rows in (
+        ("trivial answer", [(f.case.name, "", f"{f.score:g}") for f in audit.of("trivial")]),
+        ("mistake", [(f.case.name, f.case.weight or "", f"-{f.loss:g}") for f in audit.losses()]),
+    ):
+        table = Table(title, "weight", "points", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for row in rows:
+            table.add_row(*row)
+        if rows:
+            console.print(table)
+    if audit.unpromised:
+        console.print(f"[dim]{audit.unpromised} hidden tests name no promise of the stub.[/]")
 
 
 def _share(value: Any) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -29,12 +29,16 @@ class MistakesError(CourseError):
     """An unusable mistakes.yml or alternative; one sentence per problem, with file and line."""
 
 
+Weight = Literal["slip", "idea"]
+
+
 @dataclass(frozen=True)
 class Mistake:
     """A known mistake; `source` is the whole solution with the mistake in it.
 
     `functions` are the functions and methods that it changes, by their first lines in the solution; None where it
-    changes what runs when the file is loaded.
+    changes what runs when the file is loaded. A `slip` should cost little, a missing `idea` the part that it is about;
+    without a `weight`, neither is checked.
     """
 
     id: str
@@ -42,6 +46,7 @@ class Mistake:
     hint: str
     source: str
     functions: frozenset[int] | None = None
+    weight: Weight | None = None
 
 
 class _Record(BaseModel):
@@ -61,6 +66,7 @@ class _Entry(_Record):
     )
     title: Text | None = None
     hint: Text
+    weight: Weight | None = None
     place: Text | None = Field(default=None, alias="in")
     old: Text | None = Field(default=None, alias="replace")
     new: str | None = Field(default=None, alias="with")
@@ -105,7 +111,7 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
     for index, entry in enumerate(entries.root if entries else ()):
         if applied := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
-            mistakes.append(Mistake(entry.id, title, entry.hint, *applied))
+            mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight))
     if document.problems:
         raise MistakesError(document.problems)
     return tuple(mistakes)

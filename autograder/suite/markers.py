@@ -15,6 +15,7 @@ MARKERS = (
     "points(number): the points of the test",
     "needs(*tests): skip the test if one of these tests failed",
     "forbids(*names): fail the test if the submission uses one of these dotted names, such as torch.nn.LayerNorm",
+    "promise(*words): words of the stub that promise what the hidden test asserts",
 )
 SUITE = pytest.StashKey["Suite"]()
 FIXTURES = "autograder.suite.fixtures"  # the module that defines them

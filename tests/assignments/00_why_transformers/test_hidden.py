@@ -72,6 +72,7 @@ def same_states(result, expected, what=""):
 @pytest.mark.part("step")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_each_sentence_gets_a_new_state")
+@pytest.mark.promise("One step of a recurrent network, tanh(x W_xh + h W_hh + b), for B sentences at once")
 def test_any_step_as_the_formula_says(student, reference):
     """Any step gives the state that the formula gives, which is what PyTorch's cell gives, too."""
     for B, C, H in ((3, 5, 7), (1, 4, 2), (6, 2, 5)):
@@ -86,6 +87,7 @@ def test_any_step_as_the_formula_says(student, reference):
 @pytest.mark.part("step")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_one_step_worked_by_hand")
+@pytest.mark.promise("However large the numbers are, the result lies between -1 and 1 and is never NaN.")
 def test_large_numbers_saturate(student, reference):
     """However large the numbers are, the new state lies between -1 and 1 and is never NaN."""
     for dtype in (torch.float32, torch.float64):
@@ -100,6 +102,7 @@ def test_large_numbers_saturate(student, reference):
 @pytest.mark.part("step")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_each_sentence_gets_a_new_state")
+@pytest.mark.promise("in the number type of the inputs (float32 or float64). The inputs keep their values")
 def test_step_keeps_inputs_and_number_type(student):
     """A step changes none of its inputs, and its result has their number type."""
     for dtype in (torch.float32, torch.float64):
@@ -112,6 +115,7 @@ def test_step_keeps_inputs_and_number_type(student):
 @pytest.mark.part("step")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_any_step_as_the_formula_says")
+@pytest.mark.promise("gradients flow to all five of them.")
 def test_step_can_be_learned_from(student, reference):
     """Word, state, both matrices and the bias receive the gradients that the formula gives them."""
     checks.gradients_close(student.rnn_step, reference.rnn_step, *one_step(3, 5, 7))
@@ -124,6 +128,9 @@ def test_step_can_be_learned_from(student, reference):
 @pytest.mark.part("network")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_states_after_each_word_and_the_last_one")
+@pytest.mark.promise(
+    "Returns (outputs, last): the states after each word, (B, T, H), and the states after the last word, (B, H).",
+)
 def test_any_sentence_as_the_formula_says(student, reference):
     """Short and long sentences, alone and in a batch, go through the states of the formula, as in PyTorch's network."""
     for B, T, C, H in ((3, 6, 5, 7), (4, 1, 2, 3), (1, 13, 3, 2), (2, random.randint(140, 170), 3, 2)):
@@ -138,6 +145,7 @@ def test_any_sentence_as_the_formula_says(student, reference):
 @pytest.mark.part("network")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_states_after_each_word_and_the_last_one")
+@pytest.mark.promise("Reads B sentences from left to right, one word after another.")
 def test_each_state_depends_on_the_words_before_it(student):
     """The state after a word depends on this word and on every earlier one, and on none that follows."""
     xs, *rest = sentences(3, 7, 5, 4)
@@ -148,6 +156,7 @@ def test_each_state_depends_on_the_words_before_it(student):
 @pytest.mark.part("network")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_any_sentence_as_the_formula_says")
+@pytest.mark.promise("Nothing is remembered from one call to the next.")
 def test_nothing_is_remembered_between_calls(student, reference):
     """A second call starts from its own first state: nothing of the first call is left."""
     for T in (5, 3, 5):
@@ -159,6 +168,10 @@ def test_nothing_is_remembered_between_calls(student, reference):
 @pytest.mark.part("network")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_states_after_each_word_and_the_last_one")
+@pytest.mark.promise(
+    "Both have the number type of the inputs, which keep their values.",
+    "When T is 0, outputs is an empty tensor",
+)
 def test_network_keeps_inputs_and_number_type(student):
     """The network changes none of its inputs, and both results have their number type, also for no words at all."""
     for dtype in (torch.float32, torch.float64):
@@ -174,6 +187,9 @@ def test_network_keeps_inputs_and_number_type(student):
 @pytest.mark.part("network")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_any_sentence_as_the_formula_says")
+@pytest.mark.promise(
+    "From both, gradients flow to all five inputs, through every step back to the first word.",
+)
 def test_gradients_go_back_to_the_first_word(student, reference):
     """From all states, and from the last one alone, gradients flow to all inputs, back to the very first word."""
 
@@ -197,6 +213,7 @@ def same_reach(student, reference, last_of, xs, atol=1e-6):
 @pytest.mark.part("reach")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_reach_is_one_number_for_each_position")
+@pytest.mark.promise("the Euclidean norm of the gradient of last_of(xs).sum() with respect to xs[:, t]")
 def test_reach_of_recurrent_networks(student, reference):
     """In recurrent networks that fade, keep and explode, the reach is the norm of the gradient, however faint it is."""
     for scale in (0.3, 1.0, 3.0):
@@ -212,6 +229,7 @@ def test_reach_of_recurrent_networks(student, reference):
 @pytest.mark.part("reach")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_reach_is_one_number_for_each_position")
+@pytest.mark.promise("any differentiable function of a tensor like xs; its result may have any shape.")
 def test_reach_of_any_function(student, reference):
     """Any differentiable function can be measured, whatever the shape of its result, in batches of any size."""
     for B, T, C in ((2, 5, 3), (1, 6, 2), (4, 1, 7)):
@@ -229,6 +247,7 @@ def test_reach_of_any_function(student, reference):
 @pytest.mark.part("reach")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_reach_is_one_number_for_each_position")
+@pytest.mark.promise("A position that last_of does not look at has reach 0.")
 def test_words_that_do_not_count_have_no_reach(student):
     """A position that the function does not look at has reach 0, and no other has."""
     T = 6
@@ -242,6 +261,7 @@ def test_words_that_do_not_count_have_no_reach(student):
 @pytest.mark.part("reach")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_words_that_do_not_count_have_no_reach")
+@pytest.mark.promise("needs no gradient (xs.requires_grad is False), and holds none (xs.grad is None).")
 def test_words_are_only_read(student):
     """Afterwards the words have the values that they had, need no gradient and hold none."""
     xs = torch.randn(2, 5, 3)
@@ -253,6 +273,7 @@ def test_words_are_only_read(student):
 @pytest.mark.part("reach")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_words_that_do_not_count_have_no_reach")
+@pytest.mark.promise("Returns a tensor of shape (T,) in the number type of xs (float32 or float64)")
 def test_reach_has_the_number_type_of_the_words(student):
     """The reach has the number type of xs."""
     for dtype in (torch.float32, torch.float64):
@@ -273,6 +294,10 @@ def same_counts(student, reference, kind):
 
 @pytest.mark.part("steps")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "How many steps must wait for one another until the top layer has read the last of T words.",
+    '"rnn" for recurrent layers, which work as an assembly line',
+)
 def test_recurrent_layers_of_any_size(student, reference):
     """The count for recurrent layers is right for any number of words and layers."""
     same_counts(student, reference, "rnn")
@@ -280,6 +305,7 @@ def test_recurrent_layers_of_any_size(student, reference):
 
 @pytest.mark.part("steps")
 @pytest.mark.points(0.25)
+@pytest.mark.promise('"attention" for layers of attention (a step is one layer, all words).')
 def test_layers_of_attention_of_any_size(student, reference):
     """The count for layers of attention is right for any number of words and layers."""
     same_counts(student, reference, "attention")
@@ -287,6 +313,7 @@ def test_layers_of_attention_of_any_size(student, reference):
 
 @pytest.mark.part("steps")
 @pytest.mark.points(0.5)
+@pytest.mark.promise('Any other kind, such as "lstm" or "RNN", is a ValueError that names kind or its value.')
 def test_all_other_kinds_are_refused(student):
     """Whatever is neither "rnn" nor "attention", letter by letter, is a ValueError that names it."""
     for kind in ("gru", "RNN", "transformer", "attention2"):

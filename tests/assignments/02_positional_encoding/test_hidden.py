@@ -30,6 +30,10 @@ def embeddings(student, reference, vocab_size, block_size, embed_size):
 @pytest.mark.part("table")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_table_has_a_row_for_each_position")
+@pytest.mark.promise(
+    "PE[p, 2i]     = sin(p / 10000^(2i / d_model))",
+    "PE[p, 2i + 1] = cos(p / 10000^(2i / d_model))",
+)
 def test_table_follows_the_formula(student, reference):
     """Every entry of the table is the sine or cosine that the formula names."""
     sizes = [(50, 16), (between(41, 67), even_between(20, 40)), (between(2, 9), even_between(514, 700))]
@@ -46,6 +50,7 @@ def test_table_follows_the_formula(student, reference):
 @pytest.mark.part("table")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_table_has_a_row_for_each_position")
+@pytest.mark.promise("for even $d$ every row has the squared length $d/2$")
 def test_every_row_has_the_same_length(student):
     """Each hand of the clock has length 1, so every row has the squared length d_model / 2."""
     max_len, d_model = between(23, 37), even_between(12, 20)
@@ -57,6 +62,10 @@ def test_every_row_has_the_same_length(student):
 @pytest.mark.part("table")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_table_has_a_row_for_each_position")
+@pytest.mark.promise(
+    "it depends on the *distance* $k$ and not on the position $p$.",
+    "all rows are different.",
+)
 def test_rows_compare_by_distance_alone(student):
     """The product of two rows depends on how far apart they are, not on where; and no two rows are equal."""
     table = student.positional_encoding(between(24, 32), even_between(12, 20)).double()
@@ -71,6 +80,7 @@ def test_rows_compare_by_distance_alone(student):
 
 @pytest.mark.part("table")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("An odd `d_model` ends with a sine.")
 def test_odd_width_ends_with_a_sine(student, reference):
     """When d_model is odd, the last sine has no cosine beside it, and everything else stays as it was."""
     student.positional_encoding(5, 8)  # an even table before them leaves no trace in the odd ones
@@ -86,6 +96,7 @@ def test_odd_width_ends_with_a_sine(student, reference):
 
 @pytest.mark.part("table")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("`max_len` or `d_model` below 1: ValueError that names the argument and its value.")
 def test_sizes_below_one_are_refused(student):
     """A table without rows or columns is refused with a ValueError that names the argument and its value."""
     bad = -between(1, 9)
@@ -99,6 +110,10 @@ def test_sizes_below_one_are_refused(student):
 
 @pytest.mark.part("table")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "Your table must still be right to 0.002 there.",
+    "The table is made of ordinary float32 numbers.",
+)
 def test_far_positions_are_accurate(student, reference):
     """Beyond position 5000, too, the table of ordinary float32 numbers is right to 0.002."""
     max_len, d_model = between(5003, 5500), even_between(6, 8)  # narrow: a loop over numbers ends in time
@@ -112,6 +127,7 @@ def test_far_positions_are_accurate(student, reference):
 @pytest.mark.part("table")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_every_row_has_the_same_length")
+@pytest.mark.promise("A row depends on its position and on $d$ alone, not on how many rows the table has.")
 def test_a_longer_table_begins_like_a_shorter_one(student):
     """The row of a position does not depend on how many rows the table has."""
     short, d_model = between(13, 23), even_between(10, 18)
@@ -131,6 +147,7 @@ def test_a_longer_table_begins_like_a_shorter_one(student):
 @pytest.mark.part("module")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_module_keeps_the_shape")
+@pytest.mark.promise("A sentence of $T$ words needs the first $T$ rows and no more.")
 def test_module_adds_the_first_rows(student):
     """Word t leaves as x[t] + PE[t]."""
     d_model, max_len, T = even_between(8, 20), between(29, 41), between(5, 23)
@@ -143,6 +160,9 @@ def test_module_adds_the_first_rows(student):
 @pytest.mark.part("module")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_module_keeps_the_shape")
+@pytest.mark.promise(
+    "The same row $t$ is added in every sentence $b$ of the batch, in training and in evaluation alike",
+)
 def test_sentences_come_as_they_like(student):
     """One module serves short and long sentences, alone or many at a time, in training and in evaluation."""
     for d_model, training in [(6, True), (1, False)]:
@@ -156,6 +176,10 @@ def test_sentences_come_as_they_like(student):
 
 @pytest.mark.part("module")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "After `module.double()` the table and the answers are float64.",
+    "The table is the buffer `pe`",
+)
 def test_module_follows_to_float64(student):
     """The table that is added follows the module to float64, and a float32 sentence stays float32."""
     module = student.SinusoidalPositionalEncoding(6, 5).eval()
@@ -175,6 +199,7 @@ def test_module_follows_to_float64(student):
 
 @pytest.mark.part("module")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("More than `max_len` positions: ValueError naming both numbers.")
 def test_sentence_longer_than_the_table_is_refused(student):
     """A sentence of exactly max_len words is welcome; one more word is a ValueError that names both numbers."""
     max_len = between(5, 9)
@@ -192,6 +217,7 @@ def test_sentence_longer_than_the_table_is_refused(student):
 
 @pytest.mark.part("module")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("x itself keeps its values, and gradients flow back to it.")
 def test_the_sentence_itself_is_not_changed(student, reference):
     """The caller's x has the same numbers before and after the call, and what flows back to it is not cut off."""
     module = student.SinusoidalPositionalEncoding(6, 11)
@@ -203,6 +229,7 @@ def test_the_sentence_itself_is_not_changed(student, reference):
 
 @pytest.mark.part("module")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("in training and in evaluation alike; only the dropout differs between the two.")
 def test_dropout_rests_in_eval(student):
     """Dropout never acts in evaluation, and with dropout=0 not in training either."""
     noisy = student.SinusoidalPositionalEncoding(6, 11, 0.5).eval()
@@ -214,6 +241,7 @@ def test_dropout_rests_in_eval(student):
 
 @pytest.mark.part("module")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("Adds row t of the table to the word at position t, then applies dropout.")
 def test_dropout_acts_on_the_sum_in_training(student):
     """In training, dropout acts on word plus position: every number is either zero or scaled up."""
     module = student.SinusoidalPositionalEncoding(2, 31, 0.5)
@@ -243,6 +271,10 @@ def test_dropout_acts_on_the_sum_in_training(student):
 @pytest.mark.part("learned")
 @pytest.mark.points(0.4)
 @pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+@pytest.mark.promise(
+    "Vector of the token plus vector of its position, both learned.",
+    "after `module.double()` the answer is float64.",
+)
 def test_token_plus_position(student, reference):
     """Each output is the vector of the token plus the vector of its position, in float32 and float64."""
     vocab_size, block_size = between(5, 9), between(13, 19)
@@ -257,6 +289,10 @@ def test_token_plus_position(student, reference):
 @pytest.mark.part("learned")
 @pytest.mark.points(0.2)
 @pytest.mark.needs("test_token_plus_position")
+@pytest.mark.promise(
+    "It gives the same answer in training and in evaluation",
+    "each is looked up in its own list",
+)
 def test_short_and_long_sentences_find_their_positions(student, reference):
     """One layer serves short and long sentences, in any order, in training and in evaluation."""
     theirs, ours = embeddings(student, reference, 7, 11, 6)
@@ -269,6 +305,10 @@ def test_short_and_long_sentences_find_their_positions(student, reference):
 @pytest.mark.part("learned")
 @pytest.mark.points(1.35)
 @pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
+@pytest.mark.promise(
+    "Vector of the token plus vector of its position, both learned.",
+    "it is trained like every other parameter",
+)
 def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
     """Every token and every position that was used gets its gradient; all others get none."""
     theirs, ours = embeddings(student, reference, 13, 11, 6)
@@ -280,6 +320,7 @@ def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("More than `block_size` positions: ValueError naming both numbers.")
 def test_no_position_for_one_more_token(student):
     """A sentence of exactly block_size tokens is welcome; one more is a ValueError that names both numbers."""
     block_size = between(5, 9)
@@ -295,6 +336,7 @@ def test_no_position_for_one_more_token(student):
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.4)
+@pytest.mark.promise("the same token twice, and yet two different vectors.")
 def test_the_same_token_at_another_position(student):
     """The same token at two positions gives two vectors, as far apart as the vectors of these positions."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))
@@ -308,6 +350,10 @@ def test_the_same_token_at_another_position(student):
 @pytest.mark.part("learned")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_same_token_at_another_position")
+@pytest.mark.promise(
+    "Vector of the token plus vector of its position, both learned.",
+    "each is looked up in its own list",
+)
 def test_a_sentence_gets_the_same_vectors_alone(student):
     """The vectors of a sentence do not depend on the other sentences of its batch."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))

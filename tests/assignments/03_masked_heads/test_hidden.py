@@ -107,6 +107,10 @@ def some_head(student, C, D, block_size):
 
 @pytest.mark.part("mask")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "Which word may attend to which in a sentence of T words, as a boolean table of shape (T, T).",
+    "Word $t$ may attend to word $s$ when $s$ comes no later than $t$.",
+)
 def test_mask_of_any_length(student, reference):
     """The mask is right for one word, for a few and for more than a hundred."""
     for T in (1, random.randint(4, 9), random.randint(103, 130)):
@@ -116,6 +120,7 @@ def test_mask_of_any_length(student, reference):
 @pytest.mark.part("mask")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_mask_is_a_table_of_booleans")
+@pytest.mark.promise('Row t is the query, column s the key; True means "t may attend to s".')
 def test_mask_makes_pytorch_causal(student):
     """In PyTorch's own attention, the mask lets each word attend to its whole past and to nothing later."""
     T = 7
@@ -131,6 +136,11 @@ def test_mask_makes_pytorch_causal(student):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "Returns the output (..., T, E) and the weights (..., T, S).",
+    "The output is the sum of the values, weighted by them.",
+    "None allows everything.",
+)
 def test_attention_without_a_mask(student, reference):
     """Without a mask every query attends to every key: weights and output are those of the formula."""
     q, k, v = queries_keys_values(3)
@@ -140,6 +150,9 @@ def test_attention_without_a_mask(student, reference):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "A key that is masked gets a weight of exactly zero, and the weights of the others add up to 1.",
+)
 def test_attention_with_a_mask(student, reference):
     """Under a mask, forbidden keys have weight 0, and the weights of the others add up to 1."""
     q, k, v = queries_keys_values(3, D=11, E=2)
@@ -150,6 +163,10 @@ def test_attention_with_a_mask(student, reference):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_attention_without_a_mask", "test_attention_with_a_mask")
+@pytest.mark.promise(
+    "The output is the sum of the values, weighted by them.",
+    "leading dimensions: none, a batch, or a batch and heads.",
+)
 def test_attention_equals_pytorch(student, reference):
     """The output is the same as that of PyTorch's finished attention, with a mask and without."""
     sizes = {"T": 7, "S": 5, "D": 11, "E": 13}
@@ -167,6 +184,7 @@ def test_attention_equals_pytorch(student, reference):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("mask: booleans that broadcast to (..., T, S), such as (T, S) or (S,)")
 def test_one_mask_serves_many(student):
     """A smaller mask (one for all sentences, all heads or all queries) is broadcast over the rest."""
     for shape in ((5, 7), (7,), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
@@ -177,6 +195,7 @@ def test_one_mask_serves_many(student):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("Your weights must survive scores of $\\pm 10\\,000$.")
 def test_huge_scores_stay_finite(student, reference):
     """Scores of plus and minus ten thousand give weights, not NaN, and forbidden keys keep weight 0."""
     every_key = None
@@ -192,6 +211,7 @@ def test_huge_scores_stay_finite(student, reference):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(0.2)
+@pytest.mark.promise("A query that may attend to nothing gets zeros in both.")
 def test_zeros_do_not_spread(student):
     """Queries that may attend to nothing get zeros, and the weights of all others still add up to 1."""
     q, k, v = queries_keys_values(2, 3)
@@ -205,6 +225,7 @@ def test_zeros_do_not_spread(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.15)
 @pytest.mark.needs("test_attention_without_a_mask")
+@pytest.mark.promise("The inputs keep their values")
 def test_attention_leaves_its_inputs_alone(student):
     """Attention reads its inputs and changes none of them."""
     checks.input_untouched(student.attention, *queries_keys_values(2), something_to_attend_to(5, 7))
@@ -214,6 +235,7 @@ def test_attention_leaves_its_inputs_alone(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.15)
 @pytest.mark.needs("test_attention_without_a_mask")
+@pytest.mark.promise("both results have their number type (float32, float64).")
 def test_attention_answers_in_the_number_type_of_its_inputs(student):
     """Output and weights have the number type of queries, keys and values, in float32 and in float64."""
     mask = something_to_attend_to(5, 7)
@@ -226,6 +248,7 @@ def test_attention_answers_in_the_number_type_of_its_inputs(student):
 @by_hand
 @pytest.mark.part("attention")
 @pytest.mark.points(2.35)
+@pytest.mark.promise("Queries, keys and values are all learned, so gradients must flow back to all three.")
 def test_attention_can_be_learned_from(student):
     """Gradients flow back from the output to queries, keys and values: without a batch, with one, and with heads."""
     for leading, mask in [((3,), something_to_attend_to(5, 7)), ((), None), ((3, 2), None)]:
@@ -239,6 +262,10 @@ def test_attention_can_be_learned_from(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.15)
 @pytest.mark.needs("test_attention_with_a_mask")
+@pytest.mark.promise(
+    "backwards through the gradients. Neither may contain one.",
+    "gradients must flow back to all three.",
+)
 def test_no_nan_flows_back(student, reference):
     """The gradients are those of the formula, also where a query may attend to nothing: none of them is NaN."""
     mask = something_to_attend_to(3, 5, 7)
@@ -254,6 +281,9 @@ def test_no_nan_flows_back(student, reference):
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "The three layers are called `key`, `query` and `value`: `nn.Linear` without bias. All three learn.",
+)
 def test_head_learns_three_matrices(student):
     """A head learns three matrices, key, query and value, and nothing else."""
     C, D = random.choice((11, 13)), random.choice((3, 5))
@@ -264,6 +294,9 @@ def test_head_learns_three_matrices(student):
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "The mask belongs to the head, but it is not learned: it is a **buffer**. It follows the head in `.to(device)`",
+)
 def test_head_keeps_its_mask_as_a_buffer(student):
     """The mask that the head reads moves with the head, and the optimiser never sees it."""
     checks.buffers_follow(student.Head(11, 3, 7))
@@ -285,6 +318,11 @@ def test_head_keeps_its_mask_as_a_buffer(student):
 @pytest.mark.part("head")
 @pytest.mark.points(0.45)
 @pytest.mark.needs("test_head_shapes")
+@pytest.mark.promise(
+    "computes a word's query, key and value from the word's own vector",
+    "After `head.double()` the answers are float64.",
+    "A shorter sentence uses a corner of the mask, whatever came before it",
+)
 def test_head_with_the_same_weights(student, reference):
     """With the solution's weights, the head gives the solution's output, in short and long sentences, in any order."""
     C, D, block_size = 20, 5, 67
@@ -301,6 +339,9 @@ def test_head_with_the_same_weights(student, reference):
 @pytest.mark.part("head")
 @pytest.mark.points(0.15)
 @pytest.mark.needs("test_head_shapes")
+@pytest.mark.promise(
+    "One head of causal self-attention: every word attends to itself and to the words before it.",
+)
 def test_a_sentence_alone_is_a_batch_of_one(student):
     """A sentence gets the same answer alone, as a batch of one, and among others."""
     head = some_head(student, 11, 3, 7)
@@ -311,6 +352,7 @@ def test_a_sentence_alone_is_a_batch_of_one(student):
 @pytest.mark.part("head")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_head_shapes")
+@pytest.mark.promise("*no word attends to a word that comes after it.*")
 def test_future_words_change_nothing(student):
     """Cutting off the end of a sentence changes nothing for the words before the cut."""
     head = some_head(student, 11, 3, 7)
@@ -320,6 +362,7 @@ def test_future_words_change_nothing(student):
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.32)
+@pytest.mark.promise("every word attends to itself and to the words before it.")
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
     head = some_head(student, 13, 5, 7)
@@ -329,6 +372,10 @@ def test_every_word_reacts_to_its_whole_past(student):
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "called twice, it gives the same answer, in training as well.",
+    "The inputs keep their values",
+)
 def test_head_is_steady(student):
     """Asked twice, the head answers the same, in training as well, and leaves the word vectors as they were."""
     head = some_head(student, 13, 3, 5)
@@ -343,6 +390,7 @@ def test_head_is_steady(student):
 @by_hand
 @pytest.mark.part("head")
 @pytest.mark.points(1.68)
+@pytest.mark.promise("All three learn.")
 def test_all_three_matrices_learn(student):
     """Gradients reach key, query and value, in training and in evaluation, for one sentence and for several."""
     head = some_head(student, 13, 3, 7)
@@ -361,6 +409,7 @@ def test_all_three_matrices_learn(student):
 @pytest.mark.part("head")
 @pytest.mark.points(0.05)
 @pytest.mark.needs("test_head_with_the_same_weights")
+@pytest.mark.promise("All three learn.", "gradients must flow back to all three.")
 def test_gradients_of_the_head_are_those_of_the_formula(student, reference):
     """Key, query and value receive the same gradients as the solution's."""
     head, expected = twins(student, reference, 13, 3, 5)

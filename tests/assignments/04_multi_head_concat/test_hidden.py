@@ -78,6 +78,7 @@ def change(parameter, rows=slice(None)):
 @pytest.mark.part("heads")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
+@pytest.mark.promise("Every head starts with random weights of its own.")
 def test_heads_start_different(student):
     """Before any training the heads already differ: each starts with random weights of its own."""
     mha = student.MultiHeadAttention(C, H, BLOCK, bias=False).double()
@@ -99,6 +100,10 @@ def test_heads_start_different(student):
 @pytest.mark.part("heads")
 @pytest.mark.points(1.25)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
+@pytest.mark.promise(
+    "The outputs are concatenated along the features in the order of the heads",
+    "The result is the same in training and in evaluation, and float64 after `.double()`.",
+)
 def test_heads_equal_pytorch(student, reference):
     """With one head and with many, the output is that of PyTorch's own layer, in training and in evaluation."""
     for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
@@ -119,6 +124,7 @@ def test_heads_equal_pytorch(student, reference):
 @pytest.mark.part("heads")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
+@pytest.mark.promise("it has a bias if `bias` is true", "all of them, and the projection, must be trainable.")
 def test_heads_learn(student, reference):
     """With a bias in the projection, output and gradients are right and the input keeps its numbers."""
     theirs, ours = two_multi_heads(student, reference)
@@ -133,6 +139,7 @@ def test_heads_learn(student, reference):
 @pytest.mark.part("heads")
 @pytest.mark.points(2.35)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
+@pytest.mark.promise("all of them, and the projection, must be trainable.")
 def test_every_head_can_be_trained(student):
     """Gradients reach the tables of every head and the projection, in training and in evaluation."""
     for batch, training in [(B, True), (1, True), (2, False)]:
@@ -144,6 +151,7 @@ def test_every_head_can_be_trained(student):
 @pytest.mark.part("heads")
 @pytest.mark.points(0.65)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
+@pytest.mark.promise("head 0 fills the first D columns.")
 def test_each_head_keeps_its_columns(student):
     """Change the values or queries of one head, and only its columns of the concatenation change."""
     for name in ("value", "query"):
@@ -165,6 +173,10 @@ def test_each_head_keeps_its_columns(student):
 
 @pytest.mark.part("reshape")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "Head h receives the features h·D up to (h+1)·D - 1 of every word, words in their old order.",
+    "No number changes, and neither does the number type",
+)
 def test_split_of_any_size(student, reference):
     """split_heads puts every number in its place, for any number of heads and any layout in memory."""
     for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
@@ -180,6 +192,10 @@ def test_split_of_any_size(student, reference):
 
 @pytest.mark.part("reshape")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "Merge the strips of every word again: (B, H, T, D) -> (B, T, C).",
+    "No number changes, and neither does the number type",
+)
 def test_merge_of_any_size(student, reference):
     """merge_heads gives every word its own strips in the order of the heads, for any layout in memory."""
     for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
@@ -201,6 +217,10 @@ def test_merge_of_any_size(student, reference):
 @pytest.mark.part("fused")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_fused_owns_two_tables")
+@pytest.mark.promise(
+    "None allows all.",
+    "The result is the same in training and in evaluation, and float64 after `.double()`.",
+)
 def test_fused_equals_pytorch(student, reference):
     """With one head and with many, unmasked output and gradients are those of PyTorch's own layer."""
     for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
@@ -222,6 +242,7 @@ def test_fused_equals_pytorch(student, reference):
 @by_hand
 @pytest.mark.part("fused")
 @pytest.mark.points(1)
+@pytest.mark.promise("its rows are first all queries, then all keys, then all values")
 def test_every_third_of_the_matrix_can_be_trained(student):
     """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
     for batch, training in [(B, True), (1, True), (2, False)]:
@@ -238,6 +259,11 @@ def test_every_third_of_the_matrix_can_be_trained(student):
 @pytest.mark.part("fused")
 @pytest.mark.points(2)
 @pytest.mark.needs("test_fused_owns_two_tables")
+@pytest.mark.promise(
+    "`mask` holds booleans that broadcast to (B, H, T, T), True where attending is allowed",
+    "A mask applies to the call that it is passed to, and to no later one",
+    "Scores may be large.",
+)
 def test_fused_obeys_the_mask(student, reference):
     """Only where the mask is True may a word attend, for any shape of mask and any scores, in this call alone."""
     many = T + 2                                                       # more sentences than words in each
@@ -267,6 +293,7 @@ def test_fused_obeys_the_mask(student, reference):
 @pytest.mark.part("fused")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_fused_owns_two_tables")
+@pytest.mark.promise("inside each third head by head")
 def test_fused_heads_keep_to_themselves(student, reference):
     """Change the rows of one head in W_qkv, values or queries, and only its columns change."""
     for third in (2, 0):                                                               # values, queries
@@ -283,6 +310,7 @@ def test_fused_heads_keep_to_themselves(student, reference):
 @by_hand
 @pytest.mark.part("fused")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("Raises ValueError, naming both numbers, if `d_model` is not divisible by `n_heads`.")
 def test_fused_refuses_uneven_heads(student):
     """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
     for number in (22, 4):
@@ -296,6 +324,10 @@ def test_fused_refuses_uneven_heads(student):
 
 @pytest.mark.part("proof")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Raises ValueError if the two differ in width or in the number of heads.",
+    "A bias of `proj` has no place in `fused` and is not copied.",
+)
 def test_fuse_refuses_different_sizes(student):
     """A different width or number of heads is refused with a ValueError; a bias in proj is not, it stays behind."""
     per_head = checks.randomize(student.MultiHeadAttention(C, H, BLOCK, bias=False))
@@ -313,6 +345,10 @@ def test_fuse_refuses_different_sizes(student):
 @pytest.mark.part("proof")
 @pytest.mark.points(1.5)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
+@pytest.mark.promise(
+    "a copy of every weight of `per_head`, each in its place; `per_head` stays as it is.",
+    "Later changes of one do not reach the other.",
+)
 def test_fuse_moves_copies(student, reference):
     """fuse copies every table to its place, leaves the old module alone, and then each goes its own way."""
     ours = checks.randomize(reference.MultiHeadAttention(C, H, BLOCK, bias=False).double())

@@ -104,6 +104,10 @@ def check_eval_and_training(module, *inputs):
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Bring every token to mean 0 and standard deviation 1, then multiply by gamma and add beta.",
+    "For float32 numbers near 4096 that differ by about 1, the result must still be right to 0.02.",
+)
 def test_layer_norm_equals_pytorch(student):
     """layer_norm gives the numbers of PyTorch's layer norm, for one token, a sentence and a batch."""
     for shape in ((7,), (5, 7), (7, 7), (2, 3, 5, 7)):
@@ -121,6 +125,7 @@ def test_layer_norm_equals_pytorch(student):
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("The tiny $\\varepsilon$ is added to the variance **before** the root is taken.")
 def test_eps_sits_inside_the_root(student):
     """Tokens with tiny numbers, tokens with equal numbers and a large eps come out right."""
     gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
@@ -136,6 +141,7 @@ def test_eps_sits_inside_the_root(student):
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
 @pytest.mark.points(2)
+@pytest.mark.promise("Mean and variance depend on $x$, too, and gradients flow through them.")
 def test_gradients_through_layer_norm(student):
     """The gradients of x, gamma and beta are those of PyTorch's layer norm."""
     gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
@@ -151,6 +157,7 @@ def test_gradients_through_layer_norm(student):
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("$\\mu$ and $\\sigma^2$ belong to **one token**", "none of them changes its inputs.")
 def test_tokens_do_not_meet_in_layer_norm(student):
     """What layer_norm does to a token depends on this token alone, and x itself stays as it was."""
     x = torch.randn(3, 5, 7, dtype=torch.float64)
@@ -167,6 +174,7 @@ def test_tokens_do_not_meet_in_layer_norm(student):
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(1.25)
 @pytest.mark.needs("test_feed_forward_parameters")
+@pytest.mark.promise('"gelu" (the exact one)', "the same for every position, in training and in evaluation")
 def test_gelu_is_the_exact_one(student, reference, seed):
     """With activation="gelu", FeedForward uses the exact GELU, and nothing else happens inside."""
     x = torch.randn(3, 7, 5, dtype=torch.float64)
@@ -180,6 +188,7 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(0.5)
+@pytest.mark.promise('any other name ("GELU", say) raises a ValueError naming it.')
 def test_unknown_activation_is_refused(student):
     """Another activation than relu and gelu is a ValueError that says its name."""
     checks.raises(ValueError, student.FeedForward, 5, 13, "swish", naming="swish")
@@ -188,6 +197,7 @@ def test_unknown_activation_is_refused(student):
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(0.25)
+@pytest.mark.promise('any other name ("GELU", say) raises a ValueError naming it.')
 def test_activation_in_capitals_is_refused(student):
     """The activations have no other names: relu and gelu in capital letters are refused, too."""
     for name in ("GELU", "ReLU"):
@@ -197,6 +207,10 @@ def test_activation_in_capitals_is_refused(student):
 @no_ready_made_block
 @pytest.mark.part("post_norm")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "Post-norm: attention, add, norm, feed-forward, add, norm.",
+    "none of them changes its inputs.",
+)
 def test_post_norm_wiring(student, seed):
     """The block's own parts, wired in post-norm order, give the block's output."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -215,6 +229,10 @@ def test_post_norm_wiring(student, seed):
 @pytest.mark.part("post_norm")
 @pytest.mark.points(1.25)
 @pytest.mark.needs("test_post_norm_parameters")
+@pytest.mark.promise(
+    "Two masks can be passed in, in training and in evaluation, and both are passed on to attention.",
+    "after `.double()`, in float64",
+)
 def test_post_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's encoder layer agree, masks and gradients included."""
     blocks = student.TransformerEncoderBlock, reference.TransformerEncoderBlock
@@ -224,6 +242,10 @@ def test_post_norm_equals_pytorch(student, reference, seed):
 @no_ready_made_block
 @pytest.mark.part("post_norm")
 @pytest.mark.points(1.25)
+@pytest.mark.promise(
+    "padding_mask (B, T), True marks padding, which no token attends to",
+    "attn_mask (T, T), True in row t and column s: token t may not attend to token s",
+)
 def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
     """No token attends to padding; with a causal attn_mask each attends to all earlier tokens and to no later one."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -235,6 +257,9 @@ def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
 @no_ready_made_block
 @pytest.mark.part("post_norm")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Dropout, in training, acts on each sublayer's output before it is added, never on the stream.",
+)
 def test_post_norm_dropout(student, seed):
     """Dropout acts on the sublayers' outputs in training, never on the shortcut and never in evaluation."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -246,6 +271,10 @@ def test_post_norm_dropout(student, seed):
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Pre-norm: norm, attention, add, norm, feed-forward, add.",
+    "none of them changes its inputs.",
+)
 def test_pre_norm_wiring(student, seed):
     """The block's own parts, wired in pre-norm order, give the block's output."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -262,6 +291,7 @@ def test_pre_norm_wiring(student, seed):
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
 @pytest.mark.points(1.5)
+@pytest.mark.promise("forward: x (B, T, C) -> (B, T, C), with the same two masks")
 def test_pre_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's layer with norm_first agree, masks and gradients too."""
     compare_with_pytorch(student.PreNormBlock, reference.PreNormBlock, norm_first=True, seed=seed)
@@ -270,6 +300,9 @@ def test_pre_norm_equals_pytorch(student, reference, seed):
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Dropout, in training, acts on each sublayer's output before it is added, never on the stream.",
+)
 def test_pre_norm_dropout(student, seed):
     """With everything dropped a pre-norm block in training returns x; in eval nothing is dropped."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -282,6 +315,11 @@ def test_pre_norm_dropout(student, seed):
 @pytest.mark.part("encoder")
 @pytest.mark.points(1.75)
 @pytest.mark.needs("test_encoder_owns_its_layers")
+@pytest.mark.promise(
+    "`embedding` (nn.Embedding) plus the first T rows of the buffer `pe`",
+    "`layers` (nn.ModuleList): n_layers post-norm TransformerEncoderBlocks with the default activation",
+    "`norm`: a final LayerNorm",
+)
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
     ids = (torch.randperm(B * T) % V).reshape(B, T)  # every word stands somewhere
@@ -316,6 +354,7 @@ def test_encoder_numbers(student, reference, seed):
 @no_ready_made_block
 @pytest.mark.part("encoder")
 @pytest.mark.points(1.75)
+@pytest.mark.promise("padding_mask (B, T), True marks padding, in every layer")
 def test_padding_changes_nothing(student, seed):
     """Padded or not, a sentence's real tokens come out the same, whatever the padding holds."""
     ids = torch.randint(0, V, (B, T))
@@ -331,6 +370,7 @@ def test_padding_changes_nothing(student, seed):
 @pytest.mark.part("encoder")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_encoder_owns_its_layers")
+@pytest.mark.promise("into the saved `state_dict`.", "plus the first T rows of the buffer `pe`")
 def test_positions_travel_with_the_encoder(student, reference, seed):
     """A saved encoder holds its pe, and other numbers in pe are other positions for the words."""
     ids = torch.randint(0, V, (B, T))
@@ -349,6 +389,7 @@ def test_positions_travel_with_the_encoder(student, reference, seed):
 @no_ready_made_block
 @pytest.mark.part("encoder")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("both as they are, without any scaling; then dropout")
 def test_encoder_dropout(student, seed):
     """In eval the encoder repeats itself; in training dropout acts on the embeddings and in the blocks."""
     ids = torch.randint(0, V, (B, T))

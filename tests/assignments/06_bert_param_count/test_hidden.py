@@ -104,6 +104,7 @@ def check_refused(student, function: str, config: str, sizes: dict, *fields: str
 
 @pytest.mark.part("embeddings")
 @pytest.mark.points(1)
+@pytest.mark.promise("All parameters between a token's id and the first layer: three tables and a LayerNorm.")
 def test_tables_of_other_models(student, reference, seed):
     """The tables and their LayerNorm are counted right for models of any size."""
     for step in range(3):
@@ -112,6 +113,7 @@ def test_tables_of_other_models(student, reference, seed):
 
 @pytest.mark.part("embeddings")
 @pytest.mark.points(1)
+@pytest.mark.promise("Each is a plain list of vectors of width $C$")
 def test_price_of_one_more_row(student, seed):
     """One more word, position or segment costs exactly one vector."""
     sizes = bert_sizes(seed)
@@ -124,6 +126,9 @@ def test_price_of_one_more_row(student, seed):
 
 @pytest.mark.part("attention")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "The parameters of one layer's self-attention, with its output projection and its LayerNorm.",
+)
 def test_attention_of_other_models(student, reference, seed):
     """Attention is counted right for models of any size."""
     for step in range(3):
@@ -132,6 +137,10 @@ def test_attention_of_other_models(student, reference, seed):
 
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "a width that is not a multiple of the number of heads",
+    "The sentence names the field and its value",
+)
 def test_heads_must_share_evenly(student, seed):
     """A width that the heads cannot share evenly is refused, naming a field and its value."""
     sizes = bert_sizes(seed)
@@ -143,6 +152,7 @@ def test_heads_must_share_evenly(student, seed):
 
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("Only zero heads are refused", "The sentence names the field and its value")
 def test_nothing_is_shared_among_nobody(student, seed):
     """A model without heads is refused, naming a field and its value."""
     sizes = {**bert_sizes(seed), "num_attention_heads": 0}
@@ -151,6 +161,7 @@ def test_nothing_is_shared_among_nobody(student, seed):
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(1)
+@pytest.mark.promise("The parameters of one layer's feed-forward part, with its LayerNorm.")
 def test_feed_forward_of_other_models(student, reference, seed):
     """The feed-forward part is counted right for models of any size."""
     for step in range(3):
@@ -159,6 +170,7 @@ def test_feed_forward_of_other_models(student, reference, seed):
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(1)
+@pytest.mark.promise("A **layer** of BERT is attention and feed-forward, and nothing else")
 def test_layer_is_the_sum_of_its_parts(student, seed):
     """A layer is attention and feed-forward together, nothing more and nothing less."""
     sizes = bert_sizes(seed)
@@ -172,6 +184,7 @@ def test_layer_is_the_sum_of_its_parts(student, seed):
 
 @pytest.mark.part("bert")
 @pytest.mark.points(1)
+@pytest.mark.promise("The parameters of every part of BERT, and the total.", "0 when `pooler` is False")
 def test_lists_of_other_berts(student, reference, seed):
     """The whole list is right for models of any size, with the pooler and without it."""
     for step in range(3):
@@ -188,6 +201,7 @@ def test_lists_of_other_berts(student, reference, seed):
 @pytest.mark.part("bert")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_lists_of_other_berts")
+@pytest.mark.promise("Zero is allowed where a model can do without the thing: no segments, no layers.")
 def test_berts_without_segments_or_layers(student, reference, seed):
     """A BERT without segments, or without layers, is no mistake: what it has not got counts nothing."""
     for field in ("type_vocab_size", "num_hidden_layers"):
@@ -199,6 +213,11 @@ def test_berts_without_segments_or_layers(student, reference, seed):
 
 @pytest.mark.part("bert")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "the first thing every counting function does is to refuse such a config with a `ValueError`",
+    "that names the field and its value.",
+    "a negative size in any field",
+)
 def test_berts_that_cannot_be(student, seed):
     """A BERT with a negative size, or with a width that the heads cannot share, is refused by every function."""
     sizes = bert_sizes(seed)
@@ -217,6 +236,9 @@ def test_berts_that_cannot_be(student, seed):
 
 @pytest.mark.part("gpt2")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "The parameters of every part of GPT-2, and the total. The tied output layer is not counted again.",
+)
 def test_lists_of_other_gpts(student, reference, seed):
     """The whole list of GPT-2 is right for models of any size."""
     deep = {**gpt2_sizes(seed), "n_layer": 61 + seed % 30}
@@ -229,6 +251,7 @@ def test_lists_of_other_gpts(student, reference, seed):
 @pytest.mark.part("gpt2")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_lists_of_other_gpts")
+@pytest.mark.promise("Zero is allowed where a model can do without the thing: no segments, no layers.")
 def test_gpts_without_blocks(student, reference, seed):
     """A GPT-2 without blocks is no mistake: its tables and its last LayerNorm are counted as always."""
     sizes = {**gpt2_sizes(seed), "n_layer": 0}
@@ -239,6 +262,9 @@ def test_gpts_without_blocks(student, reference, seed):
 
 @pytest.mark.part("gpt2")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "a negative size in any field, zero heads, and a width that is not a multiple of the number of heads",
+)
 def test_gpts_that_cannot_be(student, seed):
     """A GPT-2 with a negative size, without heads, or with a width that the heads cannot share, is refused."""
     sizes = gpt2_sizes(seed)

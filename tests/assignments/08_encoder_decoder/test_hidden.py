@@ -84,6 +84,10 @@ def compare(actual, expected, y, memory, what):
 @pytest.mark.part("cross")
 @pytest.mark.points(1.75)
 @pytest.mark.needs("test_cross_attention_owns_four_layers")
+@pytest.mark.promise(
+    "Queries come from the written words, keys and values from the memory.",
+    "in training and in eval alike; none of the inputs is changed",
+)
 def test_cross_attention_equals_pytorch(student):
     """With the same weights, CrossAttention and PyTorch's attention agree, for several lengths and heads."""
     for heads, length, training in ((H, S, False), (1, S, False), (H, T, True), (H, LONG, False)):
@@ -99,6 +103,7 @@ def test_cross_attention_equals_pytorch(student):
 @no_ready_made_decoder
 @pytest.mark.part("cross")
 @pytest.mark.points(0.25)
+@pytest.mark.promise("there is no causal mask here", "The two lengths have nothing to do with each other.")
 def test_every_word_of_the_memory_is_in_reach(student):
     """Each written word attends to every memory word, whatever their order, and to no other written word."""
     y, memory = numbers(B, T, C), numbers(B, T, C)
@@ -118,6 +123,10 @@ def test_every_word_of_the_memory_is_in_reach(student):
 @no_ready_made_decoder
 @pytest.mark.part("cross")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "memory_padding_mask (B, S), True marks padding, which gets no attention",
+    "in training and in eval alike; none of the inputs is changed",
+)
 def test_padding_in_the_memory_gets_no_attention(student):
     """The content of padded memory slots does not matter, in training as in eval; a padded memory is a shorter one."""
     y = numbers(B, T, C)
@@ -142,6 +151,9 @@ def test_padding_in_the_memory_gets_no_attention(student):
 @no_ready_made_decoder
 @pytest.mark.part("cross")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "If n_heads does not divide d_model: ValueError that names d_model or n_heads and its value.",
+)
 def test_heads_that_do_not_divide_the_width_are_refused(student):
     """A d_model that n_heads does not divide is a ValueError that names one of them and its value."""
     checks.shape(student.CrossAttention(C, 6)(torch.zeros(1, 2, C), torch.zeros(1, 3, C)), (1, 2, C))
@@ -156,6 +168,10 @@ def test_heads_that_do_not_divide_the_width_are_refused(student):
 @no_ready_made_decoder
 @pytest.mark.part("block")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Post-norm: self-attention, add, norm; cross-attention, add, norm; feed-forward, add, norm.",
+    "none of the inputs is changed",
+)
 def test_block_wiring(student):
     """The block's own parts, wired in post-norm order, give its output, and no input is changed."""
     y, memory, padding = numbers(B, T, C), numbers(B, S, C), tail(LENGTHS, S)
@@ -176,6 +192,10 @@ def test_block_wiring(student):
 @pytest.mark.part("block")
 @pytest.mark.points(1.25)
 @pytest.mark.needs("test_block_owns_its_parts")
+@pytest.mark.promise(
+    "(nn.LayerNorm with PyTorch's default eps)",
+    "for any T and S, in the number type of the module",
+)
 def test_block_equals_pytorch(student):
     """With the same weights, the block and PyTorch's decoder layer agree, gradients and eps included."""
     block = filled(student.DecoderBlock(C, H, FF))
@@ -195,6 +215,9 @@ def test_block_equals_pytorch(student):
 @no_ready_made_decoder
 @pytest.mark.part("block")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "written word t attends to the written words up to and including t, and to the whole memory",
+)
 def test_the_future_is_hidden_at_any_length(student):
     """However long the sentence, a written word attends to itself and to all earlier words, to no later one."""
     y, memory = numbers(1, LONG, C), numbers(1, S, C)
@@ -214,6 +237,10 @@ def test_the_future_is_hidden_at_any_length(student):
 @no_ready_made_decoder
 @pytest.mark.part("block")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "(nn.Dropout; acts on each sublayer's output, before it is added).",
+    "and only in training.",
+)
 def test_block_dropout(student):
     """Dropout acts on the three sublayers' outputs in training, never on the residual stream and never in eval."""
     y, memory = numbers(B, T, C), numbers(B, S, C)
@@ -233,6 +260,10 @@ def test_block_dropout(student):
 @pytest.mark.part("translator")
 @pytest.mark.points(1.75)
 @pytest.mark.needs("test_translator_owns_its_parts")
+@pytest.mark.promise(
+    "Every block of the decoder gets the *same* memory, the output of the encoder's last layer.",
+    "`head`, an nn.Linear (with bias) from d_model to vocab_size.",
+)
 def test_translator_numbers(student, reference):
     """Memory and logits are right through all layers, with and without padding, and so are their gradients."""
     sizes = dict(n_layers=2, d_ff=FF, max_len=11)
@@ -257,6 +288,10 @@ def test_translator_numbers(student, reference):
 @no_ready_made_decoder
 @pytest.mark.part("translator")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "Padding gets no attention, in training and in eval alike.",
+    "thanks to the causal mask all positions are asked at once.",
+)
 def test_neither_padding_nor_the_future_reaches_the_logits(student):
     """Neither padding in the source nor words that are written later change the logits; early words do."""
     translator = filled(student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11))
@@ -280,6 +315,10 @@ def test_neither_padding_nor_the_future_reaches_the_logits(student):
 @no_ready_made_decoder
 @pytest.mark.part("translator")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "the decoder's blocks, with the same dropout, and the head",
+    "Padding gets no attention, in training and in eval alike.",
+)
 def test_translator_dropout(student):
     """The decoder's blocks get the translator's dropout; with dropout=0, training and eval give the same numbers."""
     src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
@@ -320,6 +359,10 @@ def decode(student, model, rows, max_len):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "each row is what was written, its EOS, then PAD.",
+    "L is the length of the longest row with its EOS, and never more than max_len.",
+)
 def test_each_row_ends_on_its_own(student):
     """Rows of different lengths: each gets all of its words, its own EOS, then PAD, in no more columns."""
     written = decode(student, Reverser(V), [[9, 4], [5, 6, 7, 8], [3]], max_len=9)
@@ -337,6 +380,10 @@ def test_each_row_ends_on_its_own(student):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "Only EOS, that is eos_id, ends a row.",
+    "should the model predict PAD or BOS before it, that is a word like any other.",
+)
 def test_special_words_have_the_ids_of_the_call(student):
     """BOS, EOS and PAD are bos_id, eos_id and pad_id, and only EOS ends a row."""
     model = Reverser(V, bos_id=8, eos_id=4, pad_id=16)
@@ -351,6 +398,7 @@ def test_special_words_have_the_ids_of_the_call(student):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(1)
+@pytest.mark.promise("and never more than max_len.", "max_len below 1: ValueError that names it.")
 def test_max_len_is_the_limit(student):
     """No row gets more than max_len words, whether it is done or not; max_len below 1 is a ValueError."""
     rows = [[9, 4], [5, 6, 7, 8]]
@@ -364,6 +412,11 @@ def test_max_len_is_the_limit(student):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "encode is called once.",
+    "**The source's padding** is where `src` is `pad_id`.",
+    "src keeps its values.",
+)
 def test_the_encoder_runs_once(student):
     """The source is read once, with its padding masked, every step of writing uses that memory, and src stays."""
     model = Reverser(V)
@@ -387,6 +440,9 @@ class Nervous(Reverser):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "It runs in eval mode and without gradients; afterwards it is back in the mode it came in.",
+)
 def test_decoding_is_an_exam(student):
     """The model decodes in eval mode, and afterwards is in the mode it came in."""
     for training in (True, False):
@@ -401,6 +457,7 @@ def test_decoding_is_an_exam(student):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(0.5)
+@pytest.mark.promise("It runs in eval mode and without gradients")
 def test_decoding_keeps_no_gradients(student):
     """The model reads and writes without gradients being kept."""
     model = Reverser(V)
