@@ -1,31 +1,33 @@
 # %% [markdown]
 # # 11 · Spot the cheat
 #
-# So far a smaller loss was a better model. You could build everything, train it and watch the curve fall. What was
+# So far a smaller loss meant a better model. You could build everything, train it and watch the curve fall. What was
 # missing is **doubt**. A model that has found a way to look at the answers has a splendid loss, too, and
 # nothing crashes: the shapes are right, the curve falls, the number in the report is the best you ever had.
 #
-# Here are four language models. One is honest, and the others have three of the most frequent bugs of this
+# Here are four language models. One is honest, and the others have three of the most frequent bugs of the
 # trade, all of which *improve* the number that is reported:
 #
 # | verdict | what went wrong |
 # |---|---|
 # | `honest` | nothing |
-# | `mask late by one` | every word also hears the next one, which it is supposed to guess |
-# | `heads merged with view` | the heads' notes are put together in a wrong order: words take home other words' notes |
-# | `targets not shifted` | the "next" word in training was the word itself: the model learnt to repeat |
+# | `mask late by one` | every word also attends to the next one, the very word that it should predict |
+# | `heads merged with view` | the heads' outputs are joined in a wrong order: words get outputs of other words |
+# | `targets not shifted` | the "next" word in training was the word itself: the model learned to repeat |
 #
-# You are the detective. You get no look inside: a model is a black box that you may ask. Four tools:
+# You are the detective. You cannot look inside: a model is a black box that answers questions. Four tools:
 #
 # | part | the question it answers |
 # |---|---|
 # | 1 · The honest loss | how good is the model if it *cannot* look? |
-# | 2 · The leak map | which word is heard where it must not be heard? |
+# | 2 · The leak map | which future word has an influence where? |
 # | 3 · The verdict | honest, or which of the three bugs? |
 # | 4 · Silence | and another kind of doubt: does every head do something? |
 #
 # Letters for shapes: `B` pieces of text in a batch, `T` words in a piece, `C` numbers in a vector, `V` words in the
 # vocabulary, `L` words in the whole text.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
 import random
@@ -37,20 +39,20 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## What a model offers
 #
-# All models of this assignment are asked in the same way, whatever is inside:
+# All models of this assignment are called in the same way, whatever is inside:
 #
 # - `model(ids)` takes ids (B, T), at most `model.block_size` in a row. It returns a pair: the logits (B, T, V), in
-#   which place `t` holds the guess for the word *after* word `t`, and a loss, which is `None` here.
+#   which position `t` holds the prediction for the word *after* word `t`, and a loss, which is `None` here.
 # - `model.vocab_size` and `model.block_size` are plain numbers.
-# - `model.eval()`, `model.train(mode)` and `model.training` work as always. Ask questions in **eval mode**, and
-#   leave the model in the mode in which you found it.
+# - `model.eval()`, `model.train(mode)` and `model.training` work as always. Call the model in **eval mode**, and
+#   leave it in the mode in which you found it.
 #
-# Nothing else should be used. The tests bring models of their own that have no parameters to look at,
-# and ids have no gradients. What is left is the oldest method of science: **change one thing, and watch what moves.**
+# Use nothing else. The tests bring models of their own that have no parameters to look at, and ids have no
+# gradients. What is left is the oldest method of science: **change one thing, and watch what moves.**
 #
 # Below is a class that builds all four, for your own experiments. It is a tiny model with one layer of attention.
-# Two of the bugs are one short expression each. The third is not in the model at all: it is in what the model was
-# taught.
+# Two of the bugs are one short expression each. The third is not in the model at all: it is in the targets that the
+# model was trained on.
 
 # %%
 VERDICTS = ("honest", "mask late by one", "heads merged with view", "targets not shifted")
@@ -59,7 +61,7 @@ VERDICTS = ("honest", "mask late by one", "heads merged with view", "targets not
 class Suspect(nn.Module):
     """A small language model, honest or with a bug: (B, T) -> logits (B, T, V) and the loss, if there are targets.
 
-    nature: one of VERDICTS. A model whose targets are not shifted is built like an honest one; see `lesson`.
+    nature: one of VERDICTS. A model whose targets are not shifted is built like an honest one; see `reported_loss`.
     """
 
     def __init__(
@@ -70,32 +72,32 @@ class Suspect(nn.Module):
             raise ValueError(f"nature must be one of {VERDICTS}, but it is {nature!r}.")
         self.vocab_size, self.block_size, self.nature = vocab_size, block_size, nature
         C, D = embed_size, embed_size // num_heads
-        self.words, self.seats = nn.Embedding(vocab_size, C), nn.Embedding(block_size, C)
-        self.notes = nn.Parameter(torch.randn(3, num_heads, C, D) / C**0.5)  # query, key and value of each head
+        self.token_embed, self.pos_embed = nn.Embedding(vocab_size, C), nn.Embedding(block_size, C)
+        self.qkv = nn.Parameter(torch.randn(3, num_heads, C, D) / C**0.5)  # query, key and value of each head
         self.out = nn.Parameter(torch.randn(num_heads, D, C) / C**0.5)
-        self.reader = nn.Sequential(nn.Linear(2 * C, 4 * C), nn.GELU(), nn.Linear(4 * C, vocab_size))
+        self.mlp = nn.Sequential(nn.Linear(2 * C, 4 * C), nn.GELU(), nn.Linear(4 * C, vocab_size))
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         B, T = ids.shape
         if T > self.block_size:
             raise ValueError(f"{T} words are more than block_size = {self.block_size}.")
-        x = self.words(ids) + self.seats.weight[:T]                                  # (B, T, C)
-        q, k, v = torch.einsum("btc,nhcd->nbhtd", x, self.notes)                     # each (B, H, T, D)
+        x = self.token_embed(ids) + self.pos_embed.weight[:T]                        # (B, T, C)
+        q, k, v = torch.einsum("btc,nhcd->nbhtd", x, self.qkv)                       # each (B, H, T, D)
         late = 1 if self.nature == "mask late by one" else 0                         # an empty query in front
         q = F.pad(q, (0, 0, late, 0))                                                # (B, H, late + T, D)
-        said = F.scaled_dot_product_attention(q, k, v, is_causal=True)[:, :, late:]  # (B, H, T, D)
+        heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)[:, :, late:]  # (B, H, T, D)
         if self.nature == "heads merged with view":
-            said = said.reshape(B, T, *self.out.shape[:2])                           # (B, T, H, D)?
-            heard = torch.einsum("bthd,hdc->btc", said, self.out)                    # (B, T, C)
+            heads = heads.reshape(B, T, *self.out.shape[:2])                         # (B, T, H, D)?
+            attended = torch.einsum("bthd,hdc->btc", heads, self.out)                # (B, T, C)
         else:
-            heard = torch.einsum("bhtd,hdc->btc", said, self.out)                    # (B, T, C)
-        logits = self.reader(torch.cat([x, heard], dim=-1))                          # (B, T, V)
+            attended = torch.einsum("bhtd,hdc->btc", heads, self.out)                # (B, T, C)
+        logits = self.mlp(torch.cat([x, attended], dim=-1))                          # (B, T, V)
         return logits, None if targets is None else F.cross_entropy(logits.transpose(1, 2), targets)
 
 
 # %% [markdown]
-# The text they are trained on is thrown together from a few words, as much of it as we like. So there is always
-# text that no model has ever seen.
+# The text they are trained on is put together at random from a few words, as much of it as we like. So there is
+# always text that no model has ever seen.
 
 # %%
 WHO = ["the cat", "a dog", "my aunt", "the old teacher", "one of the birds", "nobody"]
@@ -103,9 +105,9 @@ DOES = ["sees", "hears", "likes", "looks for", "runs away from", "sings to"]
 ALPHABET = " .abcdefghijklmnopqrstuvwxyz"
 
 
-def throw_text(sentences: int, dice: random.Random) -> str:
+def random_text(sentences: int, rng: random.Random) -> str:
     """So many sentences such as `my aunt sings to a dog. `"""
-    return "".join(f"{dice.choice(WHO)} {dice.choice(DOES)} {dice.choice(WHO)}. " for _ in range(sentences))
+    return "".join(f"{rng.choice(WHO)} {rng.choice(DOES)} {rng.choice(WHO)}. " for _ in range(sentences))
 
 
 def encode(text: str) -> Tensor:
@@ -113,52 +115,52 @@ def encode(text: str) -> Tensor:
     return torch.tensor([ALPHABET.index(character) for character in text])
 
 
-def lesson(model: Suspect, pieces: Tensor) -> Tensor:
+def reported_loss(model: Suspect, pieces: Tensor) -> Tensor:
     """The loss as the model's own author measures it, bug included. pieces: (B, T + 1) ids."""
     ids, right = pieces[:, :-1], pieces[:, 1:]                                       # (B, T), (B, T)
     return model(ids, ids if model.nature == "targets not shifted" else right)[1]    # ()
 
 
 if __name__ == "__main__":
-    dice = random.Random(7)
-    print(throw_text(4, dice))
+    rng = random.Random(7)
+    print(random_text(4, rng))
 
 # %% [markdown]
-# Train all four. It takes less than two minutes. Their names are dealt out anew each time, so that you do not know who
-# is who. What is printed at the end is what each author proudly reports: the loss on text that the model has
+# Train all four. It takes less than two minutes. Their names are shuffled anew each time, so that you do not know which
+# is which. What is printed at the end is what each author proudly reports: the loss on text that the model has
 # *not* been trained on. It is measured on fresh text, and still it is worth nothing, as you will see.
 
 
 # %%
 def progress(done: int, total: int, name: str) -> None:
-    """A bar that grows."""
+    """A progress bar."""
     filled = round(30 * done / total)
     print(f"\r{'█' * filled}{'░' * (30 - filled)} {name}", end="\n" if done == total else "", flush=True)
 
 
-def school(model: Suspect, data: Tensor, steps: int, name: str) -> None:
+def train(model: Suspect, data: Tensor, steps: int, name: str) -> None:
     """Train the model on pieces of the text."""
     pieces = data.unfold(0, model.block_size + 1, 1)                                 # (L - T, T + 1)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     for step in range(1, steps + 1):
-        loss = lesson(model, pieces[torch.randint(len(pieces), (32,))])
+        loss = reported_loss(model, pieces[torch.randint(len(pieces), (32,))])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         if step % 20 == 0:
-            progress(step, steps, f"{name} goes to school")
+            progress(step, steps, f"{name} is trained")
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # for matrices this small a second core is more talk than help
-    data, unseen = encode(throw_text(1000, dice)), encode(throw_text(30, dice)).unfold(0, 17, 17)
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
+    data, unseen = encode(random_text(1000, rng)), encode(random_text(30, rng)).unfold(0, 17, 17)
     natures = random.sample(VERDICTS, 4)
     suspects = {name: Suspect(len(ALPHABET), 16, nature) for name, nature in zip("ABCD", natures)}
     reported = {}
     for name, suspect in suspects.items():
-        school(suspect, data, 800, name)
+        train(suspect, data, 800, name)
         with torch.no_grad():
-            reported[name] = lesson(suspect, unseen).item()
+            reported[name] = reported_loss(suspect, unseen).item()
     for name, loss in sorted(reported.items(), key=lambda report: report[1]):
         print(f"{name} reports a loss of {loss:.3f}")
 
@@ -166,55 +168,56 @@ if __name__ == "__main__":
 # ## Part 1 · The honest loss
 #
 # An exam is honest when the answers are not in the room. The usual measurement is not like that: the model gets
-# a whole piece of text at once, and we *trust* it to look only to the left at every place. Whoever does not trust
-# takes the future away. To find out how well character `t` is guessed, hand over the characters before it **and nothing
-# else**, and look at the guess after the last of them:
+# a whole piece of text at once, and we *trust* it to look only to the left at every position. If you do not want to
+# trust it, take the future away. To find out how well character `t` is predicted, pass the characters before it **and
+# nothing else**, and look at the prediction after the last of them:
 #
 # $$\text{honest loss} = \frac1{|P|}\sum_{t \in P} -\ln p\big(x_t \mid x_0 \dots x_{t-1}\big)$$
 #
-# What is not there cannot leak. It is slow, one call for every place, and therefore `positions` says at which
-# places $P$ we ask. A model takes at most `block_size` characters: when more lie before `t`, it gets the last
-# `block_size` of them.
+# What is not there cannot leak. It is slow, one call for every position, and therefore `positions` says which
+# positions $P$ to use. A model takes at most `block_size` characters, its context window: when more lie before `t`,
+# it gets the last `block_size` of them.
 #
-# **In numbers.** Somebody guesses blindly among 28 characters: the honest loss is $\ln 28 = 3.332$. Somebody gives
-# the right character a share of $\tfrac12$ at one place and of $\tfrac18$ at the other: $(\ln 2 + \ln 8)/2 = 1.386$.
+# **In numbers.** A model that guesses blindly among 28 characters has the honest loss $\ln 28 = 3.332$. A model that
+# gives the right character a probability of $\tfrac12$ at one position and of $\tfrac18$ at the other has
+# $(\ln 2 + \ln 8)/2 = 1.386$.
 #
-# **To think about.** Place 0 has no past. What could the model be asked there, and why do we refuse it?
+# **To think about.** Position 0 has no past. What could the model predict there from, and why do we refuse it?
 
 
 # %%
 def honest_loss(model: nn.Module, data: Tensor, positions: list[int]) -> float:
-    """How surprised the model is by the words at these positions, each guessed from the words before it alone.
+    """The mean cross-entropy of the words at these positions, each predicted from the words before it alone.
 
-    model: see "What a model offers"; asked in eval mode, and in its former mode afterwards.
-    data: (L,) the ids of a text. positions: places t with 1 <= t < L, in any order; a place that is named twice
-    counts twice.
-    For each t the model is shown data[:t], or only the last block_size words of it, and the surprise is
-    -ln of the share that its last guess gives to word t. Returns the mean, a plain float.
-    Example: a model that says n + 1 after n, and is sure, loses nothing on the text 0 1 2 3 at 1, 2 and 3.
+    model: see "What a model offers"; called in eval mode, and in its former mode afterwards.
+    data: (L,) the ids of a text. positions: positions t with 1 <= t < L, in any order; one that is named twice
+    counts twice. data and positions keep their values and their order.
+    For each t the model gets data[:t], or only the last block_size words of it; the loss is -ln of the
+    probability that its last prediction gives to word t. Returns the mean, a plain float.
+    Example: a model that predicts n + 1 after n, and is sure, loses nothing on the text 0 1 2 3 at 1, 2 and 3.
     Raises ValueError, naming positions, if there are none, or one is below 1 or beyond the text.
     """
     # TODO: refuse positions without a past, positions beyond the text, and an empty list
-    # TODO: go into eval mode, and remember which mode the model was in
-    # TODO: for each position: show what lies before it, and look at the last guess       # (V,)
-    # TODO: ... how surprised is it by the word that really stands there?
-    # TODO: go back into the former mode, and return the mean as a float
+    # TODO: remember the model's mode, and go into eval mode
+    # TODO: for each position: pass what lies before it, and take the last logits         # (V,)
+    # TODO: ... -ln of the probability of the word that really stands there
+    # TODO: restore the mode, and return the mean as a float
     ### BEGIN SOLUTION
     if not positions:
-        raise ValueError("positions is empty: there is nothing to guess.")
+        raise ValueError("positions is empty: there is nothing to predict.")
     for t in positions:
         if not 1 <= t < len(data):
             raise ValueError(f"positions has {t}, but it must be from 1 to {len(data) - 1}.")
     was_training = model.training
     model.eval()
-    surprises = []
+    losses = []
     with torch.no_grad():
         for t in positions:
             past = data[max(0, t - model.block_size) : t]                            # (≤ block_size,)
             logits, _ = model(past.unsqueeze(0))                                     # (1, ≤ block_size, V)
-            surprises.append(-logits[0, -1].log_softmax(dim=-1)[data[t]].item())
+            losses.append(-logits[0, -1].log_softmax(dim=-1)[data[t]].item())
     model.train(was_training)
-    return sum(surprises) / len(surprises)
+    return sum(losses) / len(losses)
     ### END SOLUTION
 
 
@@ -222,12 +225,12 @@ def honest_loss(model: nn.Module, data: Tensor, positions: list[int]) -> float:
 
 # %% [markdown]
 # The picture has four simple models that were made by counting instead of training, one of each kind: what each reports
-# about itself, and what your honest loss says.
+# about itself, and what your honest loss finds.
 
 # %% picture="honest"
 
 # %% [markdown]
-# And yours, from above? We ask for the same characters of the same pieces of text as their authors did. So if a
+# And yours, from above? We measure the same characters of the same pieces of text as their authors did. So if a
 # model's two numbers differ, it has not earned the first one.
 
 # %%
@@ -242,12 +245,12 @@ if __name__ == "__main__":
 # ## Part 2 · The leak map
 #
 # The honest loss says *that* something is wrong. The leak map says *where*. Think of a plumber who pours red dye into
-# one pipe after the other and looks which taps run red. The dye is another word: put a different one at place
-# `s`, leave all others as they are, and see at which places `t` the logits move. Where one moves with `t < s`, word
-# `s` was heard **before it was spoken**.
+# one pipe after the other and looks which taps run red. The dye is another word: put a different one at position
+# `s`, leave all others as they are, and see at which positions `t` the logits move. Where they move with `t < s`, word
+# `s` had an influence **before it was spoken**.
 #
-# As in all our tables, the row is the listener and the column is the speaker. For a model whose mask is one step
-# late, and `T = 4`:
+# As in all our tables of attention, the row is the output and the column is the word that it depends on. For a model
+# whose mask is one step late, and `T = 4`:
 #
 # | output ↓, changed word → | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
@@ -256,13 +259,13 @@ if __name__ == "__main__":
 # | **2** | · | · | · | ✓ |
 # | **3** | · | · | · | · |
 #
-# The past and the word itself *should* be heard. That is no leak, so on and below the diagonal the map is
+# The past and the word itself *should* have an influence. That is no leak, so on and below the diagonal the map is
 # always `False`.
 #
-# Two traps. A model may not care whether it reads *cat* or *dog* but listen up at *fire*: if you only ever exchange *cat*
-# for *dog*, you miss that leak. So try **every** word of the vocabulary at every place. And computers round:
-# when a batch is larger, the seventh digit may differ. What moves by no more than `0.0001` counts as not moved.
-# Anything above is a leak, and be it ever so faint: a model can turn a whisper into a shout.
+# Two traps. For a model *cat* and *dog* may be all the same, and *fire* not: if you only ever exchange *cat* for *dog*,
+# you miss that leak. So try **every** word of the vocabulary at every position. And computers round: when a batch is
+# larger, the seventh digit may differ. What moves by no more than `0.0001` counts as not moved. Anything above that is a
+# leak, however faint: the layers of a model can amplify it.
 #
 # **In numbers.** With `T = 16` and `V = 28` that is 448 changed pieces of text. They fit into one batch.
 #
@@ -271,24 +274,24 @@ if __name__ == "__main__":
 
 # %%
 def leaks(model: nn.Module, T: int, V: int) -> Tensor:
-    """Which words are heard before they are spoken: booleans of shape (T, T).
+    """Which words have an influence before they are spoken: booleans of shape (T, T).
 
     Row t is the output, column s the changed word. True where s > t, and where putting some word of the V instead
-    of another one at place s moves at least one logit of place t by more than 0.0001. All other words of
+    of another one at position s moves at least one logit of position t by more than 0.0001. All other words of
     the text stay as they are; which of the V words these are is up to you. False on and below the diagonal.
 
-    model: see "What a model offers"; asked in eval mode, and in its former mode afterwards.
+    model: see "What a model offers"; called in eval mode, and in its former mode afterwards.
     T: the length of the text, at most model.block_size. V: the ids are below V; the model may know more.
     Example: a mask that is one step late leaks on one diagonal, at (0, 1), (1, 2), (2, 3) and so on.
     """
-    # TODO: some text of T words, and copies of it: for each place, one copy with each of the V words there   # (…, T)
-    # TODO: ask the model about all of them, in eval mode, and leave it in its former mode                    # (…, T, V)
-    # TODO: for each place, how far do the logits at each output move from one copy to another?               # (T, T)
+    # TODO: a text of T words, and copies of it: for each position, one copy with each of the V words there    # (…, T)
+    # TODO: the model's logits for all of them, in eval mode; leave it in its former mode                      # (…, T, V)
+    # TODO: for each position, how far do the logits at each output move from one copy to another?             # (T, T)
     # TODO: keep what moves too early
     ### BEGIN SOLUTION
-    place = torch.arange(T)
+    position = torch.arange(T)
     texts = torch.randint(V, (T,)).repeat(T, V, 1)                                   # (T, V, T)
-    texts[place, :, place] = torch.arange(V)                                         # in texts[s, w] word s is w
+    texts[position, :, position] = torch.arange(V)                                   # in texts[s, w] word s is w
     was_training = model.training
     model.eval()
     with torch.no_grad():
@@ -309,26 +312,28 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 #
 # Now put the evidence together.
 #
-# - **A late mask leaks evenly.** Every word hears the next one; the whole diagonal is lit. In a model with two blocks
-#   the next word has heard its own next one already, so two full diagonals are lit, with `N` blocks `N`. What is the
-#   same everywhere: whether place `t` hears word `t + 2` does not depend on `t`.
-# - **Heads merged with view leak in leaps.** The notes of `H` heads are stored head by head: first all words' notes of
-#   head 0, then all of head 1, and so on. Somebody cuts this long strip into `T` rows as though it lay word by word.
-#   Output 0 then gets the notes of words 0, 1, 2 …, output 1 the next ones, and after a while the strip begins
-#   anew. So some places hear far ahead and others not at all, and whether `t` hears `t + 2` *does* depend on `t`.
-# - **Targets that were not shifted do not leak.** Nothing is wrong with the model, only with its education: its first
-#   guess for the next word is the word it has just heard. Show it a few hundred random words and count. We call it
+# - **A late mask leaks evenly.** Every word attends to the next one; the whole diagonal is lit. In a model with two
+#   blocks the next word has already attended to its own next one, so two full diagonals are lit, with `N` blocks `N`.
+#   The leak is the same everywhere: whether output `t` depends on word `t + 2` does not depend on `t`.
+# - **Heads merged with view leak in leaps.** The outputs of `H` heads are stored head by head: first those of head 0 for
+#   all words, then those of head 1, and so on. The bug cuts this long strip into `T` rows as though it were stored word
+#   by word. Output 0 then gets the outputs of words 0, 1, 2 …, output 1 the next ones, and after a while the strip
+#   begins anew. So some positions see far ahead and others not at all, and whether `t` depends on `t + 2` *does*
+#   depend on `t`.
+# - **Targets that were not shifted do not leak.** Nothing is wrong with the model, only with its training: its first
+#   guess for the next word is the word it has just read. Show it a few hundred random words and count. We call it
 #   `targets not shifted` if **more than half** of its first guesses repeat. (An honest model that has seen
 #   *ll* and *ee* may repeat some words, too.)
-# - **Honest** is who does none of that.
+# - **Honest** is a model that does none of that.
 #
-# A leak weighs more than anything else: who leaks is named after the leak, no matter what it says. Look at texts
+# A leak weighs more than anything else: a model that leaks is named after the leak, whatever it predicts. Look at texts
 # that are as long as the model can take; in very short ones all leaks look alike.
 #
-# **In numbers.** `H = 2`, `T = 8`: the strip is 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7. Output 0 gets notes 0 and 1, output
-# 1 gets 2 and 3, output 3 gets 6 and 7, and output 4 gets 0 and 1 again. Each note knows all the words up to its own.
+# **In numbers.** `H = 2`, `T = 8`: the strip is 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7. Output 0 gets numbers 0 and 1 of it,
+# output 1 gets 2 and 3, output 3 gets 6 and 7, and output 4 gets 0 and 1 again. Each of them knows all the words up to
+# its own.
 #
-# **To think about.** A model with *one* head whose notes are merged with view: what do you find?
+# **To think about.** A model with *one* head whose outputs are merged with view: what do you find?
 
 
 # %%
@@ -337,8 +342,8 @@ def verdict(models: dict[str, nn.Module]) -> dict[str, str]:
 
     models: by name, as many as there are, also several of a kind; see "What a model offers". Each has its own
     vocab_size and block_size; block_size is at least 8 and at least twice the number of heads (2 or more).
-    They are asked in eval mode, and are in their former mode afterwards. A leak decides first; without one, the
-    first guesses after a few hundred random words do.
+    They are called in eval mode, and are in their former mode afterwards. A leak decides first; without one, the
+    first guesses after a few hundred random words do. models keeps its entries.
     Example: {"A": a model that leaks one full diagonal} gives {"A": "mask late by one"}.
     """
     # TODO: for each model, the leak map of a text of block_size words                     # (T, T)
@@ -348,15 +353,15 @@ def verdict(models: dict[str, nn.Module]) -> dict[str, str]:
     found = {}
     for name, model in models.items():
         T, V = model.block_size, model.vocab_size
-        heard_early = leaks(model, T, V)                                             # (T, T)
+        early = leaks(model, T, V)                                                   # (T, T)
         ids = torch.randint(V, (64, T))                                              # (B, T)
         was_training = model.training
         model.eval()
         with torch.no_grad():
             repeated = (model(ids)[0].argmax(dim=-1) == ids).float().mean()          # ()
         model.train(was_training)
-        if heard_early.any():
-            even = torch.equal(heard_early[1:, 1:], heard_early[:-1, :-1])           # one step down the diagonals
+        if early.any():
+            even = torch.equal(early[1:, 1:], early[:-1, :-1])                       # one step down the diagonals
             found[name] = "mask late by one" if even else "heads merged with view"
         else:
             found[name] = "targets not shifted" if repeated > 0.5 else "honest"
@@ -373,7 +378,7 @@ if __name__ == "__main__":
         print(f"{name}: reported {reported[name]:.3f}, honest {honest[name]:.3f}, {sentence} {right}")
 
 # %% [markdown]
-# All the evidence about your four in one figure. Put them in order by the grey numbers, and then by the coloured ones.
+# All the evidence about your four in one figure. Sort them by the grey numbers, and then by the coloured ones.
 
 # %%
 if __name__ == "__main__":
@@ -381,12 +386,12 @@ if __name__ == "__main__":
 
     evidence = {name: leaks(suspect, 16, len(ALPHABET)) for name, suspect in suspects.items()}
     figure, (bars, *maps) = plt.subplots(1, 5, figsize=(13, 3), width_ratios=[2, 1, 1, 1, 1], layout="constrained")
-    seats = torch.arange(4)
+    columns = torch.arange(4)
     for side, losses, color, label in ((-0.2, reported, "#B0B0B0", "reported"), (0.2, honest, "#D55E00", "honest")):
         found = [losses.get(name, float("nan")) for name in suspects]
-        heights = bars.bar(seats + side, found, 0.4, color=color, label=label)
+        heights = bars.bar(columns + side, found, 0.4, color=color, label=label)
         bars.bar_label(heights, fmt="%.2f", fontsize=8)
-    bars.set_xticks(seats, list(suspects))
+    bars.set_xticks(columns, list(suspects))
     bars.set_ylabel("loss")
     bars.legend(frameon=False)
     for axes, (name, suspect) in zip(maps, suspects.items()):
@@ -400,15 +405,16 @@ if __name__ == "__main__":
 # ## Part 4 · Silence
 #
 # The last kind of doubt is about ourselves. We gave the layer many heads because one was not enough. Does each of them
-# *do* something? An orchestra finds out like this: everybody plays the same piece again, but the second oboe is silent.
-# If nobody in the hall notices, there is a question to be asked.
+# *do* something? An orchestra finds out like this: it plays the same piece again, but the second oboe is silent.
+# If the audience does not notice, there is a question to be asked. Removing a part to see what it was good for is
+# called an **ablation**.
 #
-# The layer is PyTorch's own, `nn.MultiheadAttention`. It staples the notes of its heads end to end, `D` numbers of
-# head 0 first, then `D` of head 1, and so on, and hands the whole to a linear layer called `out_proj`. So every column
-# of `out_proj.weight` reads one number of one head: head `h` is read by `D` neighbouring columns. Whoever is not
-# read is silent.
+# The layer is PyTorch's own, `nn.MultiheadAttention`. It concatenates the outputs of its heads, `D` numbers of head 0
+# first, then `D` of head 1, and so on, and passes the whole to a linear layer called `out_proj`. So every column
+# of `out_proj.weight` reads one number of one head: head `h` is read by `D` neighbouring columns. Set them to zero,
+# and the head is silent.
 #
-# How large a change is depends on how large the output was, so we measure it as a **share**:
+# How large a change is depends on how large the output was, so we measure it **relative** to the output:
 #
 # $$\text{change}_h = \frac{\lVert \text{output} - \text{output without head } h \rVert}{\lVert \text{output} \rVert}
 #   \qquad \lVert a \rVert = \sqrt{\textstyle\sum a^2} \text{ over all numbers of the batch}$$
@@ -419,29 +425,42 @@ if __name__ == "__main__":
 # In 2019 a study put this question to trained Transformers, and found that most heads could be silenced one at a
 # time with hardly any loss. That does not mean that all of them could be silenced together.
 #
-# **To think about.** Two heads say exactly the same. Is either of them redundant by our measure? And should one go?
+# **Heads or layers?** BERT-base has 12 layers of 12 heads, 144 tables of attention weights for every sentence. The two
+# twelves are not the same kind of thing. The heads of one layer work *side by side*: all of them read the same vectors,
+# and none knows what the others find. Layers work *one after the other*: a head in layer 2 reads vectors in which the
+# heads of layer 1 have already left what they found. So heads give one step more to look at, and layers give more steps.
+# A task of two steps (*find where this word stood before, then copy the word after it*) needs two layers; no number of
+# heads in a single layer replaces the second one.
+#
+# **How do heads become different?** They begin with different random numbers, and that is all that keeps them apart:
+# if all their numbers were equal, their gradients would be equal, too, and they would stay equal for ever. Later,
+# nothing in the loss asks them to differ. What people have tried: a term in the loss that rewards disagreement between
+# heads, switching whole heads off at random in training so that none can rely on another, or giving each head a gate
+# and letting the loss close the gates of those that are not needed.
+#
+# **To think about.** Two heads are exactly alike. Is either of them redundant by our measure? And should one go?
 
 
 # %%
 def attention_layer(embed_size: int, num_heads: int) -> nn.MultiheadAttention:
-    """A fresh layer, given. `layer(x, x, x)` returns a pair: the output (B, T, C), and shares that we do not need."""
+    """A fresh layer, given. `layer(x, x, x)` returns a pair: the output (B, T, C), and weights that we do not need."""
     return nn.MultiheadAttention(embed_size, num_heads, batch_first=True)
 
 
 def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> list[int]:
-    """The heads that nobody would miss: silent, they change the output by a share of at most `tolerance`.
+    """The heads that are not missed: silencing one changes the output by at most `tolerance`, relative to its norm.
 
     mha: a layer such as `attention_layer` makes; mha.num_heads is H. Its weights and its mode are as before afterwards.
     x: (B, T, C), used as query, key and value, without a mask. The output is never zero everywhere.
-    Each head is silenced alone, while all others speak and the bias of `out_proj` stays. The change is the norm of the
+    Each head is silenced alone, while all others work and the bias of `out_proj` stays. The change is the norm of the
     difference over all numbers, divided by the norm of the whole output. Returns the heads, in ascending order.
     Example: a head whose columns of `out_proj.weight` are zero is redundant even with tolerance 0.
     Raises ValueError, naming tolerance, if it is below 0.
     """
     # TODO: refuse a tolerance below 0
     # TODO: the output of all heads together                                               # (B, T, C)
-    # TODO: for each head: silence it, listen, and let it speak again                      # (B, T, C)
-    # TODO: keep those whose silence changes too little, measured as a share
+    # TODO: for each head: silence it, compute the output, and restore it                  # (B, T, C)
+    # TODO: keep those whose silence changes too little, relative to the output
     ### BEGIN SOLUTION
     if tolerance < 0:
         raise ValueError(f"tolerance must be at least 0, but it is {tolerance}.")
@@ -450,11 +469,11 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
     with torch.no_grad():
         whole, _ = mha(x, x, x)                                                      # (B, T, C)
         for h in range(mha.num_heads):
-            readers = mha.out_proj.weight[:, h * D : (h + 1) * D]                    # (C, D), a view
-            kept = readers.clone()                                                   # (C, D)
-            readers.zero_()
+            columns = mha.out_proj.weight[:, h * D : (h + 1) * D]                    # (C, D), a view
+            kept = columns.clone()                                                   # (C, D)
+            columns.zero_()
             without, _ = mha(x, x, x)                                                # (B, T, C)
-            readers.copy_(kept)
+            columns.copy_(kept)
             if (whole - without).norm() <= tolerance * whole.norm():
                 redundant.append(h)
     return redundant
@@ -466,14 +485,35 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # %% picture="heads"
 
 # %% [markdown]
+# **A harder exercise (not scored).** Are the heads of a layer really different? Call
+# `mha(x, x, x, average_attn_weights=False)`: the second item of the pair holds the attention weights of every head,
+# `(B, H, T, T)`. Write `head_similarity(mha, x) -> (H, H)`: flatten each head's weights into one long vector and compute
+# the cosine between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of
+# `in_proj_weight` and `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a
+# trained one: did training make its heads more alike, or less?
+#
 # ## Look back
 #
 # You can now doubt a number, and you have tools to settle the doubt. None of them looked into the code. They work
-# for a model of a hundred lines as well as for one of a hundred billion parameters that somebody else built.
+# for a model of a hundred lines as well as for one of a hundred billion parameters that you did not build.
 #
-# Bugs like these three have lived in public code for years, because a number that is too good makes nobody suspicious.
+# Bugs like these three can live for years, because a number that is too good makes nobody suspicious.
 # The sentence to keep is this: **if a result is too good, it is evidence, and mostly not of what you hoped.**
 # Ask what the model would have needed to know, and then make sure that it could not.
 #
 # **One last question.** Your honest loss takes the future away from the *model*. Suppose some of the unseen text
 # was also in the training text, which with text from the internet is the rule. Would your four tools notice?
+#
+# ## Read on
+#
+# - Paul Michel, Omer Levy and Graham Neubig, *Are Sixteen Heads Really Better than One?* (2019): the study of Part 4.
+#   Look at the table with one head removed at a time, then for what happens when many go together.
+# - Elena Voita, David Talbot, Fedor Moiseev, Rico Sennrich and Ivan Titov, *Analyzing Multi-Head Self-Attention:
+#   Specialized Heads Do the Heavy Lifting, the Rest Can Be Pruned* (2019): heads with gates. Look for which kinds of
+#   heads are the last to go.
+# - Jian Li, Zhaopeng Tu, Baosong Yang, Michael R. Lyu and Tong Zhang, *Multi-Head Attention with Disagreement
+#   Regularization* (2018): look for the three places at which two heads can be told to disagree.
+# - Catherine Olsson and others, *In-context Learning and Induction Heads* (2022): the task of two steps from Part 4.
+#   Look for what one-layer models cannot do.
+# - Yanai Elazar and others, *What's In My Big Data?* (2023): how much of well-known test sets stands in the training
+#   text. It belongs to the last question.

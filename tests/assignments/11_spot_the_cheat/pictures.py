@@ -17,8 +17,8 @@ GREY, ORANGE, BLUE = "#B0B0B0", "#D55E00", "#0072B2"
 class Counter(nn.Module):
     """A model that was counted instead of trained: it knows how often each word follows each other one.
 
-    That is all that an honest one says. One that hears the next word says that word, and has learnt the less about
-    guessing the more often it heard: a late mask nothing, a wrong merge a half. One that was taught to repeat repeats.
+    That is all that an honest one predicts. One that sees the next word predicts that word, and has learned the less
+    the more often it saw it: with a late mask nothing, with a wrong merge half. One that was trained to repeat repeats.
     """
 
     def __init__(self, pairs: Tensor, kind: str) -> None:
@@ -30,17 +30,17 @@ class Counter(nn.Module):
         length = ids.shape[1]
         if self.kind == "targets not shifted":
             return 5.0 * F.one_hot(ids, V), None
-        learnt = {"mask late by one": 0.0, "heads merged with view": 0.5}.get(self.kind, 1.0)
-        logits = learnt * self.pairs[ids]  # (B, T, V)
-        table = ear(self.kind, length).triu(1).float()  # (T, T)
-        heard = table @ F.one_hot(ids, V).float()  # (B, T, V), words from the future
-        near = F.pad(table.diagonal(1), (0, 1))[:, None]  # (T, 1), hears the very next
+        learned = {"mask late by one": 0.0, "heads merged with view": 0.5}.get(self.kind, 1.0)
+        logits = learned * self.pairs[ids]  # (B, T, V)
+        table = visible(self.kind, length).triu(1).float()  # (T, T)
+        seen = table @ F.one_hot(ids, V).float()  # (B, T, V), words from the future
+        near = F.pad(table.diagonal(1), (0, 1))[:, None]  # (T, 1), sees the very next
         next_word = F.pad(F.one_hot(ids[:, 1:], V), (0, 0, 0, 1))  # (B, T, V)
-        return logits + 0.1 * heard + 6.0 * near * next_word, None
+        return logits + 0.1 * seen + 6.0 * near * next_word, None
 
 
-def ear(kind: str, length: int) -> Tensor:
-    """Who hears whom in a model of that kind: (T, T)."""
+def visible(kind: str, length: int) -> Tensor:
+    """Which words each output can see in a model of that kind: (T, T)."""
     past = torch.ones(length, length, dtype=torch.bool).tril()
     if kind == "mask late by one":
         return torch.ones_like(past).tril(1)
@@ -107,7 +107,7 @@ def four_leak_maps(student) -> Figure:
     figure = Figure(figsize=(9, 3), layout="constrained")
     for axes, (kind, model) in zip(figure.subplots(1, 4, sharey=True), four_models().items()):
         found = torch.as_tensor(student.leaks(model, T, V)).bool()
-        draw_map(axes, found, ear(kind, T).triu(1))
+        draw_map(axes, found, visible(kind, T).triu(1))
         axes.set_title(kind, loc="left", fontsize=10)
     figure.axes[0].set_ylabel("output after word …")
     return figure
@@ -123,12 +123,12 @@ def draw_map(axes: Axes, found: Tensor, truth: Tensor) -> None:
     axes.plot(wrong[1], wrong[0], "x", color="black", ms=8)
     axes.set_xticks(range(size))
     axes.set_yticks(range(size))
-    axes.set_xlabel("… hears word")
+    axes.set_xlabel("… depends on word")
 
 
 def one_silent_at_a_time(student) -> Figure:
     """How large a tolerance it takes until your code calls a head redundant. Each bar should end at its ring: there the
-    head was set up to be heard, as a share of the whole."""
+    head was set up to contribute, relative to the whole."""
     layer, x, shares = choir(student, torch.tensor([0.5, 0.12, 0.3, 0.04, 0.9, 0.2]))
     tolerances = torch.linspace(0, 1, 101).tolist()
     lists = [student.redundant_heads(layer, x, tolerance) for tolerance in tolerances]
@@ -148,7 +148,7 @@ def one_silent_at_a_time(student) -> Figure:
 
 
 def choir(student, loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, list[float]]:
-    """A layer whose heads all write the same note, each read this loudly and by numbers of the output of its own."""
+    """A layer whose heads all have the same output, each scaled by its loudness and written to columns of its own."""
     torch.manual_seed(3)
     H, D = len(loudness), 4
     layer = student.attention_layer(H * D, H)
