@@ -15,6 +15,9 @@ from autograder.source.tokens import Code, Stub, own_code
 from autograder.submissions.find import find_submissions
 
 MOST_TOKENS = 10_000  # the time and memory of a comparison grow with the product of both lengths
+MOST_LETTERS = (
+    200_000  # of code to be read: reading takes seconds and a hundred megabytes for each half megabyte
+)
 
 
 @dataclass
@@ -41,10 +44,10 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
     found = Similar()
     for submission in find_submissions(path, course, assignment.name):
         code = read_code(submission, stub)
-        if len(code.tokens) < GRAM:
-            found.empty.append(submission.student)
-        elif len(code.tokens) > MOST_TOKENS:
+        if code is None or len(code.tokens) > MOST_TOKENS:
             found.too_long.append(submission.student)
+        elif len(code.tokens) < GRAM:
+            found.empty.append(submission.student)
         else:
             found.codes[submission.student] = code
     ours = [document.text, *(text for _, text in load_alternatives(course, assignment))]
@@ -53,9 +56,12 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
     return found
 
 
-def read_code(submission: Submission, stub: Stub) -> Code:
-    """Return a submission's own code; of two files, the one with more tokens."""
-    codes = [own_code(_python(file), stub) for file in submission.files if not submission.problem]
+def read_code(submission: Submission, stub: Stub) -> Code | None:
+    """Return a submission's own code; of two files, the one with more tokens. None if there is too much to read."""
+    texts = [_python(file) for file in submission.files if not submission.problem]
+    if any(len(text) > MOST_LETTERS for text in texts):
+        return None
+    codes = [own_code(text, stub) for text in texts]
     return max(codes, key=lambda code: len(code.tokens), default=own_code("", stub))
 
 

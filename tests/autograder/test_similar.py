@@ -23,7 +23,8 @@ from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
 from autograder.course.notebook import to_notebook
 from autograder.source.tokens import NAME, Stub, own_code
-from autograder.submissions.similar import MOST_TOKENS, similar
+from autograder.submissions import similar as finding
+from autograder.submissions.similar import MOST_LETTERS, MOST_TOKENS, similar
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -300,6 +301,17 @@ def test_too_long_code_is_listed_and_not_compared(adders):
     assert found.too_long == ["long", "longer"]
     assert sorted(found.codes) == ["ada", "ben"]
     assert "Not compared, because their code is too long: long, longer." in run(adders).output
+
+
+def test_a_text_of_megabytes_is_not_read_at_all(adders, monkeypatch):
+    tiny = load_course(adders)
+    comment = "# word\n" * (MOST_LETTERS // 7 + 1)
+    (adders / "class" / "ada" / "01_adding" / "adding.py").write_text(comment, "utf-8")
+    read = []
+    monkeypatch.setattr(finding, "own_code", lambda text, stub: read.append(text) or own_code(text, stub))
+    found = similar(tiny, tiny.assignments[0], adders / "class", most=20, least=0.0)
+    assert found.too_long == ["ada"] and sorted(found.codes) == ["ben"]
+    assert comment not in read
 
 
 def test_page_shows_both_sides_escaped(adders, tmp_path):
