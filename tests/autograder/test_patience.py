@@ -153,15 +153,15 @@ def test_repeated_timeouts_shorten_the_deadline():
     connection = WorkerConnection(SimpleNamespace(socket=None, seconds_queued=lambda: 0.0), 1.0)
     waits = []
     for _ in range(5):
-        waits.append(connection._deadline("loop", 1.0).seconds)
+        waits.append(connection._deadline("loop", 1.0, 1e12).seconds)
         connection._endless["loop"] += 1
     assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert connection._deadline("other", 1.0).seconds == 1.0, (
+    assert connection._deadline("other", 1.0, 1e12).seconds == 1.0, (
         "one endless loop does not affect other functions"
     )
     connection._endless["another"] += 1
-    assert connection._deadline("other", 1.0).seconds == 0.5
-    assert connection._deadline("", 5.0).seconds == 5.0, "loading has all its time"
+    assert connection._deadline("other", 1.0, 1e12).seconds == 0.5
+    assert connection._deadline("", 5.0, 1e12).seconds == 5.0, "loading has all its time"
 
 
 # ------------------------------------------------------------------ conversations that part
