@@ -61,7 +61,7 @@ def audit(
         list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Number of random draws that right answers must pass.")
+        int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")
     ] = 20,
     mistake_seeds: Annotated[
         int,
@@ -83,7 +83,7 @@ def audit(
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
-    """Check that the course is fair: stubs 0 %, right answers 100 %, mistakes caught and named."""
+    """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
     from autograder.cli.console import progress, show_audit
     from autograder.grading.pool import Plan

@@ -81,7 +81,7 @@ def wait_out(
     return clock.now - began, late.value
 
 
-def test_a_loop_ends_when_its_processor_time_is_used_up(clock):
+def test_loop_ends_when_its_processor_time_is_used_up(clock):
     worker = Told(used=7.0)
     seconds, late = wait_out(clock, Deadline(2.0, worker), worker.run(1.0))
     assert seconds == worker.used - 7.0 == pytest.approx(2.0, abs=PROCESSORS * MOMENT)
@@ -215,7 +215,7 @@ def use(seconds):
         assert worker.processor_seconds() == 0.0 and not worker.wants_processor()
 
 
-def test_what_did_not_end_again_and_again_is_waited_for_less_and_less():
+def test_repeated_timeouts_shorten_the_deadline():
     connection = WorkerConnection(SimpleNamespace(socket=None, processor_seconds=lambda: 0.0), 1.0)
 
     def seconds(name: str, limit: float) -> float:
@@ -226,7 +226,7 @@ def test_what_did_not_end_again_and_again_is_waited_for_less_and_less():
         waits.append(seconds("loop", 1.0))
         connection._endless["loop"] += 1
     assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert seconds("other", 1.0) == 1.0, "one endless loop is nobody else's fault"
+    assert seconds("other", 1.0) == 1.0, "one endless loop does not affect other functions"
     connection._endless["another"] += 1
     assert seconds("other", 1.0) == 0.5
     assert seconds("", 5.0) == 5.0, "loading has all its time"
