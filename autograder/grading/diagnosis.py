@@ -70,11 +70,11 @@ class _Attempt:
 
 @dataclass
 class _Failure:
-    """A failing test. Its first `equal` answers are the solution's; these `mistakes` can change those or the next."""
+    """A failing test, with the answers of the student and of the solution, and the mistakes that can explain it."""
 
     test: Test
     transcript: Transcript
-    equal: int
+    right: Transcript
     mistakes: set[str]
 
 
@@ -149,7 +149,7 @@ class Diagnosis:
             self._kept.add(attempt.transcript)
         if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
             return 0.0
-        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, failure.equal) else 1.0
+        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, failure.right) else 1.0
 
     def _failure(self, test: Test, transcript: Transcript) -> _Failure | None:
         """None where no mistake can be told from others: without answers, or where the solution did not end."""
@@ -159,10 +159,10 @@ class Diagnosis:
             right, first_calls = self._right_answers(test)
         except TaskEndedError:
             return None
-        equal = transcript.equal_answers(right)
+        equal = transcript.equal_answers(right)  # the mistake is in what was called until then
         called = {line for line, answers in first_calls.items() if answers <= equal}
         able = {each.id for each in self._mistakes if each.functions is None or each.functions & called}
-        return _Failure(test, transcript, equal, able)
+        return _Failure(test, transcript, right, able)
 
     def _right_answers(self, test: Test) -> tuple[Transcript, dict[int, int]]:
         """The solution's answers, and how many it had given when each of its functions, known by its first line, was
