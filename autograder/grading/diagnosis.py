@@ -12,7 +12,7 @@ first call of a function that it changes, a mistake answers as the solution does
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -68,16 +68,6 @@ class _Attempt:
     transcript: Transcript
 
 
-@dataclass
-class _Failure:
-    """A failing test. Its first `equal` answers are the solution's; these `mistakes` can change those or the next."""
-
-    test: Test
-    transcript: Transcript
-    equal: int
-    mistakes: set[str]
-
-
 class Diagnosis:
     """The known mistakes of one assignment, taking tests as they are asked for."""
 
@@ -102,71 +92,61 @@ class Diagnosis:
 
         One mistake that explains several failures is preferred to several that explain one each.
         """
-        parts: dict[str, list[_Failure]] = {}
+        parts: dict[str, list[tuple[Test, Transcript]]] = {}
         for test, transcript in failures.items():
-            if failure := self._failure(test, transcript):
-                parts.setdefault(test.part, []).append(failure)
+            if transcript.answers:  # otherwise nothing can be recognised
+                parts.setdefault(test.part, []).append((test, transcript))
         found: dict[Mistake, list[str]] = {}
         for failed in parts.values():
-            failed.sort(key=lambda failure: len(failure.mistakes))
-            self._add_explained(failed, found)
+            failed.sort(key=lambda failure: len(failure[1].answers))  # the short ones take less time
+            explained = self._explained(list(found), failed)
+            if len(failed) not in map(len, explained.values()):  # most students make one mistake
+                others = [mistake for mistake in self._mistakes if mistake not in found]
+                explained |= self._explained(others, failed)
+            for mistake, tests in explained.items():
+                found.setdefault(mistake, []).extend(tests)
         named: dict[str, Mistake] = {}
         for mistake in sorted(found, key=lambda each: (-len(found[each]), self._mistakes.index(each))):
-            for test_name in found[mistake]:
-                named.setdefault(test_name, mistake)
+            named |= {test: mistake for test in found[mistake] if test not in named}
         return named
 
-    def _add_explained(self, failed: Sequence[_Failure], found: dict[Mistake, list[str]]) -> None:
-        """Add the failures of one part that each mistake explains. Those that were found in an earlier part are tried
-        first, and are enough where one explains everything: most students make one mistake."""
-        explained = {mistake: self._explained(mistake, failed) for mistake in found}
-        if len(failed) not in map(len, explained.values()):
-            others = [mistake for mistake in self._mistakes if mistake not in found]
-            explained |= {mistake: self._explained(mistake, failed) for mistake in others}
-        for mistake, names in explained.items():
-            if names:
-                found.setdefault(mistake, []).extend(names)
+    def _explained(
+        self, mistakes: Iterable[Mistake], failed: Sequence[tuple[Test, Transcript]]
+    ) -> dict[Mistake, list[str]]:
+        """The failing tests of one part that each of these mistakes explains, for those that explain enough of them."""
+        missing = dict.fromkeys(mistakes, 0.0)
+        explained: dict[Mistake, list[str]] = {mistake: [] for mistake in missing}
+        for test, transcript in failed:
+            if not missing:
+                break
+            right, first_calls = self._right_answers(test)
+            equal = transcript.equal_answers(right)  # the mistake is in what was called until then
+            called = {line for line, answers in first_calls.items() if answers <= equal}
+            for mistake in list(missing):
+                possible = mistake.functions is None or mistake.functions & called
+                share = self._share_explained(mistake, test, transcript, right) if possible else 0.0
+                missing[mistake] += 1 - share
+                if missing[mistake] > (1 - ENOUGH) * len(failed):
+                    del missing[mistake]
+                elif share:
+                    explained[mistake].append(test.name)
+        return {mistake: explained[mistake] for mistake in missing}
 
-    def _explained(self, mistake: Mistake, failed: Sequence[_Failure]) -> list[str]:
-        """The tests of one part that the mistake explains; none unless they are enough."""
-        names, missing = [], 0.0
-        for failure in failed:
-            share = self._share_explained(mistake, failure)
-            missing += 1 - share
-            if missing > (1 - ENOUGH) * len(failed):
-                return []
-            if share:
-                names.append(failure.test.name)
-        return names
-
-    def _share_explained(self, mistake: Mistake, failure: _Failure) -> float:
-        if mistake.id not in failure.mistakes:
-            return 0.0
-        key, transcript = (mistake.id, failure.test.name), failure.transcript
+    def _share_explained(
+        self, mistake: Mistake, test: Test, transcript: Transcript, right: Transcript
+    ) -> float:
+        key = mistake.id, test.name
         attempt = self._attempts.get(key)
         if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):
-            attempt = self._attempts[key] = self._take(mistake, failure.test, transcript)
+            attempt = self._attempts[key] = self._take(mistake, test, transcript)
             self._kept.add(attempt.transcript)
         if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
             return 0.0
-        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, failure.equal) else 1.0
-
-    def _failure(self, test: Test, transcript: Transcript) -> _Failure | None:
-        """None where no mistake can be told from others: without answers, or where the solution did not end."""
-        if not transcript.answers:
-            return None
-        try:
-            right, first_calls = self._right_answers(test)
-        except TaskEndedError:
-            return None
-        equal = transcript.equal_answers(right)
-        called = {line for line, answers in first_calls.items() if answers <= equal}
-        able = {each.id for each in self._mistakes if each.functions is None or each.functions & called}
-        return _Failure(test, transcript, equal, able)
+        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, right) else 1.0
 
     def _right_answers(self, test: Test) -> tuple[Transcript, dict[int, int]]:
         """The solution's answers, and how many it had given when each of its functions, known by its first line, was
-        called for the first time. Raises TaskEndedError."""
+        called for the first time; nothing where it did not end."""
         if test.name not in self._right:
             subject: RemoteSubject[LoopbackConnection] | None = None
             first_calls: dict[int, int] = {}
@@ -182,6 +162,8 @@ class Diagnosis:
             try:
                 subject = self._loaded(SOLUTION, self._solution.text)  # afresh: nothing is cached in it
                 self._run(test, subject, f"the solution's answers in {test.name}")
+            except TaskEndedError:
+                return Transcript(), {}
             finally:
                 sys.settrace(before)
             self._right[test.name] = subject.connection.transcript, first_calls

@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,15 @@ class Transcript:
         end = min(len(self.answers), len(other.answers))
         return next((number for number, pair in pairs if not _same_answer(*pair)), end)
 
-    def differs_by_words(self, other: Transcript, start: int) -> bool:
-        """Whether all answers from `start` on are exceptions of the student's own, with other messages in `other`."""
-        pairs = [(a.words, b.words) for a, b in zip(self.answers[start:], other.answers[start:])]
-        return bool(pairs) and all(mine != theirs for mine, theirs in pairs)
+    def differs_by_words(self, other: Transcript, right: Transcript) -> bool:
+        """Whether all answers that are not those of `right` are exceptions with other messages in `other`."""
+        answers = zip_longest(self.answers, other.answers, right.answers[: len(self.answers)])
+        wrong = [
+            (a.words, b.words)
+            for a, b, c in answers
+            if c is None or a.words != c.words or not _same_answer(a, c)
+        ]
+        return bool(wrong) and all(mine != theirs for mine, theirs in wrong)
 
 
 @dataclass(frozen=True)

@@ -204,11 +204,14 @@ def test_students_own_error_messages_are_not_compared(code):
 
 
 def test_students_own_words_can_tell_two_errors_apart():
-    wrong, start = raised("raise ValueError(T)", "8"), 0
-    assert not wrong.differs_by_words(raised("raise ValueError(T)", "8"), start)
-    assert wrong.differs_by_words(raised("raise ValueError(T)", "9"), start)
-    assert not answered("get", 8).differs_by_words(answered("get", 8), start)
-    assert not wrong.differs_by_words(wrong, len(wrong.answers)), "no answer is wrong"
+    line = "raise ValueError(T)"
+    one, two, value = raised(line, "1"), raised(line, "2"), answered("call", {"result": 1, "modules": []})
+    for right in (value, raised(line, "3")):
+        assert one.differs_by_words(two, right)
+        assert not one.differs_by_words(raised(line, "1"), right)
+    assert not one.differs_by_words(two, one), "no answer is wrong"
+    both = Transcript(one.answers + value.answers), Transcript(two.answers + value.answers)
+    assert not both[0].differs_by_words(both[1], one), "the second answer is wrong, too, and is the same"
 
 
 def test_pytorchs_error_messages_are_compared():
