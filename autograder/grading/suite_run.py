@@ -91,7 +91,7 @@ class TestEnding:
 
 
 class SuiteRun:
-    """One submission takes the tests of a suite, in their order; each once only when they are taken `again`."""
+    """One submission takes the tests of a suite, in their order; once only when they are taken `again`."""
 
     def __init__(
         self,
@@ -123,7 +123,8 @@ class SuiteRun:
                 test, error=StudentTimeoutError("Your submission had used up its time before this test.")
             )
         ending = self._once(test, fresh=False)
-        if ending.deserves_another and not self._again:
+        late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
+        if ending.deserves_another and (late or not self._again):
             ending = self._once(test, fresh=True)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
