@@ -1,16 +1,19 @@
 """What each known mistake costs, and how much of it outside the part that it edits, as a table.
 
 python scripts/lost_points.py 03_masked_heads 05_encoder_block
+
+A line for each assignment: the mean loss and the share of it outside the edited part, without follow-through marks and
+with those of course.yml. `-v` lists every mistake; `--every=5` tries each fifth only.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_mistakes
-from autograder.grading.follow_through import part_of_lines
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
@@ -18,13 +21,24 @@ from autograder.sandbox.launcher import Sandbox
 SEED = 7
 
 
+def part_of_lines(solution: list[str]) -> list[str]:
+    """The part to which each line belongs, that of the next marker; "" behind the last one."""
+    parts, part = [], ""
+    for line in reversed(solution):
+        found = re.match(r'# %% part="(\w+)"', line)
+        part = found[1] if found else part
+        parts.append(part)
+    return parts[::-1]
+
+
 def main(names: list[str]) -> None:
     course = load_course()
     for assignment in course.select(names or None):
         solution = course.solution_file(assignment).read_text("utf-8").splitlines()
-        parts = part_of_lines("\n".join(solution))
+        parts = part_of_lines(solution)
         rows = {0.0: [0.0, 0.0], course.follow_through: [0.0, 0.0]}
-        mistakes = load_mistakes(course, assignment)
+        every = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1)
+        mistakes = load_mistakes(course, assignment)[::every]
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
         for mistake in mistakes:
             lines = mistake.source.splitlines()

@@ -71,7 +71,7 @@ class PartPage:
     works: list[str]
     failures: list[FailureView]
     waiting: dict[str, list[str]]
-    followed: dict[tuple[str, str | None], list[str]]  # by message and hint
+    followed: dict[str, list[str]]
     pictures: list[Picture]
     undrawn: dict[str, list[str]]
 
@@ -169,13 +169,13 @@ def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> Tes
 
 def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[str]] = {}
-    followed: dict[tuple[str, str | None], list[str]] = {}
+    followed: dict[str, list[str]] = {}
     failures: dict[tuple[str | None, ...], FailureView] = {}
     for test in tests:
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test.title)
         elif test.outcome == "followed":
-            followed.setdefault((test.message or "", test.hint), []).append(test.title)
+            followed.setdefault(test.message or "", []).append(test.title)
         elif test.outcome != "passed":
             failure = FailureView(STATES[test.outcome], test.message or "", test.mistake, test.hint)
             key = (test.outcome, test.message, test.mistake, test.hint)

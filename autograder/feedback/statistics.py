@@ -112,7 +112,7 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
         for test in grade.tests:
             if test.mistake:
                 key = (grade.assignment, test.mistake)
-                hints[key] = test.hint or hints.get(key, "")
+                hints[key] = test.hint or ""
                 students.setdefault(key, set()).add(grade.student)
     counts = [
         MistakeCount(

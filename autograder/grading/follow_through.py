@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from autograder.course.config import Assignment, Course
 from autograder.course.document import BEGIN
 from autograder.grading.suite_run import SuiteRun, TestEnding
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.protocol.errors import StudentRaisedError
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.stand_ins import StandIns
 from autograder.records import SourceFile
@@ -25,18 +24,6 @@ from autograder.suite.session import SuiteSession, Test
 
 STUB_SEED = 0  # the same in all runs, so that what a test counts does not depend on the run before
 Names = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Retry:
-    """How a test ended with the solution in place of earlier parts; `used` are the names that it reached."""
-
-    ending: TestEnding
-    used: Names
-
-    @property
-    def passed(self) -> bool:
-        return self.ending.passed and bool(self.used)
 
 
 class FollowThrough:
@@ -56,43 +43,40 @@ class FollowThrough:
         self._stub = SourceFile(stub.name, stub.read_text("utf-8") if stub.exists() else "")
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
-    def retries(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, Retry]:
+    def again(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
         """How failed tests end with the solution in place of the parts that failed before theirs, by name."""
-        found: dict[str, Retry] = {}
+        found: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
-            own = [each for each in endings if each.test.part == part.name]
+            tests = {each.test: each for each in endings if each.test.part == part.name}
+            failed = [test for test, ending in tests.items() if not ending.passed]
             names = tuple(sorted(wrong & self._reached.get(part.name, set())))
-            failed = [each.test for each in own if not each.passed and not _is_unwritten(each, names)]
             if names and failed:
-                by_stub = self._stub_passes(part.name, names, [each.test for each in own])
-                tests = [test for test in failed if test.name not in by_stub]
-                found |= self._taken(file, names, tests, seed)
-            right = {name for name, retry in found.items() if retry.passed}
-            if not all(each.passed or each.test.name in right for each in own):
+                if (part.name, names) not in self._passed_by_stub:
+                    by_stub = self._taken(self._stub, names, tests, STUB_SEED)
+                    self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
+                own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
+                found |= self._taken(file, names, own, seed)
+            if not all(test.name in found and found[test.name].followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(self, file: SourceFile, names: Names, tests: Sequence[Test], seed: int) -> dict[str, Retry]:
+    def _taken(
+        self, file: SourceFile, names: Names, tests: Iterable[Test], seed: int
+    ) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
-        cache = ReplayCache()  # its own: these answers are not those of a submission alone
+        cache = ReplayCache()  # its own: these answers are not those of the submission alone
         suite_run = SuiteRun(self._session, loaded, self._assignment, cache, self._watch, again=True)
         self._session.start(seed)
         found = {}
         try:
             for test in tests:
                 stand_ins.begin()
-                found[test.name] = Retry(suite_run.take(test), tuple(sorted(stand_ins.called)))
+                found[test.name] = replace(suite_run.take(test), used=tuple(sorted(stand_ins.called)))
         finally:
             loaded.close()
         return found
-
-    def _stub_passes(self, part: str, names: Names, tests: Sequence[Test]) -> set[str]:
-        if (part, names) not in self._passed_by_stub:
-            taken = self._taken(self._stub, names, tests, STUB_SEED)
-            self._passed_by_stub[part, names] = {name for name, each in taken.items() if each.ending.passed}
-        return self._passed_by_stub[part, names]
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
@@ -120,11 +104,3 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
             waiting = (refers[waiting.pop()] & refers.keys()) - reached[part] | waiting
             reached[part] |= waiting
     return names, reached
-
-
-def _is_unwritten(ending: TestEnding, names: Names) -> bool:
-    """Whether the student's code says so, in something that the solution would not replace."""
-    error = ending.error
-    if not isinstance(error, StudentRaisedError) or error.remote.type != "NotImplementedError":
-        return False
-    return not any(frame.function.partition(".")[0] in names for frame in error.remote.frames[-1:])

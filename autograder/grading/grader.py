@@ -16,7 +16,7 @@ from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
-from autograder.grading.follow_through import FollowThrough, Retry
+from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
@@ -198,34 +198,25 @@ class Grader:
             if ending.may_be_ours:
                 reference = self.workers.references[assignment.name]
                 check_solution(self.session, ending.test, reference, self.watch)
-        retries: dict[str, Retry] = {}
+        again: dict[str, TestEnding] = {}
         if self.course.follow_through:
-            follow_through = self._follow_through[assignment.name]
-            retries = follow_through.retries(loaded.file, endings, self.run_seed)
+            again = self._follow_through[assignment.name].again(loaded.file, endings, self.run_seed)
         diagnosis = self._diagnoses[assignment.name]
-        named = diagnosis.name(_transcripts(endings))
-        own = diagnosis.name(
-            _transcripts(each.ending for each in retries.values())
-        )  # of the later part itself
-        endings = [retries[each.test.name].ending if each.test.name in own else each for each in endings]
-        results = [self._result(each, loaded.file, (named | own).get(each.test.name)) for each in endings]
-        asked = {result.hint for result in results if result.name not in retries}
-        return tuple(
-            self._followed(each, retries[each.name].used, asked)
-            if each.name in retries and retries[each.name].passed
-            else each
-            for each in results
-        )
+        own = diagnosis.name(_transcripts(again.values()))  # what is wrong in the later part itself
+        named = {**diagnosis.name(_transcripts(endings)), **own}
+        results = []
+        for ending in endings:
+            name = ending.test.name
+            retry = again.get(name, ending)
+            result = self._result(retry if name in own else ending, loaded.file, named.get(name))
+            results.append(self._followed(result, retry.used) if retry.followed else result)
+        return tuple(results)
 
-    def _followed(self, result: TestResult, used: tuple[str, ...], asked: set[str | None]) -> TestResult:
-        """The result of a test that is right with the solution in place of these names; each hint is given once."""
-        return replace(
-            result,
-            outcome="followed",
-            score=round(result.max_score * self.course.follow_through, 6),
-            message=f"Right, once {listed([f'`{name}`' for name in used])} {'is' if len(used) == 1 else 'are'} right.",
-            hint=None if result.hint in asked else result.hint,
-        )
+    def _followed(self, result: TestResult, used: tuple[str, ...]) -> TestResult:
+        names = listed([f"`{name}`" for name in used])
+        message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
+        score = round(result.max_score * self.course.follow_through, 6)
+        return replace(result, outcome="followed", score=score, message=message)
 
     def _failures_of_solution(self, name: str) -> list[str]:
         """What the solution does not pass, a sentence each."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
@@ -54,20 +53,22 @@ class WorkerFactory:
         """The submission loaded in a fresh worker; raises StudentTimeoutError or StudentCrashedError when that fails.
 
         Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
-        counts the calls that did not end, by name; they are not waited for as long again. `stand_ins` answer for some
-        of its names.
+        counts the calls that did not end, by name; they are not waited for as long again.
         """
         connection = self._connect(assignment, endless)
         try:
             if uses is None:
                 uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
             seconds = assignment.limits.load_seconds
-            given: dict[str, Any] = {"text": file.text, "filename": _name(assignment, file)}
-            given["forbidden"] = list(self.forbidden.get(assignment.name, ()))
-            if stand_ins is not None:
-                connection.standing.append(stand_ins.answer)
-                given["stand_ins"] = stand_ins.kinds
-            loaded = connection.request("load", seconds, **given)
+            kinds = connection.answer_with(stand_ins) if stand_ins else {}
+            loaded = connection.request(
+                "load",
+                seconds,
+                text=file.text,
+                filename=_name(assignment, file),
+                forbidden=list(self.forbidden.get(assignment.name, ())),
+                stand_ins=kinds,
+            )
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
         except StudentError:

@@ -65,7 +65,7 @@ def prose(text: str) -> str:
 def _sentences(result: TestResult, asked: set[str]) -> list[str]:
     """Return the messages of a test; `asked` holds the hints already shown, which are not repeated."""
     told = [] if result.outcome in ("passed", "skipped") else (result.message or "").split("\n")
-    if result.hint and result.hint not in asked:
+    if result.hint and result.hint not in asked and not result.is_right:
         asked.add(result.hint)
         told.append(f"→ {result.hint}")
     return [line for line in told if line]

@@ -257,7 +257,7 @@ def test_page_lists_passed_and_failed_tests(tmp_path: Path, adding: Assignment) 
 
 def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, adding: Assignment) -> None:
     message = "Right, once `add` is right."
-    followed = replace(result(3, "followed", message=message, mistake="subtracts"), score=3.0)
+    followed = replace(result(3, "followed", message=message, mistake="subtracts", hint=HINT), score=3.0)
     grade = graded("ada", *subtracting("ada").tests[:2], followed)
     page = Page(write_feedback(tmp_path, grade, adding))
     assert "Right, once add is right." in page.text and page.text.count(HINT) == 1

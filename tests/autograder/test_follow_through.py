@@ -100,8 +100,8 @@ def student() -> SimpleNamespace:
     reference = load_text(MODEL, "model.py", "reference_of_stand_ins")
     connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
     stand_ins = StandIns(reference, ["Layer", "draw", "power"])
-    connection.standing.append(stand_ins.answer)
-    loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=stand_ins.kinds)
+    kinds = connection.answer_with(stand_ins)
+    loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)
     assert loaded == {"errors": []}
     connection.start_test(3)
     student = RemoteStudent(connection)
