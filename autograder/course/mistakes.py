@@ -90,7 +90,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
 
 @lru_cache(maxsize=32)
 def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
-    """Kept, since a build, a release or an audit asks for the mistakes of an assignment again and again."""
+    """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read(_Entries)
     document.check_unique((), "id", "mistake")

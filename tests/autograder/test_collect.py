@@ -118,7 +118,7 @@ def test_canvas_download(packed, gather, tmp_path):
     assert report.as_record()["late_students"] == ["hoppergrace"]
     where = "math-1-adding submissions.zip"
     assert report.odd == [
-        f"{where}: notes of the tutor.txt has no name as Canvas gives them.",
+        f"{where}: notes of the tutor.txt is not named like a file from Canvas.",
         f"{where}: duchâteletélodie: there is only essay.pdf; {UNUSABLE}",
         f"{where}: knuthdonald: there is only text.html; {UNUSABLE}",
     ]
@@ -253,7 +253,7 @@ def test_nobody_hands_in_for_another_by_a_name_like_moodles_own(packed, gather, 
     report = gather(packed("moodle.zip", {**MOODLE, mine: "eve = 1\n"}))
     assert tree(tmp_path / "submitted")[f"657831/{NAME}/adding.py"] == "ada = 1\n"
     assert "eve = 1\n" not in tree(tmp_path / "submitted").values()
-    assert any("holds Moodle's mark" in sentence for sentence in report.odd)
+    assert any("contains Moodle's mark" in sentence for sentence in report.odd)
 
 
 # ------------------------------------------------------------------ groups
@@ -366,7 +366,7 @@ def test_a_roster_without_groups_gives_nobody_a_groups_work(packed, gather, rost
 def test_the_time_of_a_participant_is_not_that_of_a_group(packed, gather, team_sheet, tmp_path):
     report = gather(packed("adding.zip", TEAMS), times=team_sheet)
     assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
-    assert report.odd[-1].endswith("when these came: Default group, Team Blue, Team Red.")
+    assert report.odd[-1].endswith("times, for: Default group, Team Blue, Team Red.")
 
 
 def test_a_participant_and_a_group_of_one_number_are_kept_apart(packed, gather, tmp_path):
@@ -488,8 +488,8 @@ def test_gradescope_export(packed, gather, tmp_path):
         f"submission_99/{NAME}/adding.py": "whose = 1\n",
     }
     where = "assignment_5_export.zip: submission_metadata.yml"
-    assert report.odd == [f"{where} speaks of submission_4, and there is no such folder."]
-    assert report.notes == [f"{where} does not say whose submission_99 is; it keeps that name."]
+    assert report.odd == [f"{where} lists submission_4, but there is no such folder."]
+    assert report.notes == [f"{where} names no student for submission_99; the folder's name is used."]
 
 
 def test_gradescope_keeps_when_it_came_and_which_attempt_it_was(packed, gather, tmp_path):
@@ -643,7 +643,7 @@ def test_name_of_an_archive_tells_the_assignment(course, name, assignment):
 def test_file_of_no_assignment_needs_to_be_told(packed, gather, tmp_path):
     archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
     (problem,) = gather(archive).odd
-    assert "homework.py is called like no assignment; say which it is with --assignment." in problem
+    assert "homework.py is not named like an assignment; name the assignment with --assignment." in problem
     assert not gather(archive, assignment=NAME).odd
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
 
@@ -667,7 +667,7 @@ def test_roster_gives_the_ids(packed, gather, roster, tmp_path):
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
     unknown_students = [problem for problem in report.odd if "was left out" in problem]
     assert len(unknown_students) == 4
-    told = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
+    told = "turingalan was left out: the roster has no student called 1003 or turingalan."
     assert f"submissions.zip: {told}" in unknown_students
 
 
@@ -712,7 +712,7 @@ def test_one_number_at_two_sites_maps_nobody_to_somebody_else(packed, gather, ro
     people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
     report = gather(packed("moodle.zip", MOODLE), roster=people)
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
-    why = "in the roster, 657831 and Ada Lovelace mean not just one student."
+    why = "in the roster, 657831 and Ada Lovelace match more than one student."
     assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
 
 
@@ -815,7 +815,7 @@ def test_moodles_worksheet_tells_when_work_came(packed, gather, table, tmp_path)
         **dict.fromkeys(("657834", "657835", "657836", "657837")),
     }
     assert report.odd[-1] == (
-        "times.csv does not tell, or not just once, when these came: Alan Turing, Barbara Liskov, Donald Knuth, "
+        "times.csv has no time, or several times, for: Alan Turing, Barbara Liskov, Donald Knuth, "
         "Participant."
     )
 
@@ -864,10 +864,13 @@ def test_times_are_of_one_assignment_or_say_of_which(packed, gather, table, tmp_
     "text, sentence",
     [
         ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
-        ("student,submitted_at\n1001,03/04/2026 9:00\n", r"in the row of 1001: '03/04/2026 9:00' is no time"),
+        (
+            "student,submitted_at\n1001,03/04/2026 9:00\n",
+            r"in the row of 1001: '03/04/2026 9:00' is not a time",
+        ),
         (
             "student,submitted_at\n1001,yesterday\n",
-            "is no time that can be read; write it like 2026-11-27 23:58",
+            "is not a time that can be read; write it like 2026-11-27 23:58",
         ),
         ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "the course has no assignment 'essay'"),
     ],
@@ -931,7 +934,7 @@ def test_only_names_as_canvas_gives_them_are_students(packed, gather, tmp_path):
     report = gather(packed("submissions.zip", files))
     assert set(known(tmp_path / "submitted")) == {"1001"}
     assert report.odd == [
-        "submissions.zip: li_LATE_1007_question_9_99_adding.py has no name as Canvas gives them."
+        "submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."
     ]
 
 

@@ -102,7 +102,7 @@ def test_a_notebook_is_packed_as_one(folder: Path) -> None:
 
 def test_what_the_grader_would_refuse_is_not_left_behind(folder: Path) -> None:
     write(folder, "#" * (5 << 20))
-    with pytest.raises(RefusedError, match="The grader would not take this: .*adding.py"):
+    with pytest.raises(RefusedError, match="The grader would refuse this: .*adding.py"):
         pack(find_work("adding.py"), folder)
     assert list(folder.glob("*.zip")) == []
 
@@ -110,11 +110,11 @@ def test_what_the_grader_would_refuse_is_not_left_behind(folder: Path) -> None:
 def test_without_a_name_there_is_a_sentence(folder: Path) -> None:
     (folder / "hints.json").unlink()
     folder = folder.rename(folder.with_name("homework"))
-    with pytest.raises(RefusedError, match="homework should be called like the assignment"):
+    with pytest.raises(RefusedError, match="homework should have the assignment's name"):
         pack(find_work(folder), folder)
     folder = folder.rename(folder.with_name("x_adding"))
     with pytest.raises(
-        RefusedError, match="x_adding should be called like the assignment, for example 03_adding"
+        RefusedError, match="x_adding should have the assignment's name, for example 03_adding"
     ):
         pack(find_work(folder), folder)
 
