@@ -19,6 +19,7 @@ from typing import Any
 import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.definitions import definitions
 from autograder.course.yaml_file import closest, did_you_mean
 from autograder.text.files import read_utf8
 
@@ -340,18 +341,9 @@ def _indent(line: str) -> str:
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
     """Return the qualified name and last line of the innermost function that spans `begin` to `code`."""
-    found: tuple[str, int] | None = None
-
-    def visit(node: ast.AST, around: tuple[str, ...]) -> None:
-        nonlocal found
-        for child in ast.iter_child_nodes(node):
-            names = around
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names = (*around, child.name)
-                end = child.end_lineno or child.lineno
-                if not isinstance(child, ast.ClassDef) and child.lineno < begin and end >= code:
-                    found = (".".join(names), end)
-            visit(child, names)
-
-    visit(tree, ())
-    return found
+    found = [
+        (name, node.end_lineno or node.lineno)
+        for name, node in definitions(tree)
+        if not isinstance(node, ast.ClassDef) and node.lineno < begin and (node.end_lineno or 0) >= code
+    ]
+    return found[-1] if found else None

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from autograder.course.config import Assignment, Course, CourseError, Text
+from autograder.course.definitions import definitions
 from autograder.course.yaml_file import MarkedYaml, did_you_mean
 from autograder.text.files import read_utf8
 
@@ -102,7 +103,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
 
 @lru_cache(maxsize=32)
 def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
-    """Kept, since a build, a release or an audit asks for the mistakes of an assignment again and again."""
+    """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read(_Entries)
     document.check_unique((), "id", "mistake")
@@ -191,18 +192,10 @@ class _Solution:
         self.code = _compiled(text)
         self.regions: dict[str, tuple[int, int]] = {}
         self._line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
-        self._find_regions(ast.parse(text), ())
-
-    def _find_regions(self, node: ast.AST, around: tuple[str, ...]) -> None:
-        for child in ast.iter_child_nodes(node):
-            names = around
-            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                names = (*around, child.name)
-                first = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
-                last = child.end_lineno or child.lineno
-                region = (self._line_starts[first - 1], self._line_starts[last] - 1)
-                self.regions[".".join(names)] = region
-            self._find_regions(child, names)
+        for name, node in definitions(ast.parse(text)):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            last = node.end_lineno or node.lineno
+            self.regions[name] = (self._line_starts[first - 1], self._line_starts[last] - 1)
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
         """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""

@@ -11,6 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.config import Assignment
+from autograder.course.definitions import Definition
 from autograder.course.document import BEGIN, PERCENT, UNWRITTEN
 
 SETUP = "from autograder.notebook import check, picture"
@@ -66,7 +67,7 @@ def _may_fail(cell: NotebookNode) -> list[str]:
 def _first_gap(source: str) -> str | None:
     """Return the outermost function around the cell's first gap, in a stub or in a solution."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, Definition):
             code = ast.get_source_segment(source, node) or ""
             if UNWRITTEN in code or BEGIN in code:
                 return node.name

@@ -26,6 +26,10 @@ _KINDS = {
     "dict_type": "a block of `name: value` lines",
     "datetime_type": "a date and time such as `2026-11-27 23:59`",
 }  # fmt: skip
+_BORDERS = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le"),
+}  # fmt: skip
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
@@ -86,14 +90,8 @@ class MarkedYaml:
             return kind.model_validate(self.data)
         except ValidationError as error:
             details = error.errors(include_url=False)
-            misspelt = {
-                (
-                    *detail["loc"][:-1],
-                    closest(detail["loc"][-1], _field_names(_model_at(kind, detail["loc"][:-1]))),
-                )
-                for detail in details
-                if detail["type"] == "extra_forbidden"
-            }
+            places = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
+            misspelt = {(*p[:-1], closest(p[-1], _field_names(_model_at(kind, p[:-1])))) for p in places}
             for detail in details:
                 if detail["type"] == "too_short" and detail["input"]:
                     continue  # the list is long enough; its invalid entries are reported one by one
@@ -223,12 +221,9 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
         quotable = error == "string_type" and not isinstance(given, dict | list)
         advice = " (put it in quotes)" if quotable else ""
         return f"must be {_KINDS[error]}, not {_shown(given)}{advice}."
-    if error == "greater_than":
-        return f"must be greater than {context['gt']:g}, not {_shown(given)}."
-    if error in ("greater_than_equal", "less_than_equal"):
-        least = error == "greater_than_equal"
-        word, border = ("least", context["ge"]) if least else ("most", context["le"])
-        return f"must be at {word} {border:g}, not {_shown(given)}."
+    if error in _BORDERS:
+        words, key = _BORDERS[error]
+        return f"must be {words} {context[key]:g}, not {_shown(given)}."
     if error == "string_too_short":
         return "is empty."
     if error == "too_short":
@@ -237,7 +232,8 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
         field = _model_at(kind, detail["loc"][:-1]).model_fields[detail["loc"][-1]]
         return f"must be {field.description}, not {_shown(given)}."
     if error == "literal_error":
-        known = _literal_words(kind, detail["loc"])
+        model = _model_at(kind, detail["loc"][:-1])
+        known = [str(word) for word in typing.get_args(_annotation(model, detail["loc"][-1]))]
         return f"must be {one_of(known)}, not {_shown(given)}" + (did_you_mean(given, known) or ".")
     if error == "value_error":
         return f"{context['error']}"
@@ -261,14 +257,7 @@ def _field_names(model: type[BaseModel]) -> list[str]:
 
 
 def _annotation(model: type[BaseModel], key: str) -> Any:
-    for name, field in model.model_fields.items():
-        if key in (name, field.alias):
-            return field.annotation
-    raise KeyError(key)
-
-
-def _literal_words(kind: type[BaseModel], place: YamlPath) -> list[str]:
-    return [str(word) for word in typing.get_args(_annotation(_model_at(kind, place[:-1]), place[-1]))]
+    return next(f.annotation for name, f in model.model_fields.items() if key in (name, f.alias))
 
 
 def _model_at(kind: type[BaseModel], place: YamlPath) -> type[BaseModel]:

@@ -112,14 +112,15 @@ class Roster:
         """Return the reason that `find` returns None, to follow a student's name in a message."""
         known = [shown(text) for text in dict.fromkeys(texts) if text]
         if not self._directory.knows(texts):
-            return f"nobody in the roster is called {' or '.join(known)}."
+            return f"the roster has no student called {' or '.join(known)}."
         other = self.find(texts) if names else None
         if other is not None:
             return (
                 f"its number is that of {shown(other.name or other.id)} in the roster, but the names differ. "
                 "If this is a group, add a column `group` to the roster."
             )
-        return f"in the roster, {' and '.join(known)} {_mean(len(known))} not just one student."
+        verb = "matches" if len(known) == 1 else "match"
+        return f"in the roster, {' and '.join(known)} {verb} more than one student."
 
     def graded(self, student: str, name: str = "") -> Person | None:
         """Return the person with this id in the grades; `name` is the known name of the student.
@@ -247,10 +248,6 @@ def _words(text: str) -> set[str]:
 def _is_number(text: str) -> bool:
     """Whether the text has no letter, so it can identify different people at different sites."""
     return not any(map(str.isalpha, text))
-
-
-def _mean(number: int) -> str:
-    return "means" if number == 1 else "mean"
 
 
 def _letters(text: str) -> str:

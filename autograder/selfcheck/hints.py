@@ -89,7 +89,7 @@ def _where(place: CodeLocation, text: Text) -> str:
 
 def _passage(place: CodeLocation, heading: str, leads: list[str]) -> str:
     leads = [lead for lead in leads if not lead.startswith("To think about")]
-    about = f"\nIt tells of: {'; '.join(leads)}." if leads else ""
+    about = f"\nTopics: {'; '.join(leads)}." if leads else ""
     return f"“{heading}” ({place}){about}"
 
 

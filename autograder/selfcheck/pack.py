@@ -57,10 +57,10 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> So
     course = Course(root=archive.parent, title=assignment.title, assignments=(assignment,))
     (submission,) = find_submissions(archive, course)
     if submission.problem:
-        raise RefusedError(f"The grader would not take this: {submission.problem}")
+        raise RefusedError(f"The grader would refuse this: {submission.problem}")
     (file,) = submission.files
     if file.name != name or submission.assignment != assignment.name:
-        raise RefusedError(f"The grader would take this for {submission.assignment}, {file.name}.")
+        raise RefusedError(f"The grader would read this as {submission.assignment}, {file.name}.")
     return file
 
 
@@ -69,14 +69,14 @@ def _assignment(work: Work) -> Assignment:
     name = _name_in_hints(work.folder) or work.name
     if name.partition("_")[2] != work.stem:
         raise RefusedError(
-            f"The folder {work.name} should be called like the assignment: a number, then _{work.stem}."
+            f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}."
         )
     try:
         part = Part(name="all", title=work.title, points=1.0)
         return Assignment(name=name, title=work.title, minutes=1, parts=(part,))
     except ValidationError:
         raise RefusedError(
-            f"The folder {name} should be called like the assignment, for example 03_{work.stem}."
+            f"The folder {name} should have the assignment's name, for example 03_{work.stem}."
         ) from None
 
 

@@ -41,31 +41,24 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
             lines += _finding(finding, told)
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
-    return Group(*lines, Text(), _closing(report, drawn=bool(drawings)))
+    return Group(*lines, Text(), *_closing(report, drawn=bool(drawings)))
 
 
-def _closing(report: CheckReport, drawn: bool) -> RenderableType:
+def _closing(report: CheckReport, drawn: bool) -> Iterator[RenderableType]:
     """Show the points so far and the next step."""
-    score, total, name = report.score, report.max_score, report.assignment
+    share, name = _share(report.score, report.max_score), report.assignment
     if report.all_passed:
-        return Group(
-            Text(
-                f"Well done! All {len(report.findings)} visible tests pass: {_share(score, total)} points.",
-                "green",
-            ),
-            Text("The hidden tests ask for all that the text promises, with other numbers."),
-            _commands(
-                *([] if drawn else [(f"autograder check {name} --picture", "draws what your code does")]),
-                (f"autograder pack {name}", "makes the file to hand in"),
-            ),
-            *_note(report),
-        )
-    lines: list[RenderableType] = [
-        Text(f"{_share(score, total)} points of the visible tests so far."),
-        _next(report),
-    ]
-    lines.append(_commands((f"autograder hint {name}", "helps, one step at a time")))
-    return Group(*lines, *_note(report))
+        yield Text(f"Well done! All {len(report.findings)} visible tests pass: {share} points.", "green")
+        yield Text("The hidden tests check everything that the text promises, with other numbers.")
+        picture = (f"autograder check {name} --picture", "draws what your code does")
+        pack = (f"autograder pack {name}", "makes the file to hand in")
+        yield _commands(pack) if drawn else _commands(picture, pack)
+    else:
+        yield Text(f"{share} points of the visible tests so far.")
+        yield _next(report)
+        yield _commands((f"autograder hint {name}", "helps, one step at a time"))
+    if report.note:
+        yield Text(report.note, "dim")
 
 
 def _next(report: CheckReport) -> Text:
@@ -73,16 +66,11 @@ def _next(report: CheckReport) -> Text:
     finding = report.next
     if report.problem or finding is None:
         place = f" ({report.stopped_at})" if report.stopped_at else ""
-        return Text(f"Next: mend what stops your file{place}.")
+        return Text(f"Next: fix the error that stops your file{place}.")
     place = f" ({finding.place})" if finding.place else ""
     if finding.unwritten and finding.place:
         return Text(f"Next: write `{finding.place.function}`{place}.")
     return Text(f"Next: “{finding.result.title}”{place}")
-
-
-def _note(report: CheckReport) -> Iterator[RenderableType]:
-    if report.note:
-        yield Text(report.note, "dim")
 
 
 def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
@@ -141,13 +129,9 @@ def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
 
 def hint_screen(hint: Hint, command: str) -> RenderableType:
     """Show one step, and the command for the next."""
-    first, *rest = hint.step.text.split("\n")
-    body = Group(Text(first), *(Text(line) for line in rest))
-    lines: list[RenderableType] = [
-        Text(hint.title, "bold"),
-        Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan"),
-        _indented(body),
-    ]
+    kind = Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan")
+    body = _indented(Group(*map(Text, hint.step.text.split("\n"))))
+    lines: list[RenderableType] = [Text(hint.title, "bold"), kind, body]
     if hint.number < hint.of:
         lines.append(Text(f"The next step: {command}", "dim"))
     elif hint.again:
@@ -193,11 +177,8 @@ def _add_standing(table: Table, standing: Standing) -> None:
         table.add_row(Text(standing.work.name, "bold"), Text("?", "red"), "")
         table.add_row(_indented(Text(standing.problem, "red")), "", "")
         return
-    table.add_row(
-        Text(standing.work.name, "bold"),
-        _bar(report.score, report.max_score),
-        _share(report.score, report.max_score),
-    )
+    score, total = report.score, report.max_score
+    table.add_row(Text(standing.work.name, "bold"), _bar(score, total), _share(score, total))
     if report.problem:
         table.add_row(_indented(Text(report.problem, "red")), "", "")
     for part, findings in report.by_part().items():
@@ -210,7 +191,7 @@ def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
         if standing.report is None or not standing.report.all_passed:
             yield _commands((f"autograder check {standing.work.name}", "goes on"))
             return
-    yield Text("Well done! Everything that can be seen is done.", "green")
+    yield Text("Well done! All visible tests of all assignments pass.", "green")
 
 
 # ---------------------------------------------------------------------- watch

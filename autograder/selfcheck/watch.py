@@ -90,7 +90,7 @@ class Watch:
 
     def _hint(self) -> RenderableType:
         if self._report is None:
-            return Text("There is nothing to give a hint about yet.")
+            return Text("There is nothing to give a hint for yet.")
         hint = next_hint(self.work, self._report)
         if hint is None:
             return Text("Every visible test passes: no hint is needed.", "green")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pygments.lexers.python import PythonLexer
 from pygments.token import Token
+
+from autograder.course.definitions import Definition
 
 NAME, TEXT = "name", "text"  # placeholders for every own name, and for every string
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -54,7 +56,7 @@ class Stub:
     @classmethod
     def of(cls, text: str) -> Stub:
         """Create the record of a stub, which must be valid Python."""
-        names = frozenset(node.name for node in _definitions(ast.parse(text)))
+        names = frozenset(n.name for n in ast.walk(ast.parse(text)) if isinstance(n, Definition))
         tokens, words = _read(text, names)
         return cls(names, frozenset(tuple(line) for line in tokens.values()), frozenset(words))
 
@@ -120,9 +122,11 @@ def _own_names(text: str) -> set[str] | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names = {node.name for node in _definitions(tree)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+    names = set()
+    for node in ast.walk(tree):  # without recursion: a hostile text can be nested deeply
+        if isinstance(node, Definition):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             names.add(node.attr)
@@ -131,11 +135,3 @@ def _own_names(text: str) -> set[str] | None:
         elif isinstance(node, ast.alias) and node.asname:
             names.add(node.asname)
     return names
-
-
-def _definitions(tree: ast.AST) -> Iterable[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    return (
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    )

@@ -118,7 +118,7 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
     assert report.as_record()["late_students"] == ["hoppergrace"]
     where = "math-1-adding submissions.zip"
     assert report.odd == [
-        f"{where}: notes of the tutor.txt has no name as Canvas gives them.",
+        f"{where}: notes of the tutor.txt is not named like a file from Canvas.",
         f"{where}: duchâteletélodie: there is only essay.pdf; {UNUSABLE}",
         f"{where}: knuthdonald: there is only text.html; {UNUSABLE}",
     ]
@@ -253,7 +253,7 @@ def test_file_names_like_moodles_folders_do_not_change_the_student(packed, gathe
     report = gather(packed("moodle.zip", {**MOODLE, mine: "eve = 1\n"}))
     assert tree(tmp_path / "submitted")[f"657831/{NAME}/adding.py"] == "ada = 1\n"
     assert "eve = 1\n" not in tree(tmp_path / "submitted").values()
-    assert any("holds Moodle's mark" in sentence for sentence in report.odd)
+    assert any("contains Moodle's mark" in sentence for sentence in report.odd)
 
 
 # ------------------------------------------------------------------ groups
@@ -370,7 +370,7 @@ def test_roster_without_groups_assigns_group_work_to_no_student(packed, gather, 
 def test_participants_time_is_not_used_for_a_group(packed, gather, team_sheet, tmp_path):
     report = gather(packed("adding.zip", TEAMS), times=team_sheet)
     assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
-    assert report.odd[-1].endswith("when these came: Default group, Team Blue, Team Red.")
+    assert report.odd[-1].endswith("times, for: Default group, Team Blue, Team Red.")
 
 
 def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, tmp_path):
@@ -492,8 +492,8 @@ def test_gradescope_export_is_collected(packed, gather, tmp_path):
         f"submission_99/{NAME}/adding.py": "whose = 1\n",
     }
     where = "assignment_5_export.zip: submission_metadata.yml"
-    assert report.odd == [f"{where} speaks of submission_4, and there is no such folder."]
-    assert report.notes == [f"{where} does not say whose submission_99 is; it keeps that name."]
+    assert report.odd == [f"{where} lists submission_4, but there is no such folder."]
+    assert report.notes == [f"{where} names no student for submission_99; the folder's name is used."]
 
 
 def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
@@ -647,7 +647,7 @@ def test_archive_name_determines_the_assignment(course, name, assignment):
 def test_file_without_a_known_assignment_is_listed(packed, gather, tmp_path):
     archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
     (problem,) = gather(archive).odd
-    assert "homework.py is called like no assignment; say which it is with --assignment." in problem
+    assert "homework.py is not named like an assignment; name the assignment with --assignment." in problem
     assert not gather(archive, assignment=NAME).odd
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
 
@@ -671,7 +671,7 @@ def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
     unknown_students = [problem for problem in report.odd if "was left out" in problem]
     assert len(unknown_students) == 4
-    message = "turingalan was left out: nobody in the roster is called 1003 or turingalan."
+    message = "turingalan was left out: the roster has no student called 1003 or turingalan."
     assert f"submissions.zip: {message}" in unknown_students
 
 
@@ -716,7 +716,7 @@ def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, 
     people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
     report = gather(packed("moodle.zip", MOODLE), roster=people)
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
-    why = "in the roster, 657831 and Ada Lovelace mean not just one student."
+    why = "in the roster, 657831 and Ada Lovelace match more than one student."
     assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
 
 
@@ -819,7 +819,7 @@ def test_moodle_worksheet_provides_submission_times(packed, gather, table, tmp_p
         **dict.fromkeys(("657834", "657835", "657836", "657837")),
     }
     assert report.odd[-1] == (
-        "times.csv does not tell, or not just once, when these came: Alan Turing, Barbara Liskov, Donald Knuth, "
+        "times.csv has no time, or several times, for: Alan Turing, Barbara Liskov, Donald Knuth, "
         "Participant."
     )
 
@@ -868,10 +868,13 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     "text, sentence",
     [
         ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
-        ("student,submitted_at\n1001,03/04/2026 9:00\n", r"in the row of 1001: '03/04/2026 9:00' is no time"),
+        (
+            "student,submitted_at\n1001,03/04/2026 9:00\n",
+            r"in the row of 1001: '03/04/2026 9:00' is not a time",
+        ),
         (
             "student,submitted_at\n1001,yesterday\n",
-            "is no time that can be read; write it like 2026-11-27 23:58",
+            "is not a time that can be read; write it like 2026-11-27 23:58",
         ),
         ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "the course has no assignment 'essay'"),
     ],
@@ -935,7 +938,7 @@ def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path)
     report = gather(packed("submissions.zip", files))
     assert set(known(tmp_path / "submitted")) == {"1001"}
     assert report.odd == [
-        "submissions.zip: li_LATE_1007_question_9_99_adding.py has no name as Canvas gives them."
+        "submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."
     ]
 
 

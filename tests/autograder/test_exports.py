@@ -137,9 +137,9 @@ def test_canvas_export_changes_only_the_scores(ask, tmp_path):
     exported = ask("canvas", "canvas-downloaded.csv")
     assert (tmp_path / "canvas-downloaded-filled.csv").read_bytes() == golden("canvas-filled.csv")
     assert (tmp_path / "canvas-downloaded.csv").read_bytes() == golden("canvas-downloaded.csv")
-    assert exported.problems == [f"1003, {NAME}: EX stands there and stays."]
+    assert exported.problems == [f"1003, {NAME}: EX is there already and is kept."]
     assert exported.summary == (
-        f"3 scores are in {tmp_path / 'canvas-downloaded-filled.csv'}. 1 of them took the place of another. "
+        f"3 scores are in {tmp_path / 'canvas-downloaded-filled.csv'}. 1 of them replaced another score. "
         "Nothing was filled in for Student, Test."
     )
 
@@ -181,7 +181,7 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
 def test_canvas_reports_two_students_for_one_row(ask):
     twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
-    assert problem == f"{NAME}: ada@example.org and 1001 are the same row of canvas-downloaded.csv."
+    assert problem == f"{NAME}: ada@example.org and 1001 match the same row of canvas-downloaded.csv."
 
 
 def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
@@ -370,7 +370,7 @@ def test_each_score_is_scaled_by_the_maximum_of_its_grade(ask, tmp_path):
 def test_grades_of_a_removed_assignment_are_reported(ask, tmp_path, tool, sheet):
     lost = Grade("1001", "00_old", "graded", 3, 3)
     problems = ask(tool, sheet, grades=(ada(), lost), output=tmp_path / "out.csv").problems
-    assert problems == ["00_old is no assignment of this course; its grades are left out."]
+    assert problems == ["00_old is not an assignment of this course; its grades are left out."]
 
 
 # ------------------------------------------------------------------ points given by hand in formgrader
@@ -835,7 +835,7 @@ def test_export_command_fills_a_sheet_and_lists_missing_students(command, tmp_pa
     done = command(str(tmp_path / "grades"), "--to", "canvas", "--sheet", str(sheet))
     assert done.exit_code == 1
     assert done.stdout.startswith("3 scores are in")
-    assert "EX stands there and stays" in done.stderr
+    assert "EX is there already and is kept" in done.stderr
 
 
 def test_no_file_is_written_if_no_score_fits(command, tmp_path):

@@ -102,7 +102,7 @@ def test_notebook_is_packed_as_a_notebook(folder: Path) -> None:
 
 def test_pack_refuses_a_file_that_the_grader_would_refuse(folder: Path) -> None:
     write(folder, "#" * (5 << 20))
-    with pytest.raises(RefusedError, match="The grader would not take this: .*adding.py"):
+    with pytest.raises(RefusedError, match="The grader would refuse this: .*adding.py"):
         pack(find_work("adding.py"), folder)
     assert list(folder.glob("*.zip")) == []
 
@@ -110,11 +110,11 @@ def test_pack_refuses_a_file_that_the_grader_would_refuse(folder: Path) -> None:
 def test_folder_name_without_an_assignment_is_refused(folder: Path) -> None:
     (folder / "hints.json").unlink()
     folder = folder.rename(folder.with_name("homework"))
-    with pytest.raises(RefusedError, match="homework should be called like the assignment"):
+    with pytest.raises(RefusedError, match="homework should have the assignment's name"):
         pack(find_work(folder), folder)
     folder = folder.rename(folder.with_name("x_adding"))
     with pytest.raises(
-        RefusedError, match="x_adding should be called like the assignment, for example 03_adding"
+        RefusedError, match="x_adding should have the assignment's name, for example 03_adding"
     ):
         pack(find_work(folder), folder)
 

@@ -101,7 +101,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
         submitted.save()
     if times and report.untimed:
         whose = listed(report.untimed)
-        report.odd.append(f"{times.name} does not tell, or not just once, when these came: {whose}.")
+        report.odd.append(f"{times.name} has no time, or several times, for: {whose}.")
     return report
 
 
@@ -109,7 +109,7 @@ def _check_kind(path: Path) -> None:
     """Raise CollectError for a file that is neither a submission nor an archive, such as a table."""
     if path.is_file() and not suffix(path.name):
         raise CollectError(
-            f"{path} is no download of submissions. `collect` takes the archive that a course site packs, or a "
+            f"{path} is not a download of submissions. `collect` takes an archive from a course site, or a "
             "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
         )
 

@@ -35,7 +35,7 @@ def read(entries: Sequence[Entry]) -> Findings:
     for entry in entries:
         match = NAME.fullmatch(entry.name)
         if match is None or not isinstance(entry, File):
-            found.odd.append(f"{shown(entry.name)} has no name as Canvas gives them.")
+            found.odd.append(f"{shown(entry.name)} is not named like a file from Canvas.")
         else:
             number = int((match["number"] or "0")[:18])
             students.setdefault(match["student"], []).append((number, match, entry))

@@ -16,7 +16,7 @@ from autograder.text.names import safe_name, shown
 
 MOST_KEPT = 20  # maximum number of unusable files of one student
 NOTE = "NOT_COLLECTED.txt"
-_NOT_TOLD = " Say which assignment it is with --assignment, and it is kept, so that `grade` can refuse it."
+_NOT_TOLD = " Name the assignment with --assignment to keep it, so that `grade` can refuse it."
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _by_assignment(
             grouped.setdefault(stems[stem(file.name)], []).append(file)
         else:
             choice.odd.append(
-                f"{where}: {shown(file.name)} is called like no assignment; say which it is with --assignment."
+                f"{where}: {shown(file.name)} is not named like an assignment; name the assignment with --assignment."
             )
     if assignment is not None and grouped:
         files = grouped[assignment.name]

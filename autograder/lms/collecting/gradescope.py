@@ -39,17 +39,17 @@ def read(entries: Sequence[Entry], source: Path) -> Findings:
     for key, facts in metadata.items():
         folder = folders.pop(str(key), None)
         if folder is None or isinstance(folder, File | Odd) or not isinstance(facts, Mapping):
-            found.odd.append(f"{FILE_NAME} speaks of {shown(str(key))}, and there is no such folder.")
+            found.odd.append(f"{FILE_NAME} lists {shown(str(key))}, but there is no such folder.")
             continue
         files = tuple(files_below(folder, found.odd))
         found.handed += [_handed(person, str(key), facts, files) for person in _people(facts)]
     for name, entry in folders.items():
         if isinstance(entry, File | Odd) or not name.startswith(FOLDER):
-            found.odd.append(f"{shown(name)} is no submission.")
+            found.odd.append(f"{shown(name)} is not a submission.")
         else:
             files = tuple(files_below(entry, found.odd))
             found.handed.append(RawSubmission((name,), files, where=name))
-            found.notes.append(f"{FILE_NAME} does not say whose {shown(name)} is; it keeps that name.")
+            found.notes.append(f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used.")
     return found
 
 

@@ -36,11 +36,11 @@ def read(entries: Sequence[Entry]) -> Findings:
     for entry in entries:
         match = NAME.fullmatch(entry.name)
         if match is None or isinstance(entry, Odd):
-            found.odd.append(f"{shown(entry.name)} has no name as Moodle gives them.")
+            found.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
             continue
         if entry.name.count(MARK) > 1:  # students choose their own names and those of their files
             found.odd.append(
-                f"{shown(entry.name)} holds Moodle's mark `{MARK}` twice; whose it is, is not clear."
+                f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous."
             )
             continue
         student = match["number"] or match["name"], match["name"]

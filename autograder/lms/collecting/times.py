@@ -48,7 +48,7 @@ class SubmissionTimes:
         column = sheet.column(*TIME_COLUMNS)
         if column is None:
             raise CollectError(
-                f"{sheet.name} has no column `submitted_at` with the times, and it is no worksheet of Moodle. "
+                f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
                 f"Its columns are {_listed(sheet.header)}."
             )
         assignment = sheet.column("assignment")
@@ -127,7 +127,7 @@ def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | N
     except ValueError:
         whose = next((cell.strip() for cell in sheet.rows[row] if cell.strip()), "")
         raise CollectError(
-            f"{sheet.name}, in the row of {shown(whose)}: {shown(text)!r} is no time that can be read; "
+            f"{sheet.name}, in the row of {shown(whose)}: {shown(text)!r} is not a time that can be read; "
             "write it like 2026-11-27 23:58, with +01:00 behind it where the offset matters."
         ) from None
 

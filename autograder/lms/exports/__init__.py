@@ -90,7 +90,7 @@ class ExportRequest:
         """Return a message for each assignment with grades that is not in the course."""
         lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
         return [
-            f"{harmless(name)} is no assignment of this course; its grades are left out."
+            f"{harmless(name)} is not an assignment of this course; its grades are left out."
             for name in sorted(lost)
             if self.assignment is None
         ]

@@ -80,7 +80,7 @@ class Filling:
                 self.problems.append(self.why_not(grade))
             elif row in found:
                 whose = f"{shown(grade.student)} and {shown(found[row].student)}"
-                self.problems.append(f"{grade.assignment}: {whose} are the same row of {self.sheet.name}.")
+                self.problems.append(f"{grade.assignment}: {whose} match the same row of {self.sheet.name}.")
             else:
                 found[row] = grade
         for row, grade in found.items():
@@ -96,7 +96,9 @@ class Filling:
             )
             return
         if old and old in self.kept:
-            self.problems.append(f"{shown(grade.student)}, {grade.assignment}: {old} stands there and stays.")
+            self.problems.append(
+                f"{shown(grade.student)}, {grade.assignment}: {old} is there already and is kept."
+            )
             return
         new = number(self.request.score(grade) * scale)
         before = _read_number(old)
@@ -118,7 +120,7 @@ class Filling:
         path = write_beside(self.request, self.sheet)
         parts = [f"{counted_are(self.filled, 'score')} in {path}."]
         if self.changed:
-            parts.append(f"{self.changed} of them took the place of another.")
+            parts.append(f"{self.changed} of them replaced another score.")
         parts += self.remarks
         if self.missing:
             names = [shown(self.sheet.cell(row, who)) for row in sorted(self.missing)]

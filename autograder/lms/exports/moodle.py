@@ -64,7 +64,7 @@ def worksheet(request: ExportRequest) -> Worksheet:
     column = sheet.column(request.column) if request.column else sheet.column(*GRADE_COLUMNS)
     if identifier is None or column is None:
         raise ExportError(
-            f"{sheet.name} is no grading worksheet of Moodle: it has no columns `Identifier` and "
+            f"{sheet.name} is not a grading worksheet from Moodle: it has no columns `Identifier` and "
             f"`{shown(request.column or 'Grade')}`. In another language, name the column of grades with --column."
         )
     who = sheet.column(*NAME_COLUMNS)
@@ -91,7 +91,9 @@ def _comment(request: ExportRequest, grades: list[Grade], rows: Worksheet) -> No
                 f"{shown(grade.student)}: {rows.sheet.name} has no place for a comment."
             )
         elif rows.sheet.cell(row, column) not in ("", text):
-            rows.filling.problems.append(f"{shown(grade.student)}: another comment stands there and stays.")
+            rows.filling.problems.append(
+                f"{shown(grade.student)}: there is another comment already, which is kept."
+            )
         else:
             rows.sheet.fill(row, column, harmless(text))
 

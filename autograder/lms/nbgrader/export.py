@@ -44,7 +44,7 @@ def export(request: ExportRequest) -> Exported:
     wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
     unknown_students = sum(grade.assignment not in known for grade in wanted)
     if unknown_students:
-        problems.append(f"{unknown_students} grades are for no assignment of this course.")
+        problems.append(f"{unknown_students} grades are for assignments that are not in this course.")
     summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
     after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
     return Exported(f"{summary} {after}", problems)

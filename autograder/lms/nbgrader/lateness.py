@@ -33,7 +33,7 @@ class LatePenalties(AssignLatePenalties):
             notebook.late_submission_penalty = count.minus or None
             gradebook.db.commit()
         if not count.known:
-            self.log.warning("%s: nobody knows when it came, so nothing is taken off.", student)
+            self.log.warning("%s: the submission time is unknown, so nothing is deducted.", student)
         elif count.days:
             self.log.warning("%s: %s.", student, count.sentence)
         return nb, resources

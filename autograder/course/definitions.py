@@ -1,0 +1,18 @@
+"""The functions and classes of a Python text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definition]]:
+    """Yield all functions and classes in a tree with their qualified names, outer ones before those inside."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Definition):
+            yield f"{around}{node.name}", node
+            yield from definitions(node, f"{around}{node.name}.")
+        else:
+            yield from definitions(node, around)
