@@ -122,9 +122,9 @@ def show_walls(columns: Sequence[Column]) -> None:
                 console.print(f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True)
 
 
-COLUMNS = ("stub", "trivial", "solution", "caught", "named", "others", "mutants")
+COLUMNS = ("stub", "trivial", "right", "caught", "named", "others", "mutants")
 LEGEND = (
-    "trivial: the share of the points for the best answer that computes nothing. "
+    "trivial: what the best answer that computes nothing earns. right: the solution. "
     "caught, named: known mistakes. others: alternatives. "
     "mutants: small changes of the solution for which a test fails"
 )
