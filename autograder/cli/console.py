@@ -133,7 +133,7 @@ LEGEND_OF_MORE = "; + mutants listed as equivalent in equivalent_mutants.yml"
 
 def show_audit(audits: Sequence[Audit]) -> None:
     """Print the table of an audit, then one line for each problem."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("assignment")
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
