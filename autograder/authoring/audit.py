@@ -198,7 +198,7 @@ def audit_course(
         audits[case.assignment].findings.append(found[case])
     for assignment in assignments:
         audit = audits[assignment.name]
-        audit.unpromised = sum(not promise.words for promise in promises(plan.course, assignment))
+        audit.unpromised = sum(not words for words in promises(plan.course, assignment).values())
         audit.problems.extend(broken_promises(plan.course, assignment))
         audit.conclude()
     return list(audits.values())
@@ -231,17 +231,12 @@ def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Itera
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mistake in load_mistakes(course, assignment):
-        part = _part_of(course, assignment, mistake)
-        yield Case(
-            "mistake",
-            assignment.name,
-            mistake.id,
-            mistake.source,
-            seeds.wrong,
-            hint=mistake.hint,
-            weight=mistake.weight,
-            part=part,
-        )
+        about = {
+            "hint": mistake.hint,
+            "weight": mistake.weight,
+            "part": _part_of(course, assignment, mistake),
+        }
+        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, **about)  # type: ignore[arg-type]
 
 
 def _part_of(course: Course, assignment: Assignment, mistake: Mistake) -> str:

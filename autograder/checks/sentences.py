@@ -155,6 +155,12 @@ def _show(value: Any, depth: int) -> str:
         return _quoted(value, LONGEST - 10)
     if isinstance(value, (list, tuple)) and depth < 3:
         return _show_items(value, "[]" if isinstance(value, list) else "()", depth)
+    if isinstance(value, (set, frozenset)) and value and depth < 3:
+        return (
+            "{"
+            + _join([_show(item, depth + 1) for item in _first(sorted(value, key=repr))], len(value))
+            + "}"
+        )
     if isinstance(value, dict) and depth < 3:
         pairs = [f"{_show(k, 3)}: {_show(v, depth + 1)}" for k, v in _first(value.items())]
         return "{" + _join(pairs, len(value)) + "}"

@@ -122,9 +122,9 @@ def show_walls(columns: Sequence[Column]) -> None:
                 console.print(f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True)
 
 
-COLUMNS = ("stub", "trivial", "solution", "caught", "named", "others", "mutants")
+COLUMNS = ("stub", "trivial", "right", "caught", "named", "others", "mutants")
 LEGEND = (
-    "trivial: the share of the points for the best answer that computes nothing. "
+    "trivial: what the best answer that computes nothing earns. right: the solution. "
     "caught, named: known mistakes. others: alternatives. "
     "mutants: small changes of the solution for which a test fails"
 )
@@ -133,7 +133,7 @@ LEGEND_OF_MORE = "; + mutants listed as equivalent in equivalent_mutants.yml"
 
 def show_audit(audits: Sequence[Audit]) -> None:
     """Print the table of an audit, then one line for each problem."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("assignment")
     for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from types import FrameType
 
 from autograder.checks import CheckFailed
@@ -27,8 +28,12 @@ from autograder.records import Outcome, SourceFile
 from autograder.suite.alarm import TestAlarm
 
 MAX_MESSAGE = 2000
+MOST_LINES, LONGEST_FUNCTION = 5_000, 200  # of a file, and of a function, in which a `return` is looked for
 _FILE = re.compile(r"[\w.-]{1,100}\.py")
 _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
+_BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
+_GIVES = re.compile(r"\([^#]*?\)\s*->(?!\s*None\b)")
+_RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: heard anywhere in a line
 
@@ -51,6 +56,7 @@ def explain(
     """The outcome and sentence for the exception that ended a test.
 
     `full` shows everything, as visible tests do; without it, only what stands in the submitted `file` is quoted.
+    A function of the file without a `return` is named where a None came back.
     `own` tells the student's steps of a traceback when their code ran in this process.
     """
     if isinstance(error, (StudentTimeoutError, TestAlarm)):
@@ -58,17 +64,20 @@ def explain(
     if isinstance(error, StudentCrashedError):
         return Failure("crashed", clean(str(error) if full else _without_details(str(error))))
     if isinstance(error, CheckFailed):
-        return Failure("failed", clean(str(error) if full else error.public))
+        sentence = str(error) if full else error.public
+        return Failure("failed", clean(sentence + (no_return(file) if " None; " in sentence else "")))
     if isinstance(error, MissingNameError):
         return Failure("failed", clean(str(error)))
     if isinstance(error, StudentRaisedError):
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
-        return Failure("failed", clean(_raised(remote, full)))
+        absent = no_return(file) if "NoneType" in error.remote.text else ""
+        return Failure("failed", clean(_raised(remote, full) + absent))
     told = describe_error(error, own) if own else RemoteException(type(error).__name__)
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
+    absent = no_return(file) if "NoneType" in str(error) else ""
     return Failure(
-        "failed", f"This test could not work with what your code gave back ({type(error).__name__})."
+        "failed", f"This test could not work with what your code gave back ({type(error).__name__}).{absent}"
     )
 
 
@@ -86,16 +95,58 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     """The step if it could be one of this file; its line of code is taken from there."""
     if file.is_notebook:
         where, lines = _CELL.fullmatch(frame.file), file.text.count("\\n") + 1
-        written = {json.dumps(frame.code, ensure_ascii=ascii)[1:-1] for ascii in (True, False)}
-        code = frame.code if any(line in file.text for line in written) else ""
+        code, before = (text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before))
     else:
         where, numbered = _FILE.fullmatch(frame.file), _LINE_END.split(file.text)
         lines = len(numbered)
+        above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
         code = numbered[frame.line - 1].strip() if 1 <= frame.line <= lines else ""
+        before = above[-2] if code and len(above) > 1 else ""
     if where is None or not 1 <= frame.line <= lines:
         return None
     known = all(_defines(file, name) for name in frame.function.split("."))
-    return replace(frame, code=code, function=frame.function if known else "")
+    function = frame.function if known else ""
+    return replace(frame, code=code, function=function, before=before, shapes="")
+
+
+def _is_in_notebook(line: str, file: SourceFile) -> bool:
+    return any(json.dumps(line, ensure_ascii=ascii)[1:-1] in file.text for ascii in (True, False))
+
+
+def no_return(file: SourceFile | None) -> str:
+    """Name the functions of a file that are annotated with a result and have no `return`, as a sentence or as "".
+
+    The text is not parsed: hostile text could exhaust a parser.
+    """
+    lines, found, owner = _lines(file) if file else [], [], ""
+    for number, line in enumerate(lines):
+        begun = _BEGUN.match(line)
+        if begun is None:
+            continue
+        indent, kind, name = begun.groups()
+        if kind == "class" or not indent:
+            owner = f"{name}." if kind == "class" else ""
+        body = _block(lines[number : number + LONGEST_FUNCTION], indent)
+        if kind == "def" and _GIVES.match(body, len(begun[0])) and not _RETURNS.search(body):
+            found.append(f"`{owner if indent else ''}{name}`")
+    return f" {' and '.join(found[:2])} {'has' if len(found) == 1 else 'have'} no `return`." if found else ""
+
+
+def _block(lines: list[str], indent: str) -> str:
+    """The function that the first line begins, up to the next line that is no deeper."""
+    deeper = (f"{indent} ", f"{indent}\t", f"{indent})")
+    inside = takewhile(lambda line: not line.strip() or line.startswith(deeper), lines[1:])
+    return "\n".join([lines[0], *inside])
+
+
+def _lines(file: SourceFile) -> list[str]:
+    """The first lines of a file's code, without comments."""
+    try:
+        cells = json.loads(file.text)["cells"] if file.is_notebook else [{"source": file.text}]
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []
+    return [line.partition("#")[0] for line in _LINE_END.split(code)[:MOST_LINES]]
 
 
 def _defines(file: SourceFile, name: str) -> bool:
@@ -123,19 +174,23 @@ def _raised(error: RemoteException, full: bool) -> str:
     where = error.frames[-1] if error.frames else None
     if error.type == "NotImplementedError":
         name = f"`{where.function}`" if where and where.function else "This part"
+        if where and _is_code(where.before):
+            return f"Below your code, {name} still has the line `{where.code}` (in {where.place}): delete it."
         return f"{name} is not written yet{_at(error)}."
     said = f": {error.text}" if full and error.text else ""
     what = f"Your code raised {_article(error.type)}{said}"
     line = f"\n    {where.code}" if where and where.code else ""
-    return f"{what.rstrip('.')}{_at(error)}.{line}"
+    shapes = f"\n    where {where.shapes}" if full and where and where.shapes else ""
+    return f"{what.rstrip('.')}{_at(error)}.{line}{shapes}"
+
+
+def _is_code(line: str) -> bool:
+    """Whether a line is a statement, not a comment, a header or the end of a docstring, as above an unwritten gap."""
+    return bool(line) and not line.startswith("#") and not line.endswith((":", '"""', "'''"))
 
 
 def _at(error: RemoteException) -> str:
-    if not error.frames:
-        return ""
-    frame = error.frames[-1]
-    cell = f" of {frame.file.partition(' ')[2]}" if " cell " in frame.file else ""
-    return f" (line {frame.line}{cell})"
+    return f" ({error.frames[-1].place})" if error.frames else ""
 
 
 def _article(type_name: str) -> str:

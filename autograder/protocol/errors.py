@@ -35,12 +35,23 @@ class StudentCrashedError(StudentError):
 
 @dataclass(frozen=True)
 class Frame:
-    """One traceback frame in the student's own text."""
+    """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
+
+    `shapes` describes the tensors that the line names.
+    """
 
     file: str
     line: int
     function: str
     code: str
+    before: str = ""
+    shapes: str = ""
+
+    @property
+    def place(self) -> str:
+        """`line 3`, or `line 3 of cell 5` in a notebook."""
+        cell = f" of {self.file.partition(' ')[2]}" if " cell " in self.file else ""
+        return f"line {self.line}{cell}"
 
 
 @dataclass(frozen=True)

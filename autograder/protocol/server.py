@@ -342,22 +342,19 @@ class Server:
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         frames: list[list[Any]] = [
-            [
-                step.f_code.co_filename,
-                line,
-                source.qualified_name(step.f_code),
-                source.line_of(step.f_code, line),
-            ]
+            [step.f_code.co_filename, line, *source.frame_texts(step, line, error)]
             for step, line in traceback.walk_tb(error.__traceback__)
             if source.is_students(step.f_code.co_filename)
         ]
         if isinstance(error, SyntaxError) and source.is_students(error.filename or ""):
-            frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip()])
+            frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip(), "", ""])
         return {
             "type": type(error).__name__,
             "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
             "text": _text(error),
-            "frames": [[str(f), int(n), str(w), str(line)[:300]] for f, n, w, line in frames[-MAX_FRAMES:]],
+            "frames": [
+                [str(f), int(n), *(str(t)[:300] for t in texts)] for f, n, *texts in frames[-MAX_FRAMES:]
+            ],
         }
 
 

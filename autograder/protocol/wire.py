@@ -43,6 +43,7 @@ _NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items()}
 _NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _AS_IT_IS = frozenset((type(None), bool, float))
+_SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}  # of plain data; another set is opaque
 _LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
@@ -251,6 +252,8 @@ class _Encoder:
             return self.encode(item, depth)
         if isinstance(value, np.ndarray):
             return self._array(value)
+        if type(value) in _SETS and all(map(_is_plain, value)):
+            return {_SETS[type(value)]: self._items(sorted(value, key=repr), depth + 1)}
         if type(value) is bytes:
             return {"!bytes": self._append(value, len(value))}
         if isinstance(value, torch.dtype) and value in _NAMES:
@@ -360,6 +363,15 @@ class _Decoder:
             raise WireError("a dict has a key twice")
         return found
 
+    def _set(self, content: Any, depth: int) -> set[Any]:
+        items = self._items(_list(content), depth + 1)
+        if not all(map(_is_plain, items)):
+            raise WireError("an item of a set is not plain data")
+        return set(items)
+
+    def _frozenset(self, content: Any, depth: int) -> frozenset[Any]:
+        return frozenset(self._set(content, depth))
+
     def _take(self, size: Any) -> memoryview:
         if type(size) is not int or not 0 <= size <= len(self.data) - self.position:
             raise WireError("the data are shorter than the header says")
@@ -442,7 +454,7 @@ def _size(shape: list[int], itemsize: int) -> int:
 
 
 def _is_plain(key: Any) -> bool:
-    """Whether a key consists of plain data, so that comparing it with another cannot fail."""
+    """Whether a key or an item of a set consists of plain data, so that comparing it with another cannot fail."""
     kind = type(key)
     if kind is str:
         return True
@@ -476,10 +488,12 @@ _TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!callable": _Decoder._callable,
     "!dict": _Decoder._dict,
     "!dtype": _Decoder._dtype,
+    "!frozenset": _Decoder._frozenset,
     "!generator": _Decoder._generator,
     "!handle": _Decoder._handle,
     "!meta": _Decoder._meta,
     "!opaque": _Decoder._opaque,
+    "!set": _Decoder._set,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,
     "!tuple": _Decoder._tuple,

@@ -205,7 +205,8 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
         bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
         text=str(claim["text"])[:2000],
         frames=tuple(
-            Frame(str(f)[:200], int(n), str(w)[:100], str(c)[:300]) for f, n, w, c in claim["frames"][:8]
+            Frame(str(f)[:200], int(n), str(w)[:100], *(str(text)[:300] for text in texts[:3]))
+            for f, n, w, *texts in claim["frames"][:8]
         ),
     )
 

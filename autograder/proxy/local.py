@@ -36,7 +36,7 @@ class LocalStudent:
         if self.load_error is None:
             return f"There is no `{name}` in the submission."
         told = describe_error(self.load_error, from_file(self._module.__file__ or ""))
-        where = f" in line {told.frames[-1].line}" if told.frames else ""
+        where = f" in {told.frames[-1].place}" if told.frames else ""
         return f"There is no `{name}`: the file stopped{where} with {told.type}."
 
 
@@ -67,10 +67,9 @@ def from_file(filename: str) -> Callable[[types.FrameType], bool]:
 def describe_error(error: BaseException, own: Callable[[types.FrameType], bool]) -> RemoteException:
     """Describe an error as a worker would; `own` decides which frames are the student's."""
     frames = [
-        Frame(Path(code.co_filename).name, line, source.qualified_name(code), source.line_of(code, line))
-        for code, line in (
-            (step.f_code, line) for step, line in traceback.walk_tb(error.__traceback__) if own(step)
-        )
+        Frame(Path(step.f_code.co_filename).name, line, *source.frame_texts(step, line, error))
+        for step, line in traceback.walk_tb(error.__traceback__)
+        if own(step)
     ]
     if isinstance(error, SyntaxError) and not frames:
         frames.append(

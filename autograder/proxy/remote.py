@@ -60,7 +60,7 @@ class RemoteStudent:
         if not self._load_errors:
             return f"There is no `{name}` in the submission."
         error = StudentRaisedError(self._load_errors[0])
-        where = f" in line {error.remote.frames[-1].line}" if error.remote.frames else ""
+        where = f" in {error.remote.frames[-1].place}" if error.remote.frames else ""
         return f"There is no `{name}`: the file stopped{where} with {error.remote.type}."
 
 

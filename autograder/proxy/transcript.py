@@ -121,7 +121,7 @@ def _bytes_of(value: Any) -> int:
         return OBJECT_BYTES + value.nbytes
     if isinstance(value, dict):
         return OBJECT_BYTES + sum(_bytes_of(key) + _bytes_of(item) for key, item in value.items())
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | set | frozenset):
         return OBJECT_BYTES + sum(map(_bytes_of, value))
     return OBJECT_BYTES + (len(value) if isinstance(value, str | bytes) else 0)
 

@@ -25,7 +25,7 @@ from autograder.proxy.local import LocalStudent, describe_error, from_file
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
-from autograder.records import TestResult
+from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import (
     LockedHints,
     MistakeHint,
@@ -220,7 +220,7 @@ class _Examination:
                     session.run(test, self._subject, _alarm) or error
                 )  # includes the frames of a plain traceback
             session.skip(test)
-        failure = explain(error, full=True, own=self._own)
+        failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
         result = _without_points(skeleton, failure.outcome, message)
         missing = isinstance(error, MissingNameError)

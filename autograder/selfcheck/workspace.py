@@ -224,7 +224,7 @@ class Text:
     """A parsed student's file; parsing never fails, as invalid parts are left out."""
 
     def __init__(self, text: str, name: str) -> None:
-        self.name = name
+        self.name, self.text = name, text
         self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text))
 
     def functions(self) -> dict[str, CodeLocation]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from autograder.source.names_used import NameReader, asks_for_main
 
+_DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
@@ -33,6 +34,31 @@ def qualified_name(code: types.CodeType) -> str:
 def line_of(code: types.CodeType, line: int) -> str:
     """Return the text of a line in the file of a code object."""
     return linecache.getline(code.co_filename, line).strip()
+
+
+def frame_texts(step: types.FrameType, line: int, error: BaseException) -> tuple[str, str, str, str]:
+    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the shapes on the line."""
+    code = step.f_code
+    above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
+    before = next((text for text in above if text), "")
+    shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
+    return qualified_name(code), line_of(code, line), before, shapes
+
+
+def _shapes_on(step: types.FrameType, line: int) -> str:
+    """Describe the tensors that a line of a running function names: `q is (3, 5, 4), self.key.weight is (4, 7)`."""
+    found: dict[str, str] = {}
+    for dotted in _DOTTED.findall(line_of(step.f_code, line)):
+        root, *names = dotted.split(".")
+        value: Any = step.f_locals.get(root, step.f_globals.get(root))
+        known = root
+        for name in names:
+            if hasattr(value, "dtype"):
+                break
+            value, known = getattr(value, name, None), f"{known}.{name}"
+        if hasattr(value, "dtype") and hasattr(value, "shape"):
+            found[known] = f"{known} is {tuple(value.shape)}"
+    return ", ".join([*found.values()][:6])[:300]
 
 
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:

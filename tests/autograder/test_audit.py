@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.authoring.audit import Audit, AuditFinding, Case
-from autograder.authoring.build import build
+from autograder.authoring.build import build, check
 from autograder.cli import app, console
 from autograder.course.config import load_course
 from tests.autograder.tiny_course import write_tiny_course
@@ -21,6 +21,8 @@ SUITE = "tests/assignments/01_adding"
 @pytest.fixture
 def course(tmp_path):
     folder = write_tiny_course(tmp_path / "course")
+    needs = '@pytest.mark.needs("test_pushes_add_up")\ndef test_negative'  # no point for refusals alone
+    edit(folder, f"{SUITE}/test_hidden.py", "def test_negative", needs)
     build(load_course(folder))
     return folder
 
@@ -56,6 +58,79 @@ def test_audit_of_a_fair_course_finds_no_problem(course):
     assert (code, found["problems"]) == (0, [])
     assert found["stub"] == "1/1" and found["solution"] == "2/2" and found["alternatives"] == "1/1"
     assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
+
+
+def test_trivial_answers_and_losses_are_told(course):
+    code, found = audit(course, "--no-mutants")
+    assert (code, found["problems"], found["trivial"]) == (0, [], "20%")
+    nothing = dict.fromkeys(("ones", "zeros", "noise", "nothing", "empty"), 0)
+    assert found["trivial_answers"] == {**nothing, "first argument": 2}
+    assert found["losses"] == [["subtracts", 4, None], ["forgets_what_came_before", 4, None]]
+    assert found["unpromised"] == 3
+
+
+@pytest.mark.slow
+def test_a_suite_that_pays_for_trivial_answers(course):
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "student.add(a, b), reference.add(a, b)",
+        "type(student.add(a, b)), int",
+    )
+    edit(
+        course,
+        f"{SUITE}/test_visible.py",
+        'checks.equal(student.add(2, 3), 5, "add(2, 3)")',
+        "student.add(2, 3) + 1",
+    )
+    code, found = audit(course, "--only", "trivial")
+    assert code == 1 and found["trivial"] == "60%"
+    assert found["problems"][0] == (
+        "trivial ones: 4 of 10 points, at most 25% are allowed: "
+        "test_any_two_numbers 3, test_two_and_three_are_five 1."
+    )
+
+
+@pytest.mark.slow
+def test_a_slip_that_costs_much_and_an_idea_that_costs_little(course):
+    file = course / SUITE / "mistakes.yml"
+    weighed = file.read_text("utf-8").replace("- id: subtracts\n", "- id: subtracts\n  weight: slip\n")
+    weighed = weighed.replace("before\n", "before\n  weight: idea\n")
+    file.write_text(weighed, "utf-8")
+    code, found = audit(course, "--only", "mistake")
+    assert code == 1 and found["problems"] == ["mistake subtracts costs 4 of 10 points; a slip may cost 20%."]
+    assert found["losses"] == [["subtracts", 4, "slip"], ["forgets_what_came_before", 4, "idea"]]
+    edit(course, f"{SUITE}/test_visible.py", "points(2)", "points(5)")
+    edit(course, f"{SUITE}/test_hidden.py", "points(3)\ndef test_pushes", "points(0.5)\ndef test_pushes")
+    edit(course, f"{SUITE}/test_hidden.py", "points(1)", "points(0.5)")
+    build(load_course(course))
+    _, found = audit(course, "--only", "mistake")
+    assert found["problems"][1] == (
+        "mistake forgets_what_came_before costs 1 of 10 points; "
+        "an idea costs at least a third of the 6 points of its part `total`."
+    )
+
+
+@pytest.mark.slow
+def test_promises_that_the_stub_does_not_make(course):
+    hidden = "    @pytest.mark.promise({words!r})\n".lstrip()
+    for test, words in (
+        ("any_two_numbers", "The sum of two whole numbers: add(2, 3) is 5."),
+        ("pushes_add_up", "Adds."),
+    ):
+        edit(
+            course,
+            f"{SUITE}/test_hidden.py",
+            f"def test_{test}",
+            hidden.format(words=words) + f"def test_{test}",
+        )
+    code, found = audit(course, "--only", "stub")
+    assert code == 1 and found["unpromised"] == 1
+    assert [problem.partition(": ")[2] for problem in found["problems"]] == [
+        "`test_negative_numbers_are_refused` names no promise of the stub.",
+        "`test_pushes_add_up` names words that the stub does not have: 'Adds.'.",
+    ]
+    assert set(found["problems"]) <= set(check(load_course(course)))
 
 
 def test_output_overwrites_only_an_earlier_audit(course, tmp_path):
@@ -160,18 +235,22 @@ def test_surviving_mutants_are_reported_unless_listed_as_equivalent(course):
 
 def test_table_fits_a_narrow_terminal(monkeypatch):
     name = "09_masked_language_model"
-    cases = {kind: Case(kind, name, kind, "") for kind in ("solution", "mistake", "alternative", "mutant")}
+    cases = {
+        kind: Case(kind, name, kind, "")
+        for kind in ("trivial", "solution", "mistake", "alternative", "mutant")
+    }
     found = [AuditFinding(cases["solution"], True)] * 20 + [
         AuditFinding(cases["mistake"], True, named=True)
     ] * 41
     found += [AuditFinding(cases["alternative"], True)] * 12
+    found += [AuditFinding(cases["trivial"], True, score=3, max_score=15)]
     found += [AuditFinding(cases["mutant"], number > 4) for number in range(81)]
     screen = io.StringIO()
     monkeypatch.setattr(console, "console", Console(file=screen, width=80))
     console.show_audit([Audit(name, found, {"mutant": "It changes nothing."}), Audit("01_adding")])
     lines = [line.split() for line in screen.getvalue().splitlines()]
-    assert lines[0] == ["assignment", "stub", "solution", "caught", "named", "others", "mutants"]
-    assert lines[2] == [name, "–", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
+    assert lines[0] == ["assignment", "stub", "trivial", "right", "caught", "named", "others", "mutants"]
+    assert lines[2] == [name, "–", "20%", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
     assert "+ mutants listed as equivalent in equivalent_mutants.yml." in " ".join(
         " ".join(line) for line in lines
     )

@@ -1175,6 +1175,14 @@ def tensors(draw: st.DrawFn) -> Tensor:
     return torch.tensor(numbers, dtype=torch.float64).reshape(size)
 
 
+def test_a_set_that_differs_is_shown() -> None:
+    checks.equal({3, 1}, {1, 3})
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.equal({3, 1}, {1, 4}, "the set of ids")
+    assert str(caught.value) == "The set of ids is {1, 3}; {1, 4} was expected."
+    assert caught.value.public == "The set of ids is not as expected."
+
+
 @settings(deadline=None)
 @given(tensors())
 def test_close_and_equal_accept_equal_tensors(t: Tensor) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from autograder.checks import CheckFailed
@@ -80,6 +82,71 @@ def test_line_of_a_notebook_names_the_cell():
     file = SourceFile("heads.ipynb", '{"cells": [{"source": ["a\\n", "x.nothing"]}]}')
     found = explain(raised("AttributeError", "no", frames=(frame,)), full=False, file=file)
     assert found.message.startswith("Your code raised an AttributeError (line 2 of cell 4).")
+
+
+STUB_LINE = 'raise NotImplementedError("head is not written yet.")'
+LEFTOVER = f"def head(x: int) -> int:\n    # TODO: double it\n    y = 2 * x\n\n    {STUB_LINE}\n"
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_line_of_the_stub_below_finished_code_is_not_called_unwritten(full):
+    frame = Frame("heads.py", 5, "head", STUB_LINE, before="y = 2 * x")
+    found = explain(
+        raised("NotImplementedError", frames=(frame,)), full=full, file=SourceFile("heads.py", LEFTOVER)
+    )
+    assert (
+        found.message == f"Below your code, `head` still has the line `{STUB_LINE}` (in line 5): delete it."
+    )
+
+
+@pytest.mark.parametrize("before", ["# TODO: double it", "def head(x):", '"""Twice as much."""', ""])
+def test_an_untouched_gap_is_not_written_yet(before):
+    frame = Frame("heads.py", 5, "head", STUB_LINE, before=before)
+    found = explain(raised("NotImplementedError", frames=(frame,)), full=True)
+    assert found.message == "`head` is not written yet (line 5)."
+
+
+NOTHING = CheckFailed("The output is None; a tensor was expected.")
+WITHOUT_RETURN = (
+    "class Head:\n    def forward(\n        self, x: int\n    ) -> int:\n        y = 2 * x  # return it\n"
+)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_forgotten_return_is_said_as_such(full):
+    for file in (
+        SourceFile("heads.py", WITHOUT_RETURN),
+        SourceFile("heads.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": WITHOUT_RETURN}]})),
+    ):
+        found = explain(NOTHING, full=full, file=file)
+        assert found.message == "The output is None; a tensor was expected. `Head.forward` has no `return`."
+    error = TypeError("unsupported operand type(s) for +: 'NoneType' and 'int'")
+    assert explain(error, full=full, file=file).message.endswith(
+        "(TypeError). `Head.forward` has no `return`."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def head(x: int) -> int:\n    if x:\n        return 2 * x\n",
+        "def head(x: int) -> None:\n    x.clear()\n",
+        "def head(x):\n    print(x)\n",
+        f"def head(x: int) -> int:\n    {STUB_LINE}\n",
+    ],
+)
+def test_no_return_is_missed_where_none_need_be(text):
+    assert explain(NOTHING, full=True, file=SourceFile("heads.py", text)).message == str(NOTHING)
+
+
+def test_the_shapes_of_the_line_that_raised_are_shown_unless_the_test_is_hidden():
+    frame = Frame("heads.py", 1, "head", "q @ k", shapes="q is (3, 4), k is (5, 4)")
+    error = raised("RuntimeError", "mat1 and mat2", frames=(frame,))
+    found = explain(error, full=True).message
+    assert found == (
+        "Your code raised a RuntimeError: mat1 and mat2 (line 1).\n    q @ k\n    where q is (3, 4), k is (5, 4)"
+    )
+    assert "where" not in explain(error, full=False, file=SourceFile("heads.py", "q @ k\n")).message
 
 
 def test_unusable_result_is_explained():

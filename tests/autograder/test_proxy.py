@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from torch import nn
 from autograder.course.config import Limits
 from autograder.protocol.errors import MissingNameError, StudentCrashedError, StudentError, StudentRaisedError
 from autograder.protocol.server import Server
+from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
@@ -636,11 +638,13 @@ def test_every_kind_of_exception_is_reported(student, name, kind, text):
     assert student.product(torch.ones(1), torch.ones(1)) == 1
 
 
-@pytest.mark.parametrize(
-    "kind, name", [("generator", "generator"), ("set", "set"), ("class", "type"), ("module", "module")]
-)
+@pytest.mark.parametrize("kind, name", [("generator", "generator"), ("class", "type"), ("module", "module")])
 def test_value_that_is_not_data_is_named(student, kind, name):
     assert repr(student.returns(kind)) == f"<{name} object>"
+
+
+def test_a_set_arrives_as_a_set(student):
+    assert student.returns("set") == {1, 2}
 
 
 def test_returned_function_can_be_called(student):
@@ -721,3 +725,29 @@ def test_equal_seeds_give_equal_random_numbers(student):
         drawn.append(student.draw(4, None))
         torch.rand(3)
     assert torch.equal(*drawn)
+
+
+def of_text(text, filename):
+    """A student whose file has this text, behind the protocol, in this process."""
+    connection = LoopbackConnection(Server(ModuleType("submission_of_text")))
+    loaded = connection.request("load", text=text, filename=filename)
+    return RemoteStudent(connection, [told_exception(claim) for claim in loaded["errors"]])
+
+
+def test_an_error_tells_the_line_before_it_and_the_shapes_of_its_own_line():
+    student = of_text(
+        "class A:\n    w = None\n\ndef f(q, a):\n    a = A; a.w = q\n\n    return q @ a.w\n", "heads.py"
+    )
+    with pytest.raises(StudentRaisedError) as caught:
+        student.f(torch.ones(2, 3), None)
+    frame = caught.value.remote.frames[-1]
+    assert (frame.before, frame.shapes) == ("a = A; a.w = q", "q is (2, 3), a.w is (2, 3)")
+
+
+def test_a_syntax_error_in_a_notebook_says_cell_and_line():
+    cells = [
+        {"cell_type": "markdown", "source": "# Heads"},
+        {"cell_type": "code", "source": "x = 1\ndef f(x)\n"},
+    ]
+    with pytest.raises(MissingNameError, match="the file stopped in line 2 of cell 2 with SyntaxError"):
+        of_text(json.dumps({"cells": cells}), "heads.ipynb").f(1)

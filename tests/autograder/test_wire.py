@@ -171,13 +171,19 @@ def test_numpy_scalars_arrive_as_numbers(scalar, expected):
     assert type(found) is type(expected) and found == expected
 
 
+@pytest.mark.parametrize("value", [set(), {1, 3}, {"a", None, (1, 2.5)}, frozenset({True, "b"}), {1: {2}}])
+def test_sets_of_plain_data(value):
+    found = travelled(value)
+    assert type(found) is type(value) and found == value
+
+
 def test_value_that_is_not_data_is_decoded_as_opaque():
     class Own:
         pass
 
     things = [
         (i for i in ()),
-        {1},
+        {Own()},
         int,
         print,
         math,
@@ -304,6 +310,7 @@ def refused(header, data=b"", max_text=wire.MAX_TEXT):
     "header",
     [
         b"", b" ", b"\xff\xfe", b"nul", b"[1,]", b'{"a": 1, "b": 2}', b"{}", b'{"a": 1}', b'{"!z": 1}', b'{"!tuple": 3}',
+        b'{"!set": 3}', b'{"!set": [[]]}', b'{"!frozenset": [{"!dict": []}]}',
         b'"\xed\xa0\x80"', b"9" * 6000, b"-" + b"9" * 6000, b"9223372036854775808", b"-9223372036854775809",
         b"[" * 100_000, b"[" * 9000 + b"]" * 9000, b'{"!tuple":[' * 20_000 + b"]}" * 20_000,
         b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b'{"!dict":[[1,' * 5000 + b"1" + b"]]}" * 5000,

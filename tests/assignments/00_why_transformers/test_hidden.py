@@ -126,7 +126,7 @@ def test_step_can_be_learned_from(student, reference):
 
 @by_hand
 @pytest.mark.part("network")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_states_after_each_word_and_the_last_one")
 @pytest.mark.promise(
     "Returns (outputs, last): the states after each word, (B, T, H), and the states after the last word, (B, H).",
@@ -185,7 +185,7 @@ def test_network_keeps_inputs_and_number_type(student):
 
 @by_hand
 @pytest.mark.part("network")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_any_sentence_as_the_formula_says")
 @pytest.mark.promise(
     "From both, gradients flow to all five inputs, through every step back to the first word.",

@@ -245,17 +245,34 @@ def test_attention_answers_in_the_number_type_of_its_inputs(student):
         checks.dtype(weights, dtype, "the weights")
 
 
+def attention_can_be_learned_from(student, leading, mask):
+    """Gradients flow back from the output to queries, keys and values of this shape."""
+    names = ("the queries", "the keys", "the values")
+    sources = {n: t.requires_grad_() for n, t in zip(names, queries_keys_values(*leading), strict=True)}
+    output, _ = output_and_weights(student, *sources.values(), mask)
+    every_gradient_arrives(output, sources)
+
+
 @by_hand
 @pytest.mark.part("attention")
-@pytest.mark.points(2.35)
+@pytest.mark.points(1.85)
 @pytest.mark.promise("Queries, keys and values are all learned, so gradients must flow back to all three.")
 def test_attention_can_be_learned_from(student):
-    """Gradients flow back from the output to queries, keys and values: without a batch, with one, and with heads."""
+    """Gradients flow back from the output of a batch to queries, keys and values."""
+    attention_can_be_learned_from(student, (3,), None)
+
+
+@by_hand
+@pytest.mark.part("attention")
+@pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "Queries, keys and values are all learned, so gradients must flow back to all three.",
+    "leading dimensions: none, a batch, or a batch and heads.",
+)
+def test_attention_of_any_shape_can_be_learned_from(student):
+    """Gradients flow back under a mask, too, and without a batch or with heads beside it."""
     for leading, mask in [((3,), something_to_attend_to(5, 7)), ((), None), ((3, 2), None)]:
-        names = ("the queries", "the keys", "the values")
-        sources = {n: t.requires_grad_() for n, t in zip(names, queries_keys_values(*leading), strict=True)}
-        output, _ = output_and_weights(student, *sources.values(), mask)
-        every_gradient_arrives(output, sources)
+        attention_can_be_learned_from(student, leading, mask)
 
 
 @by_hand

@@ -135,7 +135,7 @@ def twins(student, reference, pooling, C=12, K=4, dropout=0.0):
 
 
 @pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.15)
 @pytest.mark.needs("test_logits_come_from_the_head")
 @pytest.mark.promise(
     "A class for each sentence: ids (B, T), padding_mask (B, T) -> logits (B, K).",
@@ -147,7 +147,7 @@ def test_classifier_with_the_same_weights(student, reference):
 
 
 @pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.15)
 @pytest.mark.needs("test_mean_comes_to_the_head")
 @pytest.mark.promise("pooling is the kind for your `pool`.", "training and eval give the same logits.")
 def test_classifier_with_mean_pooling(student, reference):
@@ -167,7 +167,7 @@ def compare_logits(model, expected):
 
 
 @pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.15)
 @pytest.mark.needs("test_logits_come_from_the_head")
 @pytest.mark.promise(
     "The padding must not take part, or a short sentence in a batch of long ones would be watered down.",
@@ -191,7 +191,7 @@ def test_padding_has_no_say_in_the_logits(student):
 
 
 @pytest.mark.part("classifier")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.9)
 @pytest.mark.needs("test_classifier_with_the_same_weights")
 @pytest.mark.promise("training the classifier trains the very encoder that it was given.")
 def test_everything_in_the_classifier_learns(student, reference):
@@ -203,7 +203,7 @@ def test_everything_in_the_classifier_learns(student, reference):
 
 
 @pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.15)
 @pytest.mark.needs("test_mean_comes_to_the_head")
 @pytest.mark.promise(
     "dropout is the probability with which each number of the pooled vector becomes 0 in training",
