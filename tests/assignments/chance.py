@@ -196,7 +196,7 @@ TESTS = (
     ),
     Chance(
         "09_masked_language_model",
-        "test_every_ordinary_word_has_the_same_chance",
+        "test_all_ordinary_words_are_equally_likely",
         ("last_word_never_drawn", "one_random_word_for_the_whole_batch", "random_word_from_the_batch"),
         (Share("how often one word was drawn", binomial(DRAWN, 200_000) / DRAWN, lines=26),),
     ),
@@ -213,14 +213,14 @@ TESTS = (
     Chance("09_masked_language_model", "test_sentences_of_six_words", ("exactly_fifteen_in_a_hundred",)),
     Chance(
         "09_masked_language_model",
-        "test_dice_are_thrown_for_each_word",
+        "test_dice_are_rolled_for_each_word",
         ("first_words_are_chosen", "one_die_for_a_whole_row", "one_fate_for_a_row"),
         (
             Share("the share of chosen words in one", binomial(0.5, 200), lines=200),
             Share("the share of masks in one", binomial(0.8, 200), lines=200),
         ),
     ),
-    Chance("09_masked_language_model", "test_one_batch_is_learnt_by_heart"),
+    Chance("09_masked_language_model", "test_one_batch_is_learned_by_heart"),
     Chance("10_ready_made", "test_encoder_layer_keeps_dropout", ("encoder_without_dropout",)),
     Chance("10_ready_made", "test_decoder_layer_keeps_dropout"),
 )
