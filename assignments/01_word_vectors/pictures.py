@@ -21,10 +21,15 @@ PEOPLE = {
     "girl": "her hat bench cottage young she",
 }
 STEPS = ["king", "man", "woman", "queen"]
+EDGES = [
+    *[("king", "man"), ("queen", "woman"), ("prince", "boy"), ("princess", "girl")],  # royal or not
+    *[("king", "prince"), ("queen", "princess"), ("man", "boy"), ("woman", "girl")],  # old or young
+    *[("king", "queen"), ("prince", "princess"), ("man", "woman"), ("boy", "girl")],  # male or female
+]
 
 
 def lookup_as_product(student) -> Figure:
-    """One lamp of the one-hot row is lit, and exactly the row of the table beside it comes through."""
+    """A single 1 in the one-hot row selects exactly one row of the table."""
     words = ["cat", "dog", "mat", "sat", "the"]
     word = 1
     table = torch.randn(len(words), 4, generator=torch.Generator().manual_seed(8))  # (V, C)
@@ -86,7 +91,10 @@ def loss_of_the_game(student) -> Figure:
     axes = figure.subplots()
     axes.plot(losses, color=BLUE, linewidth=2, label="your loss")
     axes.axhline(
-        math.log(len(words)), color=ORANGE, ls="--", label=f"ln V = ln {len(words)}: knowing nothing"
+        math.log(len(words)),
+        color=ORANGE,
+        ls="--",
+        label=f"ln V = ln {len(words)}: a model that knows nothing",
     )
     axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
     axes.set_title("Skip-gram on 40 short sentences", loc="left", fontsize=10)
@@ -95,7 +103,7 @@ def loss_of_the_game(student) -> Figure:
 
 
 def words_before_and_after(student) -> Figure:
-    """After the game, the walk from king by way of "minus man, plus woman" ends close to queen."""
+    """After the game, the eight people are the corners of a box, and king - man + woman ends close to queen."""
     words, before, after, _ = play(student)
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     for axes, (moment, table) in zip(
@@ -110,10 +118,10 @@ def words_before_and_after(student) -> Figure:
 
 
 def draw_people(axes: Axes, number: dict, table: Tensor) -> None:
-    """The eight people, and the walk that answers the question.
+    """The eight people, a line between any two that differ in one respect, and the step of the analogy.
 
-    Of the three directions in which they differ most, one runs across, one up, and one slantwise, as when a
-    cube is drawn on paper. What is parallel stays parallel.
+    Of the three directions in which they differ most, one is drawn to the right, one upwards, and one diagonally,
+    as in a drawing of a cube. What is parallel stays parallel.
     """
     people = table[[number[name] for name in PEOPLE]]  # (8, C)
     middle = people.mean(dim=0)
@@ -121,6 +129,8 @@ def draw_people(axes: Axes, number: dict, table: Tensor) -> None:
     paper = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.45, 0.35]])  # (3, 2)
     flat = (people - middle) @ directions[:3].T @ paper  # (8, 2)
     place = dict(zip(PEOPLE, flat.tolist(), strict=True))
+    for one, other in EDGES:
+        axes.plot(*zip(place[one], place[other], strict=True), color="0.8", linewidth=1, zorder=0)
     for name, (x, y) in place.items():
         asked = name in STEPS
         axes.plot(x, y, "o", color=BLUE if asked else GREY, markersize=7 if asked else 4)
@@ -128,7 +138,7 @@ def draw_people(axes: Axes, number: dict, table: Tensor) -> None:
         axes.annotate(name, (x, y), xytext=(6, 5), textcoords="offset points", fontsize=9, weight=weight)
     draw_walk(axes, *(torch.tensor(place[name]) for name in STEPS[:3]))
     axes.margins(0.2)
-    axes.set(xlabel="first direction (third: slantwise)", ylabel="second direction")
+    axes.set(xlabel="first direction (the third is drawn diagonally)", ylabel="second direction")
 
 
 def draw_walk(axes: Axes, king: Tensor, man: Tensor, woman: Tensor) -> None:

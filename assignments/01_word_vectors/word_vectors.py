@@ -5,15 +5,18 @@
 # it, something is missing, and this notebook builds it: a way from text to numbers, and from mere numbers to
 # numbers that *mean* something.
 #
-# The way has four steps. Text becomes a list of whole numbers (Part 1). Each number picks a vector from a table
-# (Part 2). The table is filled by a guessing game (Parts 3 and 4). And in the end you calculate with words: what
+# It takes four steps. Text becomes a list of whole numbers (Part 1). Each number selects a vector from a table
+# (Part 2). The table is learned from a guessing game (Parts 3 and 4). And in the end you calculate with words: what
 # is *king* minus *man* plus *woman* (Part 5)?
 #
 # The alphabet of shapes: `T` tokens in a text, `V` words in the vocabulary, `C` numbers in a vector, `P` pairs in
-# the guessing game. What you write here, PyTorch has ready-made: `F.one_hot`, `F.embedding`, `nn.Embedding`. They
-# are for later; today they do not count (to compare yours with them, do so below `if __name__ == "__main__":`).
-# `F.cross_entropy` and what deals with softmax and cosine you may use. And none of your functions changes what it
-# is handed: tables, ids and examples keep their values.
+# the guessing game.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
+# PyTorch has ready-made versions of what you write here: `F.one_hot`, `F.embedding`, `nn.Embedding`. They are
+# forbidden in this assignment; a comparison with them belongs below `if __name__ == "__main__":`. You may use
+# `F.cross_entropy` and PyTorch's functions for softmax and cosine. None of your functions changes its
+# arguments: tables, ids and examples keep their values.
 
 # %%
 import math
@@ -25,21 +28,21 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Part 1 · Text becomes numbers
 #
-# A **tokenizer** cuts text into pieces, the tokens, and gives each kind of piece a number, its **id**. Pieces can
-# be words, parts of words or single characters. We take characters: it is the simplest tokenizer that can write
-# down any text it has seen the letters of.
+# A **tokenizer** cuts text into pieces, the **tokens**, and gives each distinct token a number, its **id**. Tokens can
+# be words, parts of words or single characters. We take characters: the simplest tokenizer, which can encode
+# any text whose characters it has seen.
 #
-# Think of a coat check. Each coat gets a number, nobody gets two, and the way back must work: with the number
-# you receive exactly your coat. So that everybody gives out the same numbers, the distinct characters are
-# *sorted* first (as Python sorts them), and numbered from 0.
+# Think of a coat check. Each coat gets a number, no two share one, and the way back must work: for the number
+# you receive exactly your coat. So that the numbers are the same for everybody, the distinct characters are
+# *sorted* first (as Python sorts them), and numbered from 0. Together they are the **vocabulary**.
 #
 # **A worked example.** In *banana* there are three different characters, sorted: a, b, n. So *banana* is
 # `[1, 0, 2, 0, 2, 0]`, and `[2, 0, 1]` is *nab*.
 #
-# A coat that was never handed in cannot be returned. Better say so than hand out the wrong one.
+# A coat that was never handed in cannot be returned. It is better to say so than to hand out the wrong one.
 #
-# **To think about:** GPT-2 has 50,257 tokens, among them whole words and pieces of words. What is gained by longer
-# pieces, and what do they cost?
+# **To think about:** GPT-2 has 50,257 tokens, among them whole words and parts of words. What is gained by longer
+# tokens, and what do they cost?
 
 
 # %%
@@ -63,11 +66,11 @@ class CharTokenizer:
         raise NotImplementedError("CharTokenizer.encode is not written yet.")
 
     def decode(self, ids: list[int]) -> str:
-        """The text of these ids. ValueError that names an id which no character has (-1, for example).
+        """The text of these ids. ValueError that names an id which is not in the vocabulary (-1, for example).
 
         Example: CharTokenizer("banana").decode([2, 0, 1]) -> "nab"
         """
-        # TODO: refuse an id that nobody has, then put the characters together
+        # TODO: refuse an id that no character has, then join the characters
         raise NotImplementedError("CharTokenizer.decode is not written yet.")
 
 
@@ -78,23 +81,23 @@ class CharTokenizer:
 # ## Part 2 · Numbers become vectors
 #
 # An id is only a name. Id 7 is not "more" than id 3, and the average of *cat* (3) and *sofa* (7) is not *dog* (5).
-# A network that calculates with ids would believe all that.
+# A network that calculated with ids would treat them as if all that were true.
 #
-# The honest way to write down a mere name is **one-hot**: a row with a place for each word of the vocabulary, all
-# 0 but a single 1. It is a light panel with one lamp lit. No word is nearer to another one, all are equally
-# far apart.
+# The honest way to write down a mere name is **one-hot**: a row with one place for each word of the vocabulary,
+# 1 at the word's own place and 0 everywhere else, like a panel of lamps with a single one lit. No word is closer
+# to another than to a third; all are equally far apart.
 #
-# Honest, but long and empty. So each word gets a row of $C$ numbers in a **table** of shape $(V, C)$, and the word's
-# vector is
+# Honest, but long and sparse. So each word gets a row of $C$ numbers in a **table** of shape $(V, C)$, its
+# **embedding**:
 #
 # $$\text{onehot}(\text{id}) \cdot \text{table}$$
 #
 # **A worked example.** Let the table have three rows: $(1, 2)$, $(3, 4)$ and $(5, 6)$. Then
 # $(0, 0, 1) \cdot \text{table} = 0 \cdot (1,2) + 0 \cdot (3,4) + 1 \cdot (5,6) = (5, 6)$. A whole matrix
-# product, and all it does is to *fetch row 2*. Nobody would multiply for that: `embed` only looks the row up.
-# Still, the product explains why the table can be learnt: it is a linear layer whose input is one-hot.
+# product, and all it does is *fetch row 2*. Nobody would multiply for that: `embed` simply looks the row up.
+# Still, the product explains why the table can be learned: it is a linear layer whose input is one-hot.
 #
-# **To think about:** with 50,257 words and 768 numbers each, how many multiplications does the product need for
+# **To think about:** with 50,257 words of 768 numbers each, how many multiplications does the product need for
 # one word, and how many does the lookup need?
 
 
@@ -104,7 +107,7 @@ def one_hot(ids: Tensor, vocab_size: int) -> Tensor:
 
     Example: one_hot(torch.tensor([2, 0]), 3) -> [[0., 0., 1.], [1., 0., 0.]]
     """
-    # TODO: begin with zeros, then light one lamp in each row                                  # (T, V)
+    # TODO: start with zeros, then set a single 1 in each row                                  # (T, V)
     raise NotImplementedError("one_hot is not written yet.")
 
 
@@ -112,7 +115,7 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
     """The table's rows with these ids: one_hot(ids) @ table without the multiplication.
 
     ids: whole numbers of any shape (...); table: (V, C). Returns (..., C), with the number type of the table.
-    Gradients flow back into the rows that were fetched.
+    For ids of any shape, gradients flow back into the rows that were fetched. V may be in the thousands.
     Example: with the rows (1, 2), (3, 4), (5, 6), the id 2 gives (5, 6).
     """
     # TODO: fetch the rows                                                                     # (..., C)
@@ -123,7 +126,7 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # Written? `autograder check 01_word_vectors` tells how this part stands.
 
 # %% [markdown]
-# The picture shows the product for one word: one lamp is lit, and one row of the table comes through.
+# The picture shows the product for one word: a single 1 selects a single row of the table.
 
 # %% picture="lookup"
 # The notebook draws a picture of your own code here.
@@ -131,16 +134,16 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · The guessing game
 #
-# What should stand in the table? *You shall know a word by the company it keeps*, the linguist J. R. Firth
-# wrote in 1957. Read "she poured the ___ into her cup": you know what fits, and all that fits is alike. So if
-# vectors are good for guessing neighbours, similar words must have similar vectors. That is the whole trick of
+# What should the table contain? *You shall know a word by the company it keeps*, the linguist J. R. Firth
+# wrote in 1957. Read "she poured the ___ into her cup": you know what fits, and the words that fit are similar. So if
+# vectors are good for predicting neighbours, similar words must have similar vectors. That is the idea of
 # **word2vec** (2013), and it comes in two forms.
 #
-# Walk through the text word by word. The word at which you stand is the **centre**; the words at most `window`
-# places to the left and to the right are its **contexts**. At the ends of the text there are fewer.
+# Go through the text word by word. The current word is the **centre**; the words at most `window`
+# places to its left and right are its **contexts**. At the ends of the text there are fewer.
 #
-# - **Skip-gram**: from the centre, guess each context. A training example is a pair (centre, context).
-# - **CBOW** (*continuous bag of words*): from all contexts together, guess the centre. An example is
+# - **Skip-gram**: from the centre, predict each context. A training example is a pair (centre, context).
+# - **CBOW** (*continuous bag of words*): from all contexts together, predict the centre. An example is
 #   (contexts, centre).
 #
 # **A worked example.** The text *the cat sat down* has the ids 0 1 2 3. With `window=1`:
@@ -153,8 +156,8 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # In *the cat and the dog* the two *the* stand at different places, so with a window of 3 they are each other's
 # context: what is left out is the centre's own *place*, not its word.
 #
-# **To think about:** a narrow window finds words that can stand in for each other (*Monday*, *Tuesday*), a wide one
-# finds words of one topic (*Monday*, *office*). Why?
+# **To think about:** a narrow window finds words that can replace each other (*Monday*, *Tuesday*), a wide one
+# finds words of the same topic (*Monday*, *office*). Why?
 
 
 # %%
@@ -182,8 +185,8 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 # Written? `autograder check 01_word_vectors` tells how this part stands.
 
 # %% [markdown]
-# In the picture, a filled square says: the word of this row has the word of this column as a context. The wider the
-# window, the wider the band; the diagonal stays empty.
+# In the picture, a filled square means that the word of this row has the word of this column as a context. The
+# wider the window, the wider the band; the diagonal stays empty.
 
 # %% picture="examples"
 # The notebook draws a picture of your own code here.
@@ -191,34 +194,34 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 # %% [markdown]
 # ## Part 4 · How good is a guess?
 #
-# Two tables take part. A word has one row in the **centre table**, for when it stands in the middle, and another
-# row in the **context table**, for when it stands beside. (*Dog* often stands near *barks* and hardly ever near
+# The game uses two tables. A word has one row in the **centre table**, for when it is the centre, and another
+# row in the **context table**, for when it is a context. (*Dog* often occurs near *barks* and hardly ever near
 # *dog*. With a single table every word would be its own best neighbour.)
 #
-# Skip-gram takes the centre's row $u$, multiplies it with the context row $v_w$ of *every* word $w$, and a
-# softmax makes shares of these scores. The loss of the pair is minus the logarithm of the share that the true
-# context $o$ got, and the loss of all pairs is the mean:
+# Skip-gram takes the centre's row $u$ and computes its dot product with the context row $v_w$ of *every* word $w$. A
+# softmax turns these scores (the field calls them **logits**) into probabilities. The loss of a pair is minus the
+# logarithm of the probability of the true context $o$, its **cross-entropy**, and the loss of all pairs is the mean:
 #
 # $$
 # P(o \mid c) = \frac{e^{u_c \cdot v_o}}{\sum_{w} e^{u_c \cdot v_w}} \qquad
 # \text{loss} = -\frac1P \sum_{(c,\,o)} \log P(o \mid c)
 # $$
 #
-# CBOW does the same in the other direction: the context rows of an example are **averaged**, the average is
-# multiplied with the centre row of every word, and the true centre should get a large share. An example at the end
-# of a text has fewer contexts; it is averaged over those it has.
+# CBOW does the same in the other direction: the context rows of an example are **averaged**, the dot products of
+# this average with the centre row of every word are the scores, and the true centre should get a high probability.
+# An example at the end of a text has fewer contexts; its average runs over those it has.
 #
 # **One number by hand.** Let there be three words, and let word 0 have the scores $\ln 2, 0, 0$ with them. The
-# exponentials are $2, 1, 1$ and the shares $\tfrac12, \tfrac14, \tfrac14$. For the pair (0, 1) the loss is
-# $-\ln \tfrac14 = 1.386$. Who knows nothing gives every word the share $1/V$ and pays $\ln V$: with three
-# words, $\ln 3 = 1.099$.
+# exponentials are $2, 1, 1$ and the probabilities $\tfrac12, \tfrac14, \tfrac14$. For the pair (0, 1) the loss is
+# $-\ln \tfrac14 = 1.386$. A model that knows nothing gives every word probability $1/V$, and its loss is $\ln V$:
+# with three words, $\ln 3 = 1.099$.
 #
-# `F.cross_entropy(scores, targets)` does softmax, logarithm and mean in one go, and survives scores in the
-# hundreds, at which $e^x$ written out does not fit any more.
+# `F.cross_entropy(scores, targets)` does softmax, logarithm and mean in one call, and it copes with scores in the
+# hundreds, for which $e^x$ written out overflows. Gradients flow into both tables, and the loss has their number type.
 #
 # **To think about:** the sum runs over the whole vocabulary, for every pair. The real word2vec has millions of
-# words and avoids the sum (it plays against a few random words instead: *negative sampling*). What would you
-# save?
+# words and avoids the sum: it compares the true context with a few random words instead (*negative sampling*). What
+# does that save?
 
 
 # %%
@@ -226,10 +229,10 @@ def skip_gram_loss(centre_table: Tensor, context_table: Tensor, pairs: Tensor) -
     """The mean loss of guessing each context from its centre, as a tensor of shape ().
 
     centre_table and context_table: (V, C); pairs: (P, 2) whole numbers, (centre, context) in each row.
-    Scores of several hundred are no problem, and gradients flow into both tables.
+    Scores of several hundred are no problem, gradients flow into both tables, and the loss has their number type.
     Example: with tables full of zeros the loss is ln V.
     """
-    # TODO: the score of every word as a context, for each pair's centre                       # (P, V)
+    # TODO: the scores of all words as contexts, for the centre of each pair                   # (P, V)
     # TODO: the loss of the true contexts                                                      # ()
     raise NotImplementedError("skip_gram_loss is not written yet.")
 
@@ -239,11 +242,11 @@ def cbow_loss(context_table: Tensor, centre_table: Tensor, examples: list[tuple[
 
     context_table and centre_table: (V, C), in this order; examples: (context ids, centre id), as cbow_examples
     gives them; every example has at least one context, and not all have equally many.
-    Scores of several hundred are no problem, and gradients flow into both tables.
+    Scores of several hundred are no problem, gradients flow into both tables, and the loss has their number type.
     Example: with tables full of zeros the loss is ln V.
     """
     # TODO: the average context vector of each example                                         # (P, C)
-    # TODO: the score of every word as the centre, and the loss of the true centres            # (P, V), ()
+    # TODO: the scores of all words as centres, then the loss of the true centres              # (P, V), ()
     raise NotImplementedError("cbow_loss is not written yet.")
 
 
@@ -251,8 +254,8 @@ def cbow_loss(context_table: Tensor, centre_table: Tensor, examples: list[tuple[
 # Written? `autograder check 01_word_vectors` tells how this part stands.
 
 # %% [markdown]
-# The picture plays the game with your code and draws the loss. It begins near $\ln V$, the price of knowing
-# nothing, and falls. It never reaches 0: nobody can know which neighbour comes.
+# The picture plays the game with your code and draws the loss. It begins near $\ln V$, the loss of a model that
+# knows nothing, and falls. It never reaches 0: which neighbour comes next cannot be known for certain.
 
 # %% picture="loss"
 # The notebook draws a picture of your own code here.
@@ -260,9 +263,9 @@ def cbow_loss(context_table: Tensor, centre_table: Tensor, examples: list[tuple[
 # %% [markdown]
 # ### A small world to learn from
 #
-# Real word vectors are made from billions of words. Ours live in a world of eight people, of whom we only hear what
-# they wear, where they sit and live, and what they do in the evening. Nowhere does it say that a queen is a royal
-# woman. Can the game find out?
+# Real word vectors are learned from billions of words. Ours come from a world of eight people, of whom we are told
+# only what they wear, where they sit and live, and what they do in the evening. Nowhere does it say that a queen is
+# a royal woman. Can the game find out?
 
 # %%
 STORY = """
@@ -290,7 +293,7 @@ ID_OF = dict(zip(WORDS, range(len(WORDS))))
 
 
 # %% [markdown]
-# The guessing game itself is given; all it needs is your pairs and your loss. It takes a few seconds. Windows do not
+# The training itself is given; all it needs is your pairs and your loss. It takes a few seconds. Windows do not
 # reach from one sentence into the next.
 
 
@@ -321,44 +324,44 @@ def play_skip_gram(width: int = 16, window: int = 4, steps: int = 200) -> tuple[
 
 # %%
 if __name__ == "__main__":
-    print(f"{len(SENTENCES)} sentences, {len(WORDS)} words; knowing nothing costs {math.log(len(WORDS)):.3f}")
+    print(f"{len(SENTENCES)} sentences, {len(WORDS)} words; the loss of knowing nothing is {math.log(len(WORDS)):.3f}")
     untrained, trained = play_skip_gram()
 
 # %% [markdown]
 # ## Part 5 · Calculating with words
 #
-# Which words are alike? Two vectors are compared by the *direction* in which they point, not by their
+# Which words are similar? Two vectors are compared by the *direction* in which they point, not by their
 # length: frequent words tend to have longer vectors, and that should not make them everybody's best friend. The
-# measure is the **cosine** of the angle between them:
+# measure is the cosine of the angle between them, the **cosine similarity**:
 #
 # $$\cos(u, v) = \frac{u \cdot v}{\lVert u \rVert\, \lVert v \rVert}$$
 #
 # It is 1 for the same direction, 0 for a right angle, −1 for opposite directions. The nearest neighbour of a word is
 # always the word itself, which is not interesting, so it is left out.
 #
-# Now the famous part. If *king* and *man* differ in "royal" alone, and so do *queen* and *woman*, then
+# Now the famous part. If *king* and *man* differ only in being royal, and so do *queen* and *woman*, then
 # the two differences should be the same vector:
 #
 # $$\text{king} - \text{man} \approx \text{queen} - \text{woman}
 #   \qquad\text{so}\qquad \text{king} - \text{man} + \text{woman} \approx \text{queen}$$
 #
-# Walk from *man* to *king*, and walk the same way from *woman*: where do you arrive? The question has three
-# words, and none of them may be the answer. (In real vectors the nearest word is very often *king* itself. Demos do
-# leave the three out, they only do not always say so.)
+# Take the step from *man* to *king*, and take the same step from *woman*: where do you arrive? The question has three
+# words, and none of them may be the answer. (With real vectors the nearest word is very often *king* itself. Demos
+# leave the three out, too; they just don't always say so.)
 #
 # **One number by hand.** Let man $= (1, 0)$, king $= (1, 3)$, woman $= (3, 0)$, queen $= (4, 5)$. Then
 # king − man + woman $= (3, 3)$. Its cosine with queen is
 # $(12 + 15) / (\sqrt{18}\,\sqrt{41}) = 0.994$: almost the same direction, although queen is longer.
 #
-# **To think about:** which other two words of our small world should *prince − boy + girl* and
-# *boy − man + king* bring you to?
+# **To think about:** to which two other words of our small world should *prince − boy + girl* and
+# *boy − man + king* take you?
 
 
 # %%
 def nearest(token_id: int, table: Tensor, k: int) -> list[int]:
-    """The ids of the k rows most like row token_id, the most similar first, without token_id itself.
+    """The ids of the k rows most similar to row token_id, the most similar first, without token_id itself.
 
-    Similar is what has a large cosine. table: (V, C); k is at most V - 1. Python's whole numbers come back.
+    Similarity is the cosine. table: (V, C); k is at most V - 1. The ids are Python ints.
     Another word with the very same vector is a neighbour like any other. The table keeps its values.
     """
     # TODO: the cosine of every row with this one                                              # (V,)
@@ -369,8 +372,8 @@ def nearest(token_id: int, table: Tensor, k: int) -> list[int]:
 def analogy(a: int, b: int, c: int, table: Tensor) -> int:
     """The word that is to c as b is to a: the id of the row nearest to table[b] - table[a] + table[c].
 
-    Nearest is what has the largest cosine with that vector; a, b and c themselves are never the answer.
-    The rows are taken as they are: only the comparison ignores lengths. A Python whole number comes back, and the
+    Nearest means the largest cosine with that vector; a, b and c themselves are never the answer.
+    The rows are added as they are: only the comparison ignores lengths. The answer is a Python int, and the
     table keeps its values.
     Example: a = man, b = king, c = woman -> queen.
     """
@@ -393,28 +396,40 @@ if __name__ == "__main__":
         print(f"{b} - {a} + {c} = {answers[1]} (before the game: {answers[0]})")
 
 # %% [markdown]
-# The picture brings the vectors of the eight people onto paper, before and after the game. Before, they are
-# scattered anywhere. After, they are the corners of a box that nobody drew: the same step leads from *man* to *woman*
+# The picture projects the vectors of the eight people onto paper, before and after the game. The thin lines join
+# people who differ in one respect only: royal or not, old or young, male or female. Before the game, they
+# cross in a tangle. After it, they are the edges of a box: the same step leads from *man* to *woman*
 # and from *king* to *queen*.
 
 # %% picture="neighbours"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# ## Where this road leads
+# ## Where this leads
 #
-# **Counting instead of guessing.** Walk through the text once, count for each two words how often they stand near
-# each other, and look for vectors whose products give the logarithms of the counts: that is **GloVe** (2014). It
-# arrives at much the same place, since the guessing game, too, lives on nothing but these counts.
+# **Counting instead of guessing.** Go through the text once, count how often each two words occur near
+# each other, and look for vectors whose dot products are the logarithms of the counts: that is **GloVe** (2014). It
+# arrives at much the same place, since the guessing game, too, depends on nothing but these counts.
 #
 # **What a table cannot do.** *She sat down on the bank of the river. She took the money to the bank.* A table has a
-# single row for *bank*, fetched in both sentences, a blend of water and money. However good the table, the vector is
+# single row for *bank*, fetched in both sentences, a mixture of water and money. However good the table, the vector is
 # **static**: it was fixed before the sentence was read. But what a word means is decided by the sentence.
 #
-# So vectors must be made *in* the sentence. **ELMo** (2018) let a recurrent network read the sentence in both directions
-# and took what it had in mind at each word. **Transformers** make the table's row a mere beginning: layer by layer,
-# each word listens to the others and its vector becomes *contextual*. How they do that is what the rest of this course
-# is about.
+# So vectors must be computed *from* the sentence. **ELMo** (2018) runs recurrent networks over the sentence in both
+# directions and takes their internal states at each word. **Transformers** make the table's row a mere starting
+# point: layer by layer, each word gathers information from the others and its vector becomes **contextual**. How they
+# do that is what the rest of this course is about.
 #
 # **One question to take along:** in our game, *the dog bites the man* and *the man bites the dog* give nearly the same
-# pairs. What have word vectors no idea of? The next assignment, positional encoding, adds it.
+# pairs. What do word vectors know nothing about? The next assignment, positional encoding, adds it.
+#
+# ## Read on
+#
+# - Mikolov, Chen, Corrado and Dean, *Efficient Estimation of Word Representations in Vector Space* (2013). The paper
+#   of skip-gram and CBOW: Figure 1 shows both side by side, and Table 1 lists the kinds of analogies that are asked.
+# - Mikolov, Sutskever, Chen, Corrado and Dean, *Distributed Representations of Words and Phrases and their
+#   Compositionality* (2013). Look for negative sampling, and for why frequent words such as *the* are left out at random.
+# - Pennington, Socher and Manning, *GloVe: Global Vectors for Word Representation* (2014). Counting instead of guessing,
+#   with the argument for why ratios of counts carry meaning (*ice*, *steam*, *solid*, *gas*).
+# - Peters et al., *Deep contextualized word representations* (2018), the ELMo paper. Look for the table with the nearest
+#   neighbours of *play* in different sentences.

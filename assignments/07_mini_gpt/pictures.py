@@ -53,9 +53,9 @@ def box(x: float, y: float, width: float, height: float) -> tuple[list[float], l
 
 
 def price_of_a_guess(student) -> Figure:
-    """The surer of the right word, the cheaper: from nothing at a share of 1 upwards without end.
+    """The surer of the right word, the cheaper: from nothing at a probability of 1 upwards without end.
 
-    The curve passes through ln 2 at one half. The dot is a model that knows nothing: share 1/V, loss ln V.
+    The curve passes through ln 2 at one half. The dot is a model that knows nothing: probability 1/V, loss ln V.
     """
     V = len(student.ALPHABET)
     shares = torch.linspace(0.004, 1, 250, dtype=torch.float64)
@@ -76,14 +76,14 @@ def price_of_a_guess(student) -> Figure:
     axes.text(0.98, math.log(2) + 0.08, "ln 2", color="#555555", ha="right")
     axes.set_ylim(0, 6)
     axes.set_xlim(0, 1.01)
-    axes.set_xlabel("share of the right word")
+    axes.set_xlabel("probability of the right word")
     axes.set_ylabel("loss")
     axes.set_title("What a guess costs", loc="left", fontsize=11)
     return figure
 
 
 def logits_of(share: Tensor, V: int) -> Tensor:
-    """Logits whose softmax gives word 3 this share, and the others the rest in equal parts: (1, 1, V)."""
+    """Logits whose softmax gives word 3 this probability, and the others the rest in equal parts: (1, 1, V)."""
     rest = ((1 - share) / (V - 1)).clamp(min=1e-12)
     logits = rest.log().expand(V).clone()
     logits[3] = share.log()
@@ -91,7 +91,7 @@ def logits_of(share: Tensor, V: int) -> Tensor:
 
 
 def ripples(student) -> Figure:
-    """Change one character, and see where the logits move: everything above the staircase stays black.
+    """Change one character, and see where the logits move: everything above the diagonal stays black.
 
     Below it, every cell is lit: a model that sees less than its whole past wastes what it has read.
     """
@@ -145,10 +145,10 @@ def untrained(student, *sizes: int, **named: int):
 
 def finding(leaks: list, blind: list) -> str:
     if leaks:
-        return f"The future leaks: light above the staircase ({len(leaks)} cells)"
+        return f"The future leaks: light above the diagonal ({len(leaks)} cells)"
     if blind:
-        return f"The past is not heard everywhere ({len(blind)} cells are dark)"
-    return "Nobody hears the future, and everybody the whole past"
+        return f"Some of the past is not seen ({len(blind)} cells are dark)"
+    return "No word sees the future, and each sees its whole past"
 
 
 def apprentice(student):
@@ -188,7 +188,7 @@ def learning_curve(student) -> Figure:
 
 
 def bigram_loss(data: Tensor, V: int) -> float:
-    """The loss of somebody who knows how often each character follows each other one in this text."""
+    """The loss of a model that knows how often each character follows each other one in this text."""
     pairs = torch.bincount(data[:-1] * V + data[1:], minlength=V * V).reshape(V, V).double()
     shares = pairs / pairs.sum(dim=1, keepdim=True).clamp(min=1)
     surprise = -(pairs * shares.clamp(min=1e-12).log()).sum()
@@ -198,7 +198,7 @@ def bigram_loss(data: Tensor, V: int) -> float:
 def first_words(student) -> Figure:
     """The same beginning, continued after 0, 100 and 1,000 steps: first noise, then syllables, then words.
 
-    Much of the last text is learnt by heart. The number is the mean loss of the steps just before.
+    Much of the last text is learned by heart. The number is the mean loss of the steps just before.
     """
     model, dice, data = apprentice(student)
     figure = Figure(figsize=(8, 3.4), layout="constrained")
@@ -222,7 +222,7 @@ def first_words(student) -> Figure:
 def skyline(student) -> Figure:
     """Next words by temperature: low makes the tallest tower taller, high flattens the city, none changes the order.
 
-    The lines are what the shares should be; the bars are 4,000 words drawn by your own code.
+    The lines are what the probabilities should be; the bars are 4,000 words drawn by your own code.
     """
     figure = Figure(figsize=(8.4, 3.4), layout="constrained")
     for axes, temperature in zip(figure.subplots(1, 4, sharey=True), (0.25, 0.5, 1.0, 2.0)):

@@ -1,27 +1,29 @@
 # %% [markdown]
 # # 09 · Masked language model
 #
-# A language model that writes reads from left to right. It has to: at every word it must guess the next one,
+# A language model that writes reads from left to right. It has to: after every word it must predict the next one,
 # and a glance to the right would be cheating. What was missing so far is the other half of the sentence. Take
 #
 # > the ▢ barked at the cat
 #
-# From the left you know only *the*, and half the dictionary fits. One look to the right, and everybody says
-# *dog*. Somebody who wants to *understand* a text, and need not write it, should be allowed that look.
+# From the left you know only *the*, and half the dictionary fits. One look to the right, and the word is clearly
+# *dog*. A model that only has to *understand* a text, and never writes one, should be allowed that look.
 #
-# But what is there to guess when all words can be seen? Teachers of foreign languages have known for a long
-# time: take a text, **blank out some words**, and let the class fill the gaps. That is how BERT learnt, an
+# But what is there to predict when all words can be seen? Teachers of foreign languages have known for a long
+# time: take a text, **blank out some words**, and let the class fill the gaps. That is how BERT learned, an
 # encoder with 109,482,240 numbers, from nothing but books and an encyclopedia with holes in them.
 #
 # | part | the question it answers |
 # |---|---|
 # | 1 · Making the gaps | what is the exercise? |
-# | 2 · The loss | what does a wrong guess cost, and who is asked at all? |
-# | 3 · The model | who makes the guess? |
+# | 2 · The loss | what does a wrong prediction cost, and where does it count? |
+# | 3 · The model | where does the prediction come from? |
 #
 # At the end you train a small BERT on small sentences, in less than a minute, and ask it where the cat sat.
 # Letters for shapes: `B` sentences in a batch, `T` words in a sentence, `C` numbers in a word vector
 # (`d_model`), `V` words in the vocabulary. What earlier assignments taught is given by PyTorch's own layers.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
 import torch
@@ -32,14 +34,14 @@ from torch import Tensor, nn
 # ## Given · A small world
 #
 # Eighty sentences about a house, a garden, a farm and a sea, and every word that stands in them. The first
-# four words of the vocabulary are **special**: they are signs, not words of the language.
+# four words of the vocabulary are **special**: they are markers, not words of the language.
 #
-# | id | sign | what it says |
+# | id | marker | what it means |
 # |---|---|---|
-# | 0 | `[PAD]` | nothing stands here, the row was only filled up |
-# | 1 | `[CLS]` | here the sentence begins |
-# | 2 | `[SEP]` | here it ends |
-# | 3 | `[MASK]` | a word was here; guess which |
+# | 0 | `[PAD]` | padding: the row was only filled up |
+# | 1 | `[CLS]` | the sentence begins |
+# | 2 | `[SEP]` | the sentence ends |
+# | 3 | `[MASK]` | a word was here; which one? |
 
 # %%
 TEXT = """\
@@ -149,42 +151,42 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Making the gaps
 #
-# Every ordinary word is chosen with a chance of 15 %, each for itself, as if a die were thrown for it.
-# Special words are never chosen; there is nothing to learn from guessing a `[PAD]`. So far, so simple. But
-# BERT does not put `[MASK]` at every chosen place. A second die decides:
+# Every ordinary word is chosen with a probability of 15 %, independently of all others, as if a die were rolled for
+# it. Special words are never chosen; there is nothing to learn from predicting a `[PAD]`. So far, so simple. But
+# BERT does not put `[MASK]` at every chosen position. A second die decides:
 #
-# | share of the chosen words | what the model gets to see | for *the cat sat* |
+# | of the chosen words | the model sees | for *the cat sat* |
 # |---|---|---|
 # | 80 % | `[MASK]` | the `[MASK]` sat |
-# | 10 % | a random ordinary word, each with the same chance, also the one that stood there | the *river* sat |
+# | 10 % | a random ordinary word, all equally likely, the original one included | the *river* sat |
 # | 10 % | the word itself | the *cat* sat |
 #
 # And in **all three cases** the model is asked for the original word, *cat*.
 #
-# **Why so complicated?** Because of the day after school. A trained BERT is *fine-tuned* for a task, say,
-# telling a friendly letter from an angry one, and the texts of that task have no `[MASK]` in them. A model
-# that had learnt "wherever there is no `[MASK]`, nobody asks me anything" would have learnt to be lazy at
-# exactly the places that count from now on. With 80/10/10 no word is safe. A word that can be seen may be an
+# **Why so complicated?** Because of what comes after this training. A trained BERT is *fine-tuned* for a task, say,
+# telling a friendly letter from an angry one, and the texts of that task contain no `[MASK]`. A model
+# that had learned "where there is no `[MASK]`, nothing is asked of me" would have learned to be lazy at
+# exactly the positions that count from now on. With 80/10/10 no word is safe. A word that can be seen may be an
 # impostor (so look at its neighbours), or it may be right and asked for all the same (so do not distrust it
 # altogether). The model has to have an opinion about *every* word, masked or not.
 #
-# It is like a proof-reader who has been told that there are gaps in the text, and a few wrong words as well, and
-# that some right words will be asked for just to see whether everybody is awake.
+# It is like proofreading a text that has gaps and a few wrong words as well, while now and then you are asked about
+# a right word, just to see whether you are awake.
 #
-# **What comes back** are two tables of the same shape. `inputs` is what the model sees. `labels` holds the
-# right answer at every chosen place and **−100** everywhere else, which is PyTorch's sign for "nobody is
-# asked here". The text itself stays as it was: tomorrow it gets other gaps.
+# **The result** is two tables of the same shape. `inputs` is what the model sees. `labels` holds the original word at
+# every chosen position and **−100** everywhere else, which is PyTorch's sign for "this position does not count".
+# The text itself stays as it was: tomorrow it gets other gaps.
 #
 # **In numbers.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
-# `[MASK]`, 3,000 become a random word and 3,000 stay. With a sentence of six words it happens in 38 of 100
+# `[MASK]`, 3,000 become a random word and 3,000 stay. In a sentence of six words it happens in 38 of 100
 # cases ($0.85^6$) that none is chosen at all. Keep that in mind for Part 2.
 #
-# The two steps of the second die hold a trap that many have fallen into. Who first takes 80 % for `[MASK]`
-# and then takes 10 % *of the rest* for random words gets 2 % instead of 10. Who draws random words over
-# places where a `[MASK]` already stands is left with 72 % of them. So count.
+# The second die holds a trap that many have fallen into. If you first take 80 % for `[MASK]` and then 10 % *of the
+# rest* for random words, you get 2 % random words instead of 10. If you draw random words over positions where a
+# `[MASK]` already stands, you are left with 72 % of the masks. So count.
 #
-# **To think about.** In each round the model is asked for only one word in seven. A model that writes is
-# asked at every word. What does that mean for the time that each of the two has to go to school?
+# **To think about.** In each pass the model is asked for only one word in seven. A model that writes is
+# asked at every word. What does that mean for the time that each of the two needs to learn?
 
 
 # %%
@@ -196,16 +198,16 @@ def mask_tokens(
     generator: torch.Generator,
     p: float = 0.15,
 ) -> tuple[Tensor, Tensor]:
-    """Choose words to ask for, and disguise them: ids (B, T) -> inputs (B, T), labels (B, T).
+    """Choose words to ask for, and hide them: ids (B, T) -> inputs (B, T), labels (B, T).
 
-    Each ordinary word is chosen with chance p, for itself: how many are chosen is a matter of chance, too, and
-    in a short sentence it may be none. Of the chosen ones 80 % become mask_id, 10 % a
-    random ordinary word (each equally likely, by chance the same one again), and 10 % stay. The labels are
-    the original ids where a word was chosen, and -100 elsewhere.
+    Each ordinary word is chosen with probability p, independently: how many are chosen is random, too, and in a
+    short sentence it may be none. Of the chosen ones 80 % become mask_id, 10 % a random ordinary word (all
+    equally likely, the original one included), and 10 % stay. The labels are the original ids where a word was
+    chosen, and -100 elsewhere.
     special_ids: the ids that are not ordinary words, wherever in the vocabulary they stand; mask_id counts as
     one of them in any case. Special words are never chosen and never drawn as a random word.
-    All chance comes from `generator`: whoever starts it with the same seed gets the same tables. ids and
-    special_ids keep their values.
+    All random numbers come from `generator`: the same seed gives the same tables. ids and special_ids keep
+    their values and their order.
     Raises ValueError that names p and its value if p is below 0 or above 1.
     Example: with p = 0 nothing happens, inputs are the ids and all labels -100. With p = 1 all ordinary words
     are chosen.
@@ -213,8 +215,8 @@ def mask_tokens(
     # TODO: refuse an impossible p
     # TODO: which words of the vocabulary are ordinary?                                     # (V - specials,)
     # TODO: the first die, for every word: is it chosen?                                    # (B, T)
-    # TODO: the second die: mask, another word, or itself?                                  # (B, T)
-    # TODO: the right answers where somebody is asked, and the sign for "nobody" elsewhere  # (B, T)
+    # TODO: the second die: mask, random word, or itself?                                   # (B, T)
+    # TODO: the original ids where a word was chosen, and -100 elsewhere                    # (B, T)
     raise NotImplementedError("mask_tokens is not written yet.")
 
 
@@ -223,8 +225,8 @@ def mask_tokens(
 
 # %% [markdown]
 # The picture runs your function over our text. Above, a strip of it: white words were not chosen, coloured
-# ones were, and where the model sees something else, the original stands small beneath. Below, the count over
-# many rounds.
+# ones were, and where the model sees something else, the original stands in small letters beneath. Below, the
+# counts over many rounds.
 
 # %% picture="corruption"
 # The notebook draws a picture of your own code here.
@@ -232,23 +234,22 @@ def mask_tokens(
 # %% [markdown]
 # ## Part 2 · The loss
 #
-# The model answers at every place with `V` numbers, the logits, but it is asked only where a label stands.
-# The loss is the mean surprise at those places:
+# At every position the model returns `V` numbers, the logits, but only the chosen positions count. The loss is the
+# cross-entropy at those positions:
 #
 # $$\text{loss} = \frac{1}{n} \sum_{(b,t)\ \text{chosen}} -\ln p_{b,t}(\text{label}_{b,t})
 #   \qquad p_{b,t} = \operatorname{softmax}(\text{logits}_{b,t})$$
 #
-# and $n$ is the number of chosen places **in the whole batch**, wherever they are. Think of marking a pile of
-# exams: points are given for the gaps, and nobody gets marks for copying the printed words between them.
+# and $n$ is the number of chosen positions **in the whole batch**, wherever they are. Think of marking a pile of
+# exams: there are points for the gaps, and none for copying the printed words between them.
 #
 # **And if there is no gap at all?** Then $n = 0$, the sum is $0$, and $0/0$ is NaN. With small batches it
 # does happen, and a single NaN in the loss turns, one `backward()` later, every number of the model into NaN:
-# weeks of training, gone. So a batch that asks nothing shall cost nothing: the loss is 0, and what flows back
-# from it is 0, too. (Beware of repairing the *loss* only. A NaN that was painted over may still stand
-# in the gradients.)
+# weeks of training, gone. So a batch without gaps shall cost nothing: the loss is 0, and all its gradients are 0,
+# too. (Beware of repairing the *loss* only. A NaN that was painted over may still stand in the gradients.)
 #
-# **In numbers.** Three places, of which two are asked. Their right words got the shares $\tfrac12$ and
-# $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. What was said at the third place does not matter. A
+# **In numbers.** Three positions, of which two were chosen. Their right words got the probabilities $\tfrac12$ and
+# $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not matter. A
 # model that knows nothing has the loss $\ln V$, as ever.
 #
 # **To think about.** Why may the loss of a batch with one gap jump up and down so much more than that of a
@@ -257,15 +258,15 @@ def mask_tokens(
 
 # %%
 def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """The mean surprise at the places that are asked, in natural logarithms.
+    """The mean cross-entropy at the chosen positions, in natural logarithms.
 
     logits: (B, T, V), any finite numbers, also as large as 10,000; labels: (B, T), the id of the right word,
-    or -100 where nobody is asked. Every other label is a word, 0 as well.
-    Returns one number, a tensor of shape (): the mean over all asked places of the batch. If there are none,
-    it is 0, and `backward()` still works: all gradients are 0.
-    Example: logits of zeros cost ln V, whether one place is asked or all of them.
+    or -100 where the position does not count. Every other label is a word, 0 as well.
+    Returns one number, a tensor of shape () in the logits' number type: the mean over all chosen positions of the
+    batch. If there are none, it is 0, and `backward()` still works: all gradients are 0.
+    Example: logits of zeros cost ln V, whether one position counts or all of them.
     """
-    # TODO: the surprise at each place that is asked, all together, shared by how many there are     # ()
+    # TODO: the sum of -ln p over the chosen positions, divided by how many they are               # ()
     raise NotImplementedError("masked_language_model_loss is not written yet.")
 
 
@@ -273,8 +274,8 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # Written? `autograder check 09_masked_language_model` tells how this part stands.
 
 # %% [markdown]
-# The picture asks at four places of a small batch and looks at the gradient of your loss: how loudly is each
-# place told to do better? Only the four may light up, and all the same, wherever they stand.
+# The picture chooses four positions of a small batch and looks at the gradient of your loss: how strongly is each
+# position pushed to do better? Only the four may light up, and all equally, wherever they stand.
 
 # %% picture="loss"
 # The notebook draws a picture of your own code here.
@@ -282,16 +283,16 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · The model
 #
-# The encoder is given: word vectors plus learned seats, then post-norm blocks without any staircase.
-# Everybody hears everybody, to the left and to the right, except the padding. It turns words into vectors,
+# The encoder is given: word vectors plus learned positions, then post-norm blocks without a causal mask. Every word
+# attends to every word, to the left and to the right, except the padding. It turns words into vectors,
 # (B, T) into (B, T, C). What is missing is the way back, from a vector to a word. BERT's way has three steps:
 #
 # $$h' = \operatorname{LayerNorm}\bigl(\operatorname{GELU}(h\,W + b)\bigr)
 #   \qquad \text{logits}_v = h' \cdot E_v + \beta_v$$
 #
-# First the vector is turned over once more in the mind (`dense`, GELU, `norm`). Then it is compared with
-# **the vector of every word**, the very table $E$ at which the sentence came in: the more alike, the larger
-# the logit. Only a `bias` for each word is new, for some words are simply more frequent than others.
+# First the vector goes through one more small network (`dense`, GELU, `norm`). Then it is compared with **the vector
+# of every word**, from the very table $E$ with which the sentence came in: the more alike, the larger the logit.
+# Only a `bias` for each word is new, for some words are simply more frequent than others.
 #
 # That the table at the entrance is also the table at the exit is called **weight tying**. A dictionary works
 # in the same way: one book, to be read in both directions. It saves a second table (in BERT-base 23,440,896
@@ -302,8 +303,8 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # biases 0, 0 and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for
 # `dense`, 2 · 768 for `norm` and 30,522 for `bias`: 622,650 numbers of its own.
 #
-# **To think about.** Nobody tells the model which places are asked. Where would it show up in its behaviour
-# if you did?
+# **To think about.** The model is not told which positions were chosen. What would change in its behaviour
+# if it were?
 
 
 # %%
@@ -311,7 +312,7 @@ class Encoder(nn.Module):
     """Given. Words become vectors that know their sentence: (B, T) -> (B, T, C).
 
     Attributes: the tables `token_embedding` (V, C) and `position_embedding` (max_len, C), `norm`, `layers`.
-    padding_mask (B, T), True marks padding, which nobody hears.
+    padding_mask (B, T), True marks padding, which gets no attention.
     """
 
     def __init__(
@@ -348,18 +349,19 @@ class Encoder(nn.Module):
 
 
 class MaskedLanguageModel(nn.Module):
-    """At each place, V logits for the word that belongs there: (B, T) -> (B, T, V).
+    """At each position, V logits for the word that belongs there: (B, T) -> (B, T, V).
 
     Attributes:
         encoder   the `Encoder` above (given); `encoder.token_embedding.weight` (V, C) is the table
         dense     an `nn.Linear` from C to C, with bias, followed by GELU (the exact one)
-        norm      an `nn.LayerNorm`
+        norm      an `nn.LayerNorm`, with PyTorch's default eps
         bias      an `nn.Parameter` (V,), one number for each word, which starts at 0
     Nothing else has parameters: the way back to the words goes through the encoder's own table.
 
-    forward: ids (B, T) -> logits (B, T, V)
-        padding_mask (B, T), True marks padding, which no other word hears; no sentence is all padding
-        What the logits are at padded places does not matter: nobody is asked there.
+    forward: ids (B, T) -> logits (B, T, V), in the number type of the module
+        padding_mask (B, T), True marks padding, which gets no attention, in training and in eval alike; no
+        sentence is all padding, and the mask keeps its values
+        The logits at padded positions do not matter: they do not count in the loss.
     """
 
     def __init__(
@@ -379,7 +381,7 @@ class MaskedLanguageModel(nn.Module):
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         # TODO: vectors that know their sentence                                            # (B, T, C)
-        # TODO: think once more: dense, GELU, norm                                          # (B, T, C)
+        # TODO: one more small network: dense, GELU, norm                                   # (B, T, C)
         # TODO: how alike is each of them to each word of the table? add the bias           # (B, T, V)
         raise NotImplementedError("MaskedLanguageModel.forward is not written yet.")
 
@@ -390,17 +392,18 @@ class MaskedLanguageModel(nn.Module):
 # %% [markdown]
 # ## Let it learn
 #
-# Now all three parts work together. A lesson is short: make gaps, guess, mark, correct. The gaps are new in
-# every lesson, so the same sentence asks another question each time.
+# Now all three parts work together. A training step is short: make gaps, predict, compute the loss, correct. The
+# gaps are new in every step, so the same sentence asks another question each time.
 #
 # Three of our eighty sentences stay hidden from the model. With their help we can see whether it only
 # learns by heart.
+
 
 # %%
 HIDDEN = ["the cat slept on the sofa all day", "the bird flew over the river", "the girl drank the milk"]
 
 
-def lesson(
+def training_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, ids: Tensor, generator: torch.Generator
 ) -> float:
     """One step of training on all sentences, with fresh gaps; returns the loss before the step."""
@@ -413,13 +416,13 @@ def lesson(
 
 
 def exam(model: nn.Module, sentences: list[str]) -> float:
-    """The loss when every word of every sentence is covered once, alone: no chance in it."""
+    """The loss when every word of every sentence is masked once, alone: nothing in it is random."""
     ids = encode(sentences)                                                                 # (B, T)
-    rows, places = (ids > MASK).nonzero(as_tuple=True)                                      # (n,), (n,)
+    rows, columns = (ids > MASK).nonzero(as_tuple=True)                                     # (n,), (n,)
     inputs, labels = ids[rows], torch.full_like(ids[rows], -100)                            # (n, T), (n, T)
     each = torch.arange(len(rows))                                                          # (n,)
-    labels[each, places] = inputs[each, places]
-    inputs[each, places] = MASK
+    labels[each, columns] = inputs[each, columns]
+    inputs[each, columns] = MASK
     model.eval()
     with torch.no_grad():
         loss = masked_language_model_loss(model(inputs, inputs == PAD), labels)
@@ -428,37 +431,37 @@ def exam(model: nn.Module, sentences: list[str]) -> float:
 
 
 def top_guesses(model: nn.Module, sentence: str, k: int = 5) -> list[tuple[str, float]]:
-    """The k likeliest words for the first [MASK] of a sentence, with their chances, the likeliest first."""
+    """The k most likely words for the first [MASK] of a sentence, with their probabilities, the best first."""
     ids = encode([sentence])                                                                # (1, T)
-    place = ids[0].tolist().index(MASK)
+    position = ids[0].tolist().index(MASK)
     model.eval()
     with torch.no_grad():
-        chances = model(ids)[0, place].softmax(dim=-1)                                      # (V,)
-    best = chances.topk(k)
-    return [(WORDS[i], chance) for chance, i in zip(best.values.tolist(), best.indices.tolist())]
+        probabilities = model(ids)[0, position].softmax(dim=-1)                             # (V,)
+    best = probabilities.topk(k)
+    return [(WORDS[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist())]
 
 
 # %%
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # for matrices this small a second core is more talk than help
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     torch.manual_seed(0)
-    dice = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     seen = [sentence for sentence in TEXT.splitlines() if sentence not in HIDDEN]
     model = MaskedLanguageModel(len(WORDS), d_model=64, n_heads=4, n_layers=2, d_ff=128, max_len=16)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    lessons, losses, exams = 900, [], {}
-    for step in range(1, lessons + 1):
-        losses.append(lesson(model, optimizer, encode(seen), dice))
+    steps, losses, exams = 900, [], {}
+    for step in range(1, steps + 1):
+        losses.append(training_step(model, optimizer, encode(seen), generator))
         if step % 20 == 0:
             exams[step] = exam(model, HIDDEN)
-            bar = "█" * (30 * step // lessons)
-            print(f"\r{bar:·<30} lesson {step} of {lessons}, loss {losses[-1]:.3f}", end="", flush=True)
+            bar = "█" * (30 * step // steps)
+            print(f"\r{bar:·<30} step {step} of {steps}, loss {losses[-1]:.3f}", end="", flush=True)
     print()
 
 # %% [markdown]
-# The thin line jumps because every lesson asks other questions, and not many. It begins near $\ln V$, or
+# The thin line jumps because every step asks other questions, and not many. It begins near $\ln V$, or
 # somewhat above. The thick line is the exam: every word of the three sentences that the model has never seen.
-# Watch where it turns round. Up to there the model learnt something about the world; from there on it learns
+# Watch where it turns. Up to there the model learned something about the world; from there on it learns
 # the other sentences by heart.
 
 # %%
@@ -468,10 +471,10 @@ if __name__ == "__main__":
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    axes.plot(range(1, lessons + 1), losses, color="#0072B2", lw=0.8, label="each lesson")
+    axes.plot(range(1, steps + 1), losses, color="#0072B2", lw=0.8, label="each step")
     axes.plot(list(exams), list(exams.values()), color="#D55E00", lw=2, label="hidden sentences")
     axes.axhline(math.log(len(WORDS)), color="#555555", ls="--", label=f"ln {len(WORDS)}: knows nothing")
-    axes.set(title="How surprised the model is", xlabel="lesson", ylabel="loss")
+    axes.set(title="The loss", xlabel="step", ylabel="cross-entropy")
     axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.92))
     plt.show()
 
@@ -490,11 +493,11 @@ if __name__ == "__main__":
     ]
     for question in questions:
         guesses = top_guesses(model, question)
-        print(f"{question:42}", "  ".join(f"{word} {100 * chance:.0f} %" for word, chance in guesses))
+        print(f"{question:42}", "  ".join(f"{word} {100 * p:.0f} %" for word, p in guesses))
 
 # %% [markdown]
 # The pictures train a small model of their own with your three parts and draw its five best guesses. The
-# first picture shows how strongly the answer at each place depends on each word. There is no staircase here:
+# first picture shows how strongly the logits at each position depend on each word. There is no causal mask here:
 # light on both sides.
 
 # %% picture="model"
@@ -512,8 +515,22 @@ if __name__ == "__main__":
 # are the ones to watch. And the percentages after a guess are what the model *believes*; whether a model that
 # says 80 % is right in 80 of 100 cases is a question of its own.
 #
-# What BERT cannot do is write. Nothing in its training ever asked it to continue a text, and its answer for a
+# What BERT cannot do is write. Nothing in its training ever asked it to continue a text, and its vector for a
 # word changes with every word that comes later.
 #
-# **One last question.** Put two gaps into one sentence: *the [MASK] drank the [MASK]*. Your model answers for
-# each gap alone. How could it happen that both answers are likely and the two together are nonsense?
+# **One last question.** Put two gaps into one sentence: *the [MASK] drank the [MASK]*. Your model predicts each
+# gap on its own. How could it happen that both words are likely and the two together are nonsense?
+#
+# ## Read on
+#
+# - Wilson L. Taylor, *"Cloze Procedure": A New Tool for Measuring Readability* (1953): gaps in a text as an exam, 65
+#   years before BERT. Look for what was measured with them.
+# - Jacob Devlin, Ming-Wei Chang, Kenton Lee and Kristina Toutanova, *BERT: Pre-training of Deep Bidirectional
+#   Transformers for Language Understanding* (2018): look for the 80/10/10 rule and the reason they give, then, in the
+#   appendix, for the table of what happens with other shares.
+# - Yinhan Liu and others, *RoBERTa: A Robustly Optimized BERT Pretraining Approach* (2019): look for static against
+#   dynamic masking, and for what became of BERT's second exercise.
+# - Alexander Wettig, Tianyu Gao, Zexuan Zhong and Danqi Chen, *Should You Mask 15% in Masked Language Modeling?* (2022):
+#   look for their answer.
+# - Ofir Press and Lior Wolf, *Using the Output Embedding to Improve Language Models* (2016): weight tying, and why it
+#   does more than save memory.

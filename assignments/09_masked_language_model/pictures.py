@@ -13,7 +13,7 @@ COLORS = {  # what can happen to a word: readable in grey, each with its own lig
     "not chosen": (QUIET, ""),
     "became [MASK]": ("#0072b2", ""),
     "became another word": ("#d55e00", "//"),
-    "stayed, but is asked": ("#f0e442", ""),
+    "stayed, but is chosen": ("#f0e442", ""),
     "special": ("#bbbbbb", ".."),
 }
 FATES = list(COLORS)[1:4]
@@ -29,7 +29,7 @@ def fates(student, ids: Tensor, inputs: Tensor, labels: Tensor) -> list[list[str
         if not chosen:
             return "special" if sign and came == was else "not chosen"
         if came == was:
-            return "stayed, but is asked"
+            return "stayed, but is chosen"
         return "became [MASK]" if came == student.MASK else "became another word"
 
     rows = zip((labels != -100).tolist(), inputs.tolist(), ids.tolist(), special.tolist())
@@ -118,9 +118,9 @@ def draw_bar(axes: Axes, name: str, percent: float, color: str, hatch: str, expe
 
 
 def who_is_corrected(student) -> Figure:
-    """How strongly the loss pulls at the answer of each place: only the four framed ones light up, all four alike.
+    """How strongly the loss pulls at the logits of each position: only the four framed ones light up, all four alike.
 
-    The logits are all zeros, so every asked place is equally wrong. The row without a frame stays dark.
+    The logits are all zeros, so every chosen position is equally wrong. The row without a frame stays dark.
     """
     B, T, V = 4, 8, 11
     labels = torch.full((B, T), -100)
@@ -139,8 +139,8 @@ def who_is_corrected(student) -> Figure:
         )
     axes.set_xticks(range(T))
     axes.set_yticks(range(B))
-    axes.set(xlabel="place", ylabel="row of the batch")
-    axes.set_title("Who is told to do better? (framed: who is asked)", loc="left", fontsize=11)
+    axes.set(xlabel="position", ylabel="row of the batch")
+    axes.set_title("Where does the loss correct? (framed: chosen)", loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="length of the gradient", shrink=0.85)
     return figure
 
@@ -156,9 +156,9 @@ def start_afresh(module) -> None:
 
 
 def both_sides(student) -> Figure:
-    """How far the answer at each place moves when one word is replaced: light everywhere, on both sides of the diagonal.
+    """How far the logits at each position move when one word is replaced: light on both sides of the diagonal.
 
-    Only the two columns at the end are dark: there is padding, which no word hears.
+    Only the two columns at the end are dark: there is padding, which gets no attention.
     """
     T, real, V = 8, 6, 13
     model = student.MaskedLanguageModel(V, 16, 2, 2, 24, T, 0.0).double()
@@ -188,8 +188,8 @@ def both_sides(student) -> Figure:
 def finding(moved: Tensor, real: int) -> str:
     deaf, padding = int((moved[:, :real] == 0).sum()), int((moved[:, real:] > 0).sum())
     if deaf:
-        return f"Not everybody hears both sides ({deaf} cells are dark)"
-    return "The padding is heard" if padding else "Everybody hears both sides"
+        return f"Not every word sees both sides ({deaf} cells are dark)"
+    return "The padding is not ignored" if padding else "Every word sees both sides"
 
 
 def best_guesses(student) -> Figure:
@@ -203,15 +203,15 @@ def best_guesses(student) -> Figure:
         ids = student.encode([question])  # (1, T)
         place = ids[0].tolist().index(student.MASK)
         with torch.no_grad():
-            chances = model(ids)[0, place].softmax(dim=-1)  # (V,)
-        best = chances.topk(5)
+            probabilities = model(ids)[0, place].softmax(dim=-1)  # (V,)
+        best = probabilities.topk(5)
         words = [student.WORDS[i] for i in best.indices.tolist()]
         bars = axes.barh(words, best.values, color="#0072b2")
         axes.bar_label(
-            bars, [f"{100 * chance:.0f} %" for chance in best.values.tolist()], padding=3, fontsize=9
+            bars, [f"{100 * p:.0f} %" for p in best.values.tolist()], padding=3, fontsize=9
         )
         axes.invert_yaxis()
-        axes.set(xlim=(0, 1.2), xticks=(0, 0.5, 1), xlabel="chance")
+        axes.set(xlim=(0, 1.2), xticks=(0, 0.5, 1), xlabel="probability")
         axes.set_title("\n".join(textwrap.wrap(question.replace("[MASK]", "▢"), 28)), loc="left", fontsize=10)
     return figure
 

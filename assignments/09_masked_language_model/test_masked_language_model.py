@@ -7,8 +7,8 @@ import torch
 
 from autograder import checks
 
-TABLE = ("row", "place")
-LOGITS = ("row", "place", "word")
+TABLE = ("row", "position")
+LOGITS = ("row", "position", "word")
 VOCABULARY, MASK, SPECIAL = 23, 11, [17, 2, 11, 20]  # words 0 and 22 are ordinary ones
 
 
@@ -21,15 +21,15 @@ def a_text(B, T, V=VOCABULARY, special=SPECIAL):
 
 
 def corrupted(student, ids, p, seed=0):
-    """The two tables, as they come back for a copy of the text."""
-    dice = torch.Generator().manual_seed(seed)
-    tables = student.mask_tokens(ids.clone(), VOCABULARY, MASK, list(SPECIAL), dice, p)
+    """The two tables that come back for a copy of the text."""
+    generator = torch.Generator().manual_seed(seed)
+    tables = student.mask_tokens(ids.clone(), VOCABULARY, MASK, list(SPECIAL), generator, p)
     return checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
 
 
-def a_model(student, V=13, d_model=12, **sizes):
+def a_model(student, V=13, d_model=20, **sizes):
     """A model of the student's in eval mode and float64, with random weights everywhere."""
-    sizes = {"n_heads": 3, "n_layers": 2, "d_ff": 10, "max_len": 7, **sizes}
+    sizes = {"n_heads": 4, "n_layers": 2, "d_ff": 10, "max_len": 7, **sizes}
     model = student.MaskedLanguageModel(V, d_model, **sizes).double()
     model.eval()
     return checks.randomize(model)
@@ -39,7 +39,7 @@ def a_model(student, V=13, d_model=12, **sizes):
 
 
 @pytest.mark.part("corruption")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_two_tables_come_back(student, seed):
     """Two tables of ids come back, inputs and labels, both as large as the text."""
     B, T = 3, 7
@@ -53,13 +53,14 @@ def test_two_tables_come_back(student, seed):
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_two_tables_come_back")
 def test_labels_remember_the_words(student, seed):
-    """A chosen word has itself as its label; any other word has -100 and stands as it was."""
+    """A chosen word has itself as its label; any other word, special ones included, has -100 and stays as it was."""
     B, T = 7, 41
     ids = a_text(B, T)
     inputs, labels = corrupted(student, ids, 0.5, seed)
     chosen = labels != -100
-    checks.true(chosen.any(), "Not one of 266 words was chosen, though each had a chance of one half.")
-    checks.true(not chosen.all(), "Every word has a label, even the special ones.")
+    checks.true(chosen.any(), "Not one of 266 words was chosen, though p was one half.")
+    special = chosen[torch.isin(ids, torch.tensor(SPECIAL))]
+    checks.true(not special.any(), "Special words have labels, too.")
     checks.equal(labels, torch.where(chosen, ids, -100), "labels", axes=TABLE)
     checks.equal(inputs.masked_fill(chosen, 0), ids.masked_fill(chosen, 0), "what was not chosen", axes=TABLE)
 
@@ -81,14 +82,14 @@ def test_all_or_nothing(student, seed):
 
 @pytest.mark.part("corruption")
 @pytest.mark.points(0.25)
-def test_impossible_chances_are_refused(student):
+def test_impossible_p_is_refused(student):
     """A p below 0 or above 1 is a ValueError that names p and its value."""
     for p, naming in ((-0.25, "p"), (-0.25, -0.25), (1.5, "p"), (1.5, 1.5)):
-        dice = torch.Generator()
+        generator = torch.Generator()
         checks.raises(
             ValueError,
             student.mask_tokens,
-            *(a_text(2, 5), VOCABULARY, MASK, list(SPECIAL), dice, p),
+            *(a_text(2, 5), VOCABULARY, MASK, list(SPECIAL), generator, p),
             naming=naming,
             what=f"mask_tokens(...) with p = {p}",
         )
@@ -98,26 +99,29 @@ def test_impossible_chances_are_refused(student):
 
 
 @pytest.mark.part("loss")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_knowing_nothing_costs_ln_v(student):
-    """Logits of zeros cost ln V, whether one place is asked or all of them."""
+    """Logits of zeros cost ln V, whether one position counts or all of them."""
     B, T, V = 3, 5, 11
     for asked in (1, 4, B * T):
         labels = torch.full((B * T,), -100)
         labels[torch.randperm(B * T)[:asked]] = torch.randint(V, (asked,))
         loss = student.masked_language_model_loss(torch.zeros(B, T, V), labels.view(B, T))
         checks.close(
-            loss, torch.tensor(math.log(V)), f"the loss of zeros, asked at {asked} places", atol=1e-5
+            loss, torch.tensor(math.log(V)), f"the loss of zeros at {asked} chosen positions", atol=1e-5
         )
 
 
 @pytest.mark.part("loss")
-@pytest.mark.points(0.5)
-def test_nothing_asked_costs_nothing(student):
-    """A batch in which nobody is asked costs 0, not NaN."""
-    labels = torch.full((2, 3), -100)
-    loss = student.masked_language_model_loss(torch.randn(2, 3, 7), labels)
+@pytest.mark.points(1)
+def test_batch_without_gaps_costs_nothing(student):
+    """A batch without a single gap costs 0, not NaN; with one gap it costs something."""
+    labels, logits = torch.full((2, 3), -100), torch.randn(2, 3, 7)
+    loss = student.masked_language_model_loss(logits, labels)
     checks.close(loss, torch.tensor(0.0), "the loss")
+    labels[1, 2] = 4
+    loss = student.masked_language_model_loss(logits, labels)
+    checks.close(loss, -logits[1, 2].log_softmax(-1)[4], "the loss with one gap", atol=1e-5)
 
 
 # Part 3: the model
@@ -125,8 +129,8 @@ def test_nothing_asked_costs_nothing(student):
 
 @pytest.mark.part("model")
 @pytest.mark.points(0.5)
-def test_model_gives_logits_at_every_place(student):
-    """The model gives V logits at every place, in long and in short sentences, with padding and without."""
+def test_model_gives_logits_at_every_position(student):
+    """The model gives V logits at every position, in long and in short sentences, with padding and without."""
     B, V = 3, 13
     model = a_model(student, V)
     for T in (7, 2):
@@ -137,10 +141,10 @@ def test_model_gives_logits_at_every_place(student):
 
 
 @pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_model_gives_logits_at_every_place")
-def test_both_sides_are_heard(student):
-    """When one word changes, the answer changes at every place of the sentence, to the left and to the right."""
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_model_gives_logits_at_every_position")
+def test_both_sides_matter(student):
+    """When one word changes, the logits change at every position of the sentence, to the left and to the right."""
     T, V = 6, 13
     model, ids = a_model(student, V), torch.randint(V - 1, (1, T))
     before = model(ids).detach()
@@ -149,15 +153,15 @@ def test_both_sides_are_heard(student):
         other[0, s] += 1
         moved = (model(other).detach() - before).abs().amax(dim=-1)[0]  # (T,)
         for t in range(T):
-            checks.true(moved[t] > 1e-12, f"Word {s} changes, but the logits at place {t} stay the same.")
+            checks.true(moved[t] > 1e-12, f"Word {s} changes, but the logits at position {t} stay the same.")
 
 
 @pytest.mark.part("model")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_model_gives_logits_at_every_place")
-def test_the_way_out_is_the_table_of_the_way_in(student):
+@pytest.mark.points(1)
+@pytest.mark.needs("test_model_gives_logits_at_every_position")
+def test_the_table_at_the_entrance_is_the_table_at_the_exit(student):
     """When `norm` gives the same vector everywhere, the logits are its products with all word vectors, plus bias."""
-    T, V, C = 5, 13, 12
+    T, V, C = 5, 13, 20
     model, same = a_model(student, V, C), torch.randn(C, dtype=torch.float64)
     table = torch.randn(V, C, dtype=torch.float64)
     with torch.no_grad():

@@ -50,13 +50,13 @@ def scores_by_distance(student) -> Figure:
     figure = Figure(figsize=(9, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     image = left.imshow(table, cmap="cividis", interpolation="nearest")
-    left.set(xlabel="seat n of the key", ylabel="seat m of the query")
+    left.set(xlabel="position n of the key", ylabel="position m of the query")
     left.set_title("Score of one query and one key", loc="left", fontsize=10)
     figure.colorbar(image, ax=left, shrink=0.85)
     styles = {8: ("-", 5, "0.75"), 20: ("--", 2, BLUE), 32: (":", 2.5, "black")}
-    for seat, (style, width, color) in styles.items():
-        distance = torch.arange(T) - seat
-        right.plot(distance, table[seat], style, lw=width, color=color, label=f"m = {seat}")
+    for position, (style, width, color) in styles.items():
+        distance = torch.arange(T) - position
+        right.plot(distance, table[position], style, lw=width, color=color, label=f"m = {position}")
     right.set(xlabel="distance n − m", ylabel="score")
     right.set_title("Three rows of it, by distance", loc="left", fontsize=10)
     right.margins(y=0.25)

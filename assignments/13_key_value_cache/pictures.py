@@ -26,7 +26,7 @@ def rectangle_in_the_square(student) -> Figure:
 
 
 def draw_mask(axes: Axes, mask: Tensor, title: str, first: int) -> None:
-    """A dark square means "may hear"; rows are numbered from the first listener on."""
+    """A dark square means "may attend to"; rows are the queries, numbered from the first."""
     mask = mask.detach().double()
     axes.imshow(mask, cmap="Blues", vmin=0, vmax=1.4)
     for row, line in enumerate(mask.tolist()):
@@ -36,7 +36,7 @@ def draw_mask(axes: Axes, mask: Tensor, title: str, first: int) -> None:
             )
     if first:
         axes.axvline(first - 0.5, color="black", linewidth=2)
-        axes.text(first / 2 - 0.5, -0.7, "in the box", ha="center")
+        axes.text(first / 2 - 0.5, -0.7, "in the cache", ha="center")
         axes.text(first + (mask.shape[1] - first) / 2 - 0.5, -0.7, "new", ha="center")
     axes.set_xticks(range(mask.shape[1]))
     axes.set_yticks(range(len(mask)), [str(first + row) for row in range(len(mask))])
@@ -45,7 +45,7 @@ def draw_mask(axes: Axes, mask: Tensor, title: str, first: int) -> None:
 
 
 def pieces_against_the_whole(student) -> Figure:
-    """Dark everywhere: in whatever pieces a text is read, its answers are those of the whole text."""
+    """Dark everywhere: in whatever pieces a text is read, its outputs are those of the whole text."""
     apart = differences(student, T=12)  # (T, T)
     T = len(apart)
     wrong = int((apart > 1e-6).sum() + apart.isnan().sum())
@@ -60,7 +60,7 @@ def pieces_against_the_whole(student) -> Figure:
     axes.set_yticks(range(T), [str(size) for size in range(1, T + 1)])
     axes.set(xlabel="word of the text", ylabel="words in a piece")
     found = (
-        f"{wrong} of {T * T} answers are others than in the whole text" if wrong else "Pieces and whole agree"
+        f"{wrong} of {T * T} outputs are others than in the whole text" if wrong else "Pieces and whole agree"
     )
     axes.set_title(found, loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="difference from the whole text", extend="both")
@@ -68,7 +68,7 @@ def pieces_against_the_whole(student) -> Figure:
 
 
 def differences(student, T: int) -> Tensor:
-    """How far the answer for word t is off when the text is read in pieces of each size: (T, T)."""
+    """How far the output for word t is off when the text is read in pieces of each size: (T, T)."""
     dice = torch.Generator().manual_seed(5)
     attention = student.CachedAttention(20, 4).double()
     with torch.no_grad():
@@ -78,11 +78,11 @@ def differences(student, T: int) -> Tensor:
         whole, _ = attention(text)  # (1, T, C)
         rows = []
         for size in range(1, T + 1):
-            answers, cache = [], None
+            outputs, cache = [], None
             for piece in text.split(size, dim=1):
-                answer, cache = attention(piece, cache)  # (1, size, C)
-                answers.append(answer)
-            rows.append((torch.cat(answers, dim=1) - whole).abs().amax(dim=-1)[0])  # (T,)
+                output, cache = attention(piece, cache)  # (1, size, C)
+                outputs.append(output)
+            rows.append((torch.cat(outputs, dim=1) - whole).abs().amax(dim=-1)[0])  # (T,)
     return torch.stack(rows)
 
 
@@ -102,8 +102,8 @@ def one_more_word(student) -> Figure:
     left.set_title(f"Time: after {lengths[-1]} words, {times:.0f} to 1", loc="left", fontsize=10)
     left.legend(frameon=False)
     right.plot(lengths, held, "s-", color=BLUE)
-    right.set(xlabel="words so far", ylabel="kibibytes in the box", ylim=(0, None))
-    right.set_title("Memory: the box of one layer", loc="left", fontsize=10)
+    right.set(xlabel="words so far", ylabel="kibibytes in the cache", ylim=(0, None))
+    right.set_title("Memory: the cache of one layer", loc="left", fontsize=10)
     return figure
 
 
@@ -112,9 +112,9 @@ def measure(student, lengths: list[int]) -> tuple[list[float], list[float], list
     attention = student.CachedAttention(32, 4)
     texts = [torch.randn(1, T + 1, 32) for T in lengths]  # (1, T + 1, C)
     with torch.no_grad():
-        boxes = [attention(text[:, :-1])[1] for text in texts]
-        held = [sum(kept.numel() * kept.element_size() for kept in box) / 1024 for box in boxes]
-        with_cache = fastest(attention, [(text[:, -1:], box) for text, box in zip(texts, boxes, strict=True)])
+        caches = [attention(text[:, :-1])[1] for text in texts]
+        held = [sum(kept.numel() * kept.element_size() for kept in cache) / 1024 for cache in caches]
+        with_cache = fastest(attention, [(text[:, -1:], cache) for text, cache in zip(texts, caches, strict=True)])
         without = fastest(attention, [(text,) for text in texts])
     return with_cache, without, held
 

@@ -1,27 +1,31 @@
 # %% [markdown]
 # # 07 · Mini GPT
 #
-# You have all the parts: vectors for words, vectors for seats, heads that hear only the past, blocks that
-# can be stacked. What was missing so far is a **purpose**. Nothing has told all these numbers yet what they
-# should become.
+# You have all the parts: vectors for words, vectors for positions, attention that cannot see the future, blocks
+# that can be stacked. What was missing so far is a **purpose**. Nothing has told all these numbers yet what
+# they should become.
 #
 # The purpose of a language model fits into one sentence: *after every word, say how likely each word is to
-# come next.* That is all GPT was ever trained for. Somebody who can really do it has to know a good deal
-# about spelling, grammar and the world. After *the capital of France is* it takes geography.
+# come next.* That is all GPT was ever trained for. To do it really well, a model has to know a good deal about
+# spelling, grammar and the world. After *the capital of France is* it takes geography.
 #
-# Today you build one from the first line to the last:
+# In this assignment you build one from the first line to the last:
 #
 # | part | the question it answers |
 # |---|---|
 # | 1 · Batches | what does it practise on? |
-# | 2 · The loss | how wrong is a guess? |
-# | 3 · The model | who makes the guess? |
+# | 2 · The loss | how wrong is a prediction? |
+# | 3 · The model | where does the prediction come from? |
 # | 4 · Training | how does it get better? |
-# | 5 · Writing | how does a guess become a text? |
+# | 5 · Generation | how does a prediction become a text? |
 #
 # Our words are single characters, so the vocabulary is small and a laptop is fast enough. Whatever works for
 # characters works for words. Letters for shapes: `B` pieces of text in a batch, `T` words in a piece,
-# `C` numbers in a vector, `V` words in the vocabulary, `L` words in the whole text.
+# `C` numbers in a vector, `V` words in the vocabulary, `L` words in the whole text. The longest piece of text
+# that the model can take, `block_size`, is its **context window**.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: the tests use them. All
+# layer norms keep PyTorch's default `eps`.
 
 # %%
 import math
@@ -88,9 +92,9 @@ if __name__ == "__main__":
 # ## Part 1 · Batches
 #
 # Cut a window of `T` characters out of the text, and you have not one exercise but `T` of them: after the
-# first character guess the second, after the first two the third, and so on. The causal mask keeps the
-# exercises apart. So a window `x` needs an equally long window `y` with the right answers, and those are
-# simply the text **one step later**:
+# first character predict the second, after the first two the third, and so on. The causal mask keeps the
+# exercises apart. So a window `x` needs an equally long window `y` with the right answers, the **targets**, and
+# those are simply the text **one step later**:
 #
 # | | | | | | |
 # |---|---|---|---|---|---|
@@ -101,14 +105,13 @@ if __name__ == "__main__":
 # your guess was right. A batch is `B` such windows, cut at random places.
 #
 # **In numbers.** The text is `0 1 2 3 4 5` and the windows are 4 long. There are two of them: `0 1 2 3` with
-# the answers `1 2 3 4`, and `1 2 3 4` with the answers `2 3 4 5`. A window that began at 2 would have no
-# last answer. In general `L - T` windows fit, and each has the same chance.
+# the targets `1 2 3 4`, and `1 2 3 4` with the targets `2 3 4 5`. A window that began at 2 would have no
+# last target. In general `L - T` windows fit, and each is equally likely.
 #
-# Chance comes from the `generator` that is handed in: whoever starts it with the same seed gets the same
-# batches, and an experiment can be repeated. Where no generator is handed in, PyTorch's own chance decides, and
-# every call draws anew.
+# The random numbers come from the argument `generator`: with the same seed it gives the same batches, so an
+# experiment can be repeated. Without a generator, PyTorch's default one is used, and every call draws anew.
 #
-# **To think about.** What would a model learn that got `y = x`? Its loss would be wonderful.
+# **To think about.** What would a model learn if `y` were equal to `x`? Its loss would be wonderful.
 
 
 # %%
@@ -118,11 +121,11 @@ def get_batch(
     """Cut windows out of a text, and the same windows one step later.
 
     data: (L,) the ids of a text. Returns x and y, both (B, T) with B = batch_size and T = block_size.
-    Each row begins at its own random place, drawn by `generator` (None: by PyTorch's own chance); all L - T
-    windows have the same chance.
+    Each row begins at its own random place, drawn with `generator` (None: PyTorch's default generator); all
+    L - T windows are equally likely. data keeps its values.
     Example: for the data 0 1 2 3 4 and block_size 4, every row of x is 0 1 2 3 and every row of y 1 2 3 4.
     Raises ValueError, naming both lengths (L and block_size, as numbers), if the text is too short for one
-    window and its last answer (L <= block_size).
+    window and its last target (L <= block_size).
     """
     # TODO: refuse a text that is too short
     # TODO: draw where each window begins                                                   # (B,)
@@ -144,9 +147,10 @@ def get_batch(
 # %% [markdown]
 # ## Part 2 · The loss
 #
-# The model answers with `V` numbers for every place, the **logits**. A softmax makes them into shares $p$. How
-# wrong is that? As wrong as it was surprised by what really came: $-\ln p(\text{right})$. Who gave the right
-# word everything is not surprised at all, $-\ln 1 = 0$. Who gave it nothing would be infinitely surprised.
+# For every position the model returns `V` numbers, the **logits**. A softmax turns them into probabilities $p$.
+# How wrong is that? As wrong as the model is surprised by what really came: $-\ln p(\text{right})$. If it gave
+# the right word all the probability, it is not surprised at all, $-\ln 1 = 0$. If it gave the right word none,
+# it is infinitely surprised. The mean surprise is called the **cross-entropy**:
 #
 # $$\text{loss} = \frac{1}{B\,T} \sum_{b,t} -\ln p_{b,t}(y_{b,t})
 #   \qquad p_{b,t} = \operatorname{softmax}(\text{logits}_{b,t})$$
@@ -154,27 +158,31 @@ def get_batch(
 # Weather forecasts are judged in this way, too. "90 % rain" on a rainy day costs $0.105$; on a dry day it
 # costs $2.303$.
 #
-# **Three numbers to keep in mind.** A model that knows nothing gives each of `V` words the share $1/V$, so
-# its loss is exactly $\ln V$: with our 31 characters, $3.434$. That is where every training should
-# begin, and a first look at whether all is wired up well. Two places with the right word's share at
-# $\tfrac12$ and at $\tfrac18$ give $(\ln 2 + \ln 8)/2 = 1.386$. And the loss of a perfect model is 0.
+# **Three numbers to keep in mind.** A model that knows nothing gives each of `V` words the probability $1/V$, so
+# its loss is exactly $\ln V$: with our 31 characters, $3.434$. If the right words at two positions have the
+# probabilities $\tfrac12$ and $\tfrac18$, the loss is $(\ln 2 + \ln 8)/2 = 1.386$. And the loss of a perfect
+# model is 0.
 #
-# **What flows back** is beautifully simple. At every place the gradient of the logits is
-# $(p - \text{onehot}(y)) / (B\,T)$: what was said minus what should have been said.
+# Papers often report $e^{\text{loss}}$, the **perplexity**: the number of equally likely words among which the
+# model might as well be guessing. It is $V$ for a model that knows nothing, 4 for our two positions, and 1 for
+# a perfect model.
 #
-# **To think about.** PyTorch's function for this loss takes logits, not shares. What goes wrong for a model
-# that is very sure of itself if the shares are computed first and their logarithm afterwards?
+# **The gradient** is beautifully simple. For the logits of each position it is
+# $(p - \text{onehot}(y)) / (B\,T)$: what was predicted minus what should have been predicted.
+#
+# **To think about.** PyTorch's function for this loss takes logits, not probabilities. What goes wrong for a
+# very confident model if the probabilities are computed first and their logarithm afterwards?
 
 
 # %%
 def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean surprise at the right words, in natural logarithms.
+    """The cross-entropy: the mean of -ln p(right word), in natural logarithms.
 
     logits: (B, T, V), any numbers, also as large as 10,000; targets: (B, T), the ids of the right words.
-    Returns one number, a tensor of shape (): the mean over all B times T places.
+    Returns one number, a tensor of shape () in the logits' number type: the mean over all B times T positions.
     Example: logits of zeros give ln V, whatever the targets are.
     """
-    # TODO: line up all places of all pieces of text, and compare what was said with what was right     # ()
+    # TODO: line up all positions of all pieces of text, and compare the logits with the targets        # ()
     ### BEGIN SOLUTION
     V = logits.shape[-1]
     return nn.functional.cross_entropy(logits.reshape(-1, V), targets.reshape(-1))          # ()
@@ -188,36 +196,36 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · The model
 #
-# From bottom to top: a vector for the word plus a vector for its seat, then blocks, then one last layer norm,
-# then a layer that reads `V` logits off every vector.
+# From bottom to top: a vector for the word plus a vector for its position, then the blocks, then one last layer
+# norm, then a linear layer that turns every vector into `V` logits.
 #
-# The block is **pre-norm**: each sublayer reads a normed copy of the stream, and what it finds is added to
-# the stream itself, which nobody ever norms. (That is why one last `ln` is needed at the top.)
+# The block is **pre-norm**: each sublayer reads a normed copy of the residual stream, and its output is added to
+# the stream itself, which is never normed on the way. (That is why one last `ln` is needed at the top.)
 #
 # $$x \leftarrow x + \text{attention}(\text{ln1}(x)) \qquad x \leftarrow x + \text{ff}(\text{ln2}(x))$$
 #
-# Its layers are given. One thing is left to you, and it is the one that everything hangs on: **nobody hears
-# the future**. `nn.MultiheadAttention` is called with query, key and value and takes an `attn_mask`. Mind its
-# convention: in a boolean mask of PyTorch's, `True` means *blocked*. (`nn.Transformer` has a ready-made mask,
-# too. It is made of numbers, and they must be of the same type as those in `x`: your model works in float32
-# and in float64.) Attention returns two things; the first one is what the words took home.
+# Its layers are given. One thing is left to you, and everything hangs on it: **no word may see the future**.
+# `nn.MultiheadAttention` is called with query, key and value and takes an `attn_mask`. Mind its convention: in a
+# boolean mask of PyTorch's, `True` means *blocked*. (`nn.Transformer` has a ready-made mask, too. It is made of
+# floating-point numbers, and they must be of the same type as those in `x`: your model works in float32 and in
+# float64.) Attention returns a pair; the first item is its output.
 #
 # **In numbers.** With `V = 31`, `C = 64`, `block_size = 8` and one block, the model owns
-# 1,984 + 512 numbers for words and seats, 49,984 in its block, 128 in `ln` and 2,015 in `fc`: 54,623
+# 1,984 + 512 numbers for words and positions, 49,984 in its block, 128 in `ln` and 2,015 in `fc`: 54,623
 # together. GPT-2 is the same thing 2,278 times as large.
 #
-# **To think about.** Take the seats away, and a causal model is *not* blind to order, as a model without a
+# **To think about.** Without position vectors, a causal model is *not* blind to order, as a model without a
 # mask would be. What can the third word notice that the second cannot?
 
 
 # %%
 class Block(nn.Module):
-    """One pre-norm block: (B, T, C) -> (B, T, C). Each word hears itself and the words before it."""
+    """One pre-norm block: (B, T, C) -> (B, T, C). Each word attends to itself and to the words before it."""
 
     def __init__(self, embed_size: int, num_heads: int) -> None:
         super().__init__()
         if embed_size % num_heads:
-            raise ValueError(f"embed_size = {embed_size} cannot be shared by num_heads = {num_heads}")
+            raise ValueError(f"embed_size = {embed_size} cannot be divided by num_heads = {num_heads}")
         self.ln1 = nn.LayerNorm(embed_size)
         self.attention = nn.MultiheadAttention(embed_size, num_heads, batch_first=True)
         self.ln2 = nn.LayerNorm(embed_size)
@@ -226,17 +234,17 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (B, T, C) -> (B, T, C), for any length T, in float32 and in float64."""
-        # TODO: a mask that blocks the words to come                                        # (T, T)
-        # TODO: listen, and add what was heard to the stream                                # (B, T, C)
-        # TODO: think, and add what was thought to the stream                               # (B, T, C)
+        """x (B, T, C) -> (B, T, C), for any length T, in float32 and in float64, in training and in eval."""
+        # TODO: a mask that blocks the future                                                 # (T, T)
+        # TODO: attend, and add the output to the stream                                      # (B, T, C)
+        # TODO: feed forward, and add the output to the stream                                # (B, T, C)
         ### BEGIN SOLUTION
         T = x.shape[1]
-        to_come = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)               # (T, T)
-        calm = self.ln1(x)                                                                  # (B, T, C)
-        heard, _ = self.attention(calm, calm, calm, attn_mask=to_come, need_weights=False)  # (B, T, C)
-        x = x + heard                                                                       # (B, T, C)
-        return x + self.ff(self.ln2(x))                                                     # (B, T, C)
+        future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)                  # (T, T)
+        normed = self.ln1(x)                                                                  # (B, T, C)
+        attended, _ = self.attention(normed, normed, normed, attn_mask=future, need_weights=False)
+        x = x + attended                                                                      # (B, T, C)
+        return x + self.ff(self.ln2(x))                                                       # (B, T, C)
         ### END SOLUTION
 
 
@@ -244,10 +252,10 @@ class TransformerLanguageModel(nn.Module):
     """After each word, V logits for the next one: (B, T) -> (B, T, V).
 
     Attributes:
-        token_embed, pos_embed   `nn.Embedding`s with a row for each word and a row for each seat
+        token_embed, pos_embed   `nn.Embedding`s with a row for each word and a row for each position
         blocks                   num_layers `Block`s, in a container through which `parameters()` finds them; their
                                  names there are their numbers: blocks.0, blocks.1 and so on, the first one first
-        ln                       the last `nn.LayerNorm`
+        ln                       the last `nn.LayerNorm`, with PyTorch's default eps
         fc                       the `nn.Linear` from C to V, with a bias
         block_size               the longest piece of text it can take; a plain number
 
@@ -275,7 +283,7 @@ class TransformerLanguageModel(nn.Module):
         Raises ValueError, naming block_size and the length T as a number, if T is larger than block_size.
         """
         # TODO: refuse a piece of text that is too long
-        # TODO: words plus seats, up through the blocks, and out                            # (B, T, V)
+        # TODO: words plus positions, through the blocks, and out                           # (B, T, V)
         # TODO: with targets, the loss as well                                              # ()
         ### BEGIN SOLUTION
         T = ids.shape[1]
@@ -293,27 +301,34 @@ class TransformerLanguageModel(nn.Module):
 # %% part="model"
 
 # %% [markdown]
-# The picture changes one character after the other and watches where the logits move. Nothing may move to
-# the left of a change, that is, above the staircase.
+# The picture changes one character after the other and watches which logits move. Nothing may move to
+# the left of a change, that is, above the diagonal.
 
 # %% picture="model"
 
 # %% [markdown]
 # ## Part 4 · Training
 #
-# One step of training is four sentences long. Fetch a batch. Ask the model for its loss. Ask every
+# One step of training is four sentences long. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
 #
-# A choir rehearses like this: sing, listen to what was off, everybody adjusts a little, sing again. One more
+# A choir rehearses like this: sing, listen for what was off, everybody adjusts a little, sing again. One more
 # thing belongs to it: **forget the last correction before you collect a new one**. PyTorch *adds* every new
-# gradient to what is there already, until somebody sets it to zero.
+# gradient to what is there already, until you set it to zero.
 #
 # The optimiser is `torch.optim.AdamW` with the learning rate `lr`, everything else as PyTorch sets it. What is
-# reported is the loss of each batch *before* the step that it leads to. So with our 31 characters, the first
-# number should lie near $\ln 31 = 3.434$.
+# reported is the loss of each batch *before* the step that it leads to.
 #
-# **To think about.** The model has 54,623 numbers and our text about 2,000 characters. After long enough, what
-# will the loss on this text tell you about how well it writes? What should you measure instead?
+# **What should the first loss be?** A model that knows nothing would lose $\ln 31 = 3.434$. A fresh model is not
+# quite so modest: its logits are random numbers, not zeros. At the top, `ln` gives each of the `C` features
+# variance 1, and PyTorch draws the weights of `fc` uniformly from $-1/\sqrt C$ to $1/\sqrt C$, which is a variance of
+# $1/(3C)$. So each logit has a variance of about $C \cdot 1/(3C) = \tfrac13$: the model has opinions before it has
+# learned anything, and random opinions cost about half their variance. Expect $3.434 + \tfrac16 \approx 3.6$. (GPT-2
+# draws its weights with the standard deviation 0.02, which makes the logits smaller and the first loss almost
+# $\ln V$.) A first loss far from this number means that something is wired up wrongly.
+#
+# **To think about.** The model has 54,623 numbers and our text about 2,000 characters. After enough training,
+# what will the loss on this text tell you about how well it writes? What should you measure instead?
 
 
 # %%
@@ -328,7 +343,7 @@ def train(
     """Train the model in place, with one fresh batch from `get_batch` and one step of AdamW each time.
 
     data: (L,) the ids of a text. The batches have batch_size rows of model.block_size words and are drawn
-    by `generator` (None: by PyTorch's own chance). The model is put into training mode first and stays in it.
+    with `generator` (None: PyTorch's default one). The model is put into training mode first and stays in it.
     Returns the loss of every batch, before its step, as plain numbers: a list of `steps` floats.
     Example: train(model, data, steps=100, batch_size=16, lr=3e-3, generator=torch.Generator())
     """
@@ -352,17 +367,17 @@ def train(
 # %% part="training"
 
 # %% [markdown]
-# Train it for real: 1,000 steps take less than a minute on a laptop. Keep an eye on the loss. It should begin near 3.434
-# and fall below 2.
+# Train it for real: 1,000 steps take less than a minute on a laptop. Keep an eye on the loss. With the seed below
+# it begins at 3.615, close to the 3.6 that we expected, and falls below 2 within the first 200 steps.
 #
-# The picture then draws a training of its own, together with two lines to compare it with: $\ln V$, which is
-# knowing nothing, and the *bigram line*, which is the best that anybody can do who looks at the last
-# character only. Where the curve crosses that line, attention has begun to pay.
+# The picture then draws a training run of its own, together with two lines to compare it with: $\ln V$, which is
+# knowing nothing, and the *bigram line*, the best loss that is possible when only the last character is known.
+# Where the curve crosses that line, attention has begun to pay.
 
 
 # %%
 def progress(done: int, total: int, loss: float) -> None:
-    """A bar that grows: how much is done, and the loss so far."""
+    """A progress bar: how much is done, and the loss so far."""
     filled = round(30 * done / total)
     bar = "█" * filled + "░" * (30 - filled)
     print(f"\r{bar} {done:5d} of {total} steps, loss {loss:.3f}", end="\n" if done == total else "", flush=True)
@@ -371,41 +386,41 @@ def progress(done: int, total: int, loss: float) -> None:
 if __name__ == "__main__":
     torch.manual_seed(7)
     model = TransformerLanguageModel(len(ALPHABET), embed_size=64, block_size=32, num_heads=4, num_layers=2)
-    dice, losses = torch.Generator().manual_seed(7), []
+    generator, losses = torch.Generator().manual_seed(7), []
     for done in range(50, 1001, 50):
-        losses += train(model, encode(TEXT), steps=50, batch_size=16, lr=2e-3, generator=dice)
+        losses += train(model, encode(TEXT), steps=50, batch_size=16, lr=2e-3, generator=generator)
         progress(done, 1000, sum(losses[-50:]) / 50)
 
 # %% picture="training"
 
 # %% [markdown]
-# ## Part 5 · Writing
+# ## Part 5 · Generation
 #
-# The model says how likely each word is. To *write*, let it say so after the last word, draw one word by these
-# shares, append it, and ask again. That is all. A text grows word by word, and every word that was drawn
-# becomes part of what the model hears from then on.
+# The model says how likely each word is. To *write*, take its probabilities after the last word, draw one word
+# from them, append it, and ask again. That is all. The text grows word by word, and every word that was drawn
+# becomes part of the context from then on.
 #
 # Four things make a good writer out of this loop.
 #
-# - **The context is cropped.** The model takes at most `block_size` words. When the text gets longer, it hears
+# - **The context is cropped.** The model takes at most `block_size` words. When the text gets longer, it gets
 #   the *last* `block_size` of them. What lies further back is forgotten.
 # - **The temperature.** The logits are divided by it before the softmax. Below 1 the model becomes more
-#   careful, above 1 more adventurous. It never changes which word is the likeliest.
-# - **top_k.** Only the `k` likeliest words stay in the game, the others get a share of exactly zero. With
-#   `k = 1` nothing is left to chance. (Where words tie for the last seat, it is yours to say who gets it.) The
-#   temperature acts among those that stayed.
+#   careful, above 1 more adventurous. It never changes which word is the most likely.
+# - **top_k.** Only the `k` most likely words can be drawn; all others get a probability of exactly zero. With
+#   `k = 1` nothing is left to chance. (When words tie for the last place, you may decide which one gets it.) The
+#   temperature acts among those that remain.
 # - **Good manners.** Writing is not training: it happens in eval mode and keeps no gradients, and afterwards the
 #   model is in the mode that it was in before.
 #
-# **In numbers.** A coin shows heads with a share of 80 %. At temperature $\tfrac12$ the shares are squared and
-# made whole again: $0.64 / (0.64 + 0.04) = 94.1\,\%$. At temperature $\tfrac14$ they are taken to the
-# fourth power: $99.6\,\%$. At temperature 2 the root is taken: $66.7\,\%$.
+# **In numbers.** A coin shows heads with a probability of 80 %. At temperature $\tfrac12$ the probabilities are
+# squared and rescaled to sum to one: $0.64 / (0.64 + 0.04) = 94.1\,\%$. At temperature $\tfrac14$ they are raised
+# to the fourth power: $99.6\,\%$. At temperature 2 the square root is taken: $66.7\,\%$.
 #
 # **How can chance be tested?** With models whose answers are known. `autograder.fakes` has a `Successor`, which
-# after $n$ always says $n + 1$: does your text count on, even when it is longer than the context? And
+# after $n$ always says $n + 1$: does your text count on, even when it is longer than the context window? And
 # it has a `Coin`: toss it 20,000 times, and count. You can use both in this notebook.
 #
-# **To think about.** The model's likeliest text is not found by drawing the likeliest word every time. Why not?
+# **To think about.** The model's most likely text is not found by taking the most likely word every time. Why not?
 
 
 # %%
@@ -417,24 +432,24 @@ def generate(
     top_k: int | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Continue each row of ids by max_new_tokens words, each drawn by the model's shares.
+    """Continue each row of ids by max_new_tokens words, each drawn from the model's probabilities.
 
-    model: `model(ids)` returns logits (B, T, V) and a loss (None); `model.block_size` is the longest context
-    that it takes. It need not be your own model, so nothing else of it should be used but its modes.
-    ids: (B, T) with T >= 1, any length; they keep their values. Returns (B, T + max_new_tokens): ids, and
-    what was written after them. Every row is drawn for itself, by `generator` (None: by PyTorch's own chance).
-    temperature: the logits are divided by it. top_k: only the k likeliest words of each row can be drawn, None
-    or a k beyond the vocabulary means all. The model hears the last block_size words, in eval mode, without
+    model: `model(ids)` returns logits (B, T, V) and a loss (None); `model.block_size` is its context window. It
+    need not be your own model, so use nothing else of it but its modes.
+    ids: (B, T) with T >= 1, any length; they keep their values. Returns (B, T + max_new_tokens): ids, and the
+    new words after them. Every row is drawn independently, with `generator` (None: PyTorch's default one).
+    temperature: the logits are divided by it. top_k: only the k most likely words of each row can be drawn; None,
+    or a k beyond the vocabulary, means all. The model gets the last block_size words, in eval mode, without
     gradients, and is back in its former mode in the end.
     Raises ValueError, naming the argument and its value, if temperature <= 0 or top_k < 1.
     Example: a model that says n + 1 after n continues 7 8 by 9 10 11.
     """
     # TODO: refuse a bad temperature and a bad top_k
-    # TODO: go into eval mode, and remember which mode the model was in
+    # TODO: remember the model's mode, and go into eval mode
     # TODO: as often as asked, without gradients: the logits after the last word             # (B, V)
     # TODO: ... with temperature, and without the unlikely words                             # (B, V)
     # TODO: ... draw a word for each row, and append it                                      # (B, T + 1)
-    # TODO: go back into the former mode
+    # TODO: restore the mode
     ### BEGIN SOLUTION
     if temperature <= 0:
         raise ValueError(f"temperature must be above 0, but it is {temperature}.")
@@ -461,7 +476,7 @@ def generate(
 # %%
 if __name__ == "__main__":
     for temperature in (0.5, 1.0, 2.0):
-        written = generate(model, encode("the word ")[None], 200, temperature, generator=dice)
+        written = generate(model, encode("the word ")[None], 200, temperature, generator=generator)
         print(f"--- temperature {temperature}\n{decode(written[0])}\n")
 
 # %% picture="generation"
@@ -472,14 +487,28 @@ if __name__ == "__main__":
 # You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy: make the
 # numbers larger and the text longer, and it is the real thing.
 #
-# A word of caution. Much of the beautiful text that your model writes is simply learnt by heart; the text is so
+# A word of caution. Much of the beautiful text that your model writes is simply learned by heart; the text is so
 # small that it can be. A low loss on the text that was trained on proves little, and it proves nothing at all if
 # the model can peek: with a mask that is one step late, the loss becomes *better* than any honest model's. The
 # honest question is always the same: how surprised is the model by text that it has never seen, when each
-# word is guessed from the words before it alone? An assignment of its own, *Spot the cheat*, is about that.
+# word is predicted from the words before it alone? An assignment of its own, *Spot the cheat*, is about that.
 #
-# Your model speaks, but it does not listen to anybody: there is no second text that it could answer to. For
-# that, a decoder has to hear an encoder. That is the next assignment.
+# Your model can only continue its own text; there is no second text that it could answer to. For that, a decoder
+# has to attend to an encoder. That is the next assignment.
 #
 # **One last question.** Your model was trained with windows of 32 characters. Can it ever learn that the wind,
 # which laughs in one paragraph, did so in the paragraph before?
+#
+# ## Read on
+#
+# - Yoshua Bengio, Réjean Ducharme, Pascal Vincent and Christian Jauvin, *A Neural Probabilistic Language Model*
+#   (2003): word vectors and a network that predicts the next word, long before attention. Look for the size of its
+#   context, and for what happens to everything before it.
+# - Alec Radford, Jeffrey Wu, Rewon Child, David Luan, Dario Amodei and Ilya Sutskever, *Language Models are
+#   Unsupervised Multitask Learners* (2019), the GPT-2 paper: look at the table of the four model sizes, and for
+#   the sentence that says where its layer norms stand. It describes your `Block` and your `ln`.
+# - Ilya Loshchilov and Frank Hutter, *Decoupled Weight Decay Regularization* (2019): where AdamW's W comes from.
+#   Look for the one line in which it differs from Adam.
+# - Ari Holtzman, Jan Buys, Li Du, Maxwell Forbes and Yejin Choi, *The Curious Case of Neural Text Degeneration*
+#   (2020): look at what a good model writes when the most likely word is taken every time, and at the answer, a
+#   relative of `top_k`.

@@ -1,23 +1,26 @@
 # %% [markdown]
 # # 12 · Rotary positions
 #
-# So far a word learnt its seat once, at the entrance: a vector for the position was added to the vector of
-# the word, and both went through the whole model as one sum. That works, but it asks for a lot. Whether
-# *cat* stands two seats before *sat* is the same question at seat 3 and at seat 300, and yet the sums look
-# different there, so the model has to learn the answer at every place anew. And from the sum nobody can tell
-# any more which part was the word and which part was the seat.
+# So far a word learned its position once, at the entrance: a vector for the position was added to the vector of
+# the word, and both went through the whole model as one sum. That works, but it asks for a lot. Whether *cat*
+# stands two positions before *sat* is the same question at position 3 and at position 300. In a *learned* table
+# those are different rows that know nothing of each other, so each pair of positions has to be learned anew. In
+# the sinusoidal table the distance is there (the dot product of two rows depends on it alone), but only in the part
+# of the score where position meets position; word and position come in one sum, and the layers for queries and keys
+# have to learn to take it apart.
 #
-# What attention needs to know is not *where am I* but **how far are we apart**. There is a way to hand it
-# over exactly where the question comes up, in the meeting of query and key, and it needs no table, no learnt
-# number and no sum. The queries and keys are *turned*.
+# What attention needs to know is not *where am I* but **how far are we apart**. There is a way to provide it
+# exactly where the question comes up, in the product of query and key, and it needs no table, no learned number and
+# no sum. The queries and keys are *rotated*.
 #
-# Picture two friends who each carry a clock hand. Everybody turns the hand one notch further for each seat
-# that they sit further back. When the two compare their hands, the angle between them has grown by one notch
-# for each seat *between* them; whether they sit in the front or in the back of the hall makes no
-# difference. This is the idea of **rotary position embedding**, RoPE for short (2021). Llama, Mistral, Qwen
-# and most open language models of today use it.
+# Picture a row of friends, each with a clock hand. The friend at position $p$ turns the hand by $p$ notches. When
+# two of them compare their hands, the angle between the hands is one notch for each position *between* the two;
+# whether they stand at the front or at the back of the row makes no difference. This is the idea of **rotary
+# position embedding**, RoPE for short (2021). Llama, Mistral, Qwen and most open language models of today use it.
 #
-# The alphabet of shapes: `B` sentences, `H` heads, `T` positions, `D` numbers in a query or a key.
+# Letters for shapes: `B` sentences, `H` heads, `T` positions, `D` numbers in a query or a key.
+#
+# The names of functions and arguments are part of the contract: the tests use them.
 
 # %%
 import torch
@@ -42,7 +45,7 @@ from torch.nn import functional as F
 #
 # $$\theta_{p,i} = p \cdot \text{base}^{-2i/D} \qquad \text{base} = 10000 \text{ unless you are told otherwise}$$
 #
-# The first hand turns by 1 radian a seat, the last one hardly moves. The sinusoidal table *added* the hands to
+# The first hand turns by 1 radian per position, the last one hardly moves. The sinusoidal table *added* the hands to
 # the word; here the word's own numbers *are* the hands.
 #
 # **One number by hand.** Let $D = 4$. The speeds are $1$ and $10000^{-2/4} = 0.01$. At position 1 the vector
@@ -50,46 +53,48 @@ from torch.nn import functional as F
 # $(\cos 1,\ \sin 1,\ \cos 0.01,\ \sin 0.01) = (0.5403,\ 0.8415,\ 1.0000,\ 0.0100)$, and $(0, 1, 0, 1)$
 # becomes $(-0.8415,\ 0.5403,\ -0.0100,\ 1.0000)$. At position 0 nothing happens at all.
 #
-# Turning keeps lengths: however far back a word sits, its query is as long as before. A number that is left
-# without a partner could not be turned, so an odd $D$ is refused.
+# A rotation keeps lengths: at whatever position a word stands, its query is as long as before. A number without a
+# partner cannot be rotated, so an odd $D$ is refused.
 #
-# **Angles need digits.** Large models keep their queries in `bfloat16`, a small number type that cannot tell seat
-# 257 from seat 256; an angle that is off by 1 turns the first hand by a whole notch too many. So the angles are
-# made in float32 or float64, whatever the type of the queries. Only the turned numbers go back to that type.
+# **Angles need digits.** Large models keep their queries in `bfloat16`, a small number type that cannot tell
+# position 257 from position 256; an angle that is off by 1 turns the first hand by a whole radian too many. So
+# compute the angles in float32 or float64, whatever the number type of the queries. Only the rotated numbers go back
+# to that type.
 #
-# Write the function now. In Parts 1 and 2 it is always called with `interleaved=True`; you come back to it
+# Write the function now. In Parts 1 and 2 it is almost always called with `interleaved=True`; you come back to it
 # in Part 3.
 #
-# **To think about:** 44 radians are almost exactly seven full rounds, so hand 0 looks at seat 44 as it did at
-# seat 0. Why does a model with several hands still tell the two seats apart?
+# **To think about:** 44 radians are almost exactly seven full turns, so hand 0 looks at position 44 as it did at
+# position 0. Why does a model with several hands still tell the two positions apart?
 
 
 # %%
 def rope(
     x: Tensor, positions: Tensor | None = None, base: float = 10000.0, interleaved: bool = True
 ) -> Tensor:
-    """Turns each pair of numbers of x by an angle that grows with the position.
+    """Rotates each pair of numbers of x by an angle that grows with the position.
 
     x: (..., T, D), queries or keys. The dots stand for any leading dimensions: none, a batch, or a batch and
-    heads; all of them sit at the same positions.
-    positions: (T,) whole numbers, where each row sits; None means 0, 1, …, T-1. They need not begin at 0, nor
-    differ from each other, and there is no last seat.
-    Pair i at position p is turned counter-clockwise by p * base^(-2i / D).
+    heads; all of them have the same positions.
+    positions: (T,) whole numbers, the position of each row; None means 0, 1, …, T-1. They need not begin at 0, nor
+    differ from each other, nor be in order, and there is no last position.
+    Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).
     interleaved: True pairs the numbers 0 and 1, 2 and 3, …; False pairs i with i + D/2 (see Part 3).
 
     Returns (..., T, D) with the number type of x: float64, float32, float16 or bfloat16 (see "Angles need
-    digits"); every number comes back in its own place. x keeps its values, and gradients flow through.
+    digits"); every number comes back in its own place. x and positions keep their values, and gradients flow
+    through.
     ValueError that names D and its value when D is odd, in either pairing.
     Example: rope of two rows (1, 0, 1, 0) -> [[1.0000, 0.0000, 1.0000, 0.0000],
                                                [0.5403, 0.8415, 1.0000, 0.0100]]
     """
     # TODO: refuse what cannot be paired; then one angle for each position and pair            # (T, D/2)
-    # TODO: take the two numbers of each pair apart, by either pairing                         # (..., T, D/2)
-    # TODO: turn every pair, and put both numbers back where they came from                    # (..., T, D)
+    # TODO: split x into the first and the second numbers of the pairs, by either pairing      # (..., T, D/2)
+    # TODO: rotate every pair, and put both numbers back where they came from                  # (..., T, D)
     ### BEGIN SOLUTION
     T, D = x.shape[-2:]
     if D % 2 == 1:
-        raise ValueError(f"Numbers are turned in pairs, so D must be even, but D = {D}.")
+        raise ValueError(f"Numbers are rotated in pairs, so D must be even, but D = {D}.")
     if positions is None:
         positions = torch.arange(T, device=x.device)                                           # (T,)
     evens = torch.arange(0, D, 2, dtype=torch.float64, device=x.device)                        # (D/2,)
@@ -99,52 +104,51 @@ def rope(
         a, b = x[..., ::2], x[..., 1::2]                                                       # (..., T, D/2)
     else:
         a, b = x[..., : D // 2], x[..., D // 2 :]                                              # (..., T, D/2)
-    turned = a * cos - b * sin, a * sin + b * cos                                              # (..., T, D/2)
+    rotated = a * cos - b * sin, a * sin + b * cos                                             # (..., T, D/2)
     if interleaved:
-        return torch.stack(turned, dim=-1).flatten(-2)                                         # (..., T, D)
-    return torch.cat(turned, dim=-1)                                                           # (..., T, D)
+        return torch.stack(rotated, dim=-1).flatten(-2)                                        # (..., T, D)
+    return torch.cat(rotated, dim=-1)                                                          # (..., T, D)
     ### END SOLUTION
 
 
 # %% part="rotation"
 
 # %% [markdown]
-# In the picture, one vector sits down at positions 0 to 7, and your function turns its hands. All tips
-# stay on their circle; each clock goes more slowly than the one before.
+# The picture puts one vector at positions 0 to 7 and lets your function turn its hands. All tips stay on their
+# circle; each clock goes more slowly than the one before.
 
 # %% picture="rotation"
 
 # %% [markdown]
 # ## Part 2 · Only the distance counts
 #
-# Let a query sit at position $m$ and a key at position $n$. Write $R_m$ for "turn all hands as at position
+# Let a query stand at position $m$ and a key at position $n$. Write $R_m$ for "turn all hands as at position
 # $m$". The score that attention computes is then
 #
 # $$(R_m q) \cdot (R_n k) \;=\; q \cdot (R_{n-m}\, k)$$
 #
-# since turning both by the same angle changes nothing between them. The absolute seats are gone: only $n - m$
-# is left. In the table of all scores, with one query and one key repeated at every seat, each **diagonal**
-# holds one number. And the diagonals *differ* from each other, otherwise no word could tell near
-# from far.
+# since turning both by the same angle changes nothing between them. The absolute positions are gone: only $n - m$
+# is left. In the table of all scores, with one query and one key repeated at every position, each **diagonal**
+# holds one number. And the diagonals *differ* from each other, otherwise near and far could not be told apart.
 #
-# **One number by hand.** Let $D = 2$ and $q = k = (1, 0)$. The score of seats $m$ and $n$ is
-# $\cos m \cos n + \sin m \sin n = \cos(m - n)$: for the seats 3 and 5 it is $\cos 2 = -0.4161$, and for
-# the seats 103 and 105 as well.
+# **One number by hand.** Let $D = 2$ and $q = k = (1, 0)$. The score of positions $m$ and $n$ is
+# $\cos m \cos n + \sin m \sin n = \cos(m - n)$: for the positions 3 and 5 it is $\cos 2 = -0.4161$, and for
+# the positions 103 and 105 as well.
 #
 # Two things follow for attention:
 #
-# - **Values are not turned.** The turn is there to decide who listens to whom. What a word *says* should be
-#   the same wherever it sits.
-# - **Sentences need not begin at 0.** A model that writes keeps its old keys and only asks for the next word, at
+# - **Values are not rotated.** The rotation is there to decide the attention weights. What a word contributes should
+#   be the same wherever it stands.
+# - **Sentences need not begin at 0.** A model that writes keeps its old keys and only computes the next word, at
 #   position 5, say. Hence the argument `positions`.
 #
-# Nothing is left to write in this part: if the turning is right, this follows. Here is how attention would use
+# There is nothing to write in this part: if the rotation is right, this follows. Here is how attention would use
 # your function:
 
 
 # %%
 def attention_with_rotary_positions(q: Tensor, k: Tensor, v: Tensor, positions: Tensor) -> Tensor:
-    """q, k and v: (B, H, T, D) -> (B, H, T, D). Queries and keys are turned, values are not."""
+    """q, k and v: (B, H, T, D) -> (B, H, T, D). Queries and keys are rotated, values are not."""
     return F.scaled_dot_product_attention(rope(q, positions), rope(k, positions), v)           # (B, H, T, D)
 
 
@@ -154,13 +158,13 @@ if __name__ == "__main__":
     front = attention_with_rotary_positions(q, k, v, torch.arange(5))                          # (B, H, T, D)
     back = attention_with_rotary_positions(q, k, v, torch.arange(5) + 1000)                    # (B, H, T, D)
     stretched = attention_with_rotary_positions(q, k, v, 2 * torch.arange(5))                  # (B, H, T, D)
-    print("the same sentence a thousand seats further back changes by", f"{(back - front).abs().max():.1e}")
-    print("the same words with an empty seat between them change by  ", f"{(stretched - front).abs().max():.1e}")
+    print("the same sentence a thousand positions later changes by    ", f"{(back - front).abs().max():.1e}")
+    print("the same words with a gap between each two of them change by", f"{(stretched - front).abs().max():.1e}")
 
 # %% part="distance"
 
 # %% [markdown]
-# The picture shows the scores of one query and one key at all pairs of seats. Look for stripes along the
+# The picture shows the scores of one query and one key at all pairs of positions. Look for stripes along the
 # diagonal, and for three curves that lie exactly on each other.
 #
 # You will read that the score *falls* with the distance. It does not have to: it depends on the words, and it
@@ -172,22 +176,22 @@ if __name__ == "__main__":
 # ## Part 3 · The other pairing
 #
 # Which two numbers share a hand? We took neighbours, as the original paper did: $(0, 1), (2, 3), \dots$ That is
-# called **interleaved**. There is a second custom, and half of the world's code follows it: cut the vector in
+# called **interleaved**. There is a second convention, and half of the world's code follows it: cut the vector in
 # the middle and pair number $i$ with number $i + D/2$. In both, pair $i$ turns with speed
 # $\text{base}^{-2i/D}$, and every number stays in its own place.
 #
-# | pairing | $D = 6$ | who |
+# | pairing | $D = 6$ | used by |
 # |---|---|---|
 # | `interleaved=True` | (0, 1) (2, 3) (4, 5) | the paper, GPT-J, Llama as Meta published it |
 # | `interleaved=False` | (0, 3) (1, 4) (2, 5) | GPT-NeoX, Llama in the `transformers` library |
 #
-# Llama on both lists? Its weights were reordered when they moved from one to the other. A learnt matrix does not
-# care in which order its outputs stand, so both pairings are equally good. But they must not be mixed: all
+# Llama on both lists? Its weights were reordered when they moved from one to the other. For a learned matrix the
+# order of its outputs does not matter, so both pairings are equally good. But they must not be mixed: all
 # properties of Part 2 hold for either, no error appears, and a model that was trained with one talks nonsense
 # with the other.
 #
 # **One number by hand.** Let $D = 4$ and $x = (1, 2, 3, 4)$ at position 1. With `interleaved=False` the pair
-# $(1, 3)$ is turned by 1 and the pair $(2, 4)$ by 0.01: the result is
+# $(1, 3)$ is rotated by 1 and the pair $(2, 4)$ by 0.01: the result is
 # $(1\cos 1 - 3\sin 1,\ \ 2\cos 0.01 - 4\sin 0.01,\ \ 1\sin 1 + 3\cos 1,\ \ 2\sin 0.01 + 4\cos 0.01)
 # = (-1.9841,\ 1.9599,\ 2.4624,\ 4.0198)$.
 #
@@ -196,9 +200,9 @@ if __name__ == "__main__":
 # %% part="halves"
 
 # %% [markdown]
-# The last picture asks your function which number reacts to which. A dark cell in row $j$ and column $i$ means:
-# number $j$ of the result changes with number $i$ of the input. Little blocks along the diagonal are
-# neighbours; three stripes are halves.
+# The last picture shows which number of the result depends on which number of the input. A dark cell in row $j$ and
+# column $i$ means: number $j$ of the result changes with number $i$ of the input. Little blocks along the diagonal
+# are neighbours; three stripes are halves.
 
 # %% picture="halves"
 
@@ -206,10 +210,22 @@ if __name__ == "__main__":
 # ## Look back
 #
 # Ten lines, nothing to learn, no longest sentence: in principle the hands turn on for ever. In practice a model
-# that has seen 4,000 seats is lost at seat 40,000, because the slow hands then point where they never pointed
-# before. Much of today's work on long texts is about slowing the hands down, and a larger `base` is the simplest
-# way to do it.
+# that has been trained on 4,000 positions is lost at position 40,000, because the slow hands then point where they
+# never pointed before. Much of today's work on long texts is about slowing the hands down, and a larger `base` is the
+# simplest way to do it.
 #
 # **One question to take along:** if a model was trained with `base = 10000` on sentences of 4,000 words, and
 # you want it to read 8,000 words, which hands would you slow down, and which would you rather leave as they
 # are?
+#
+# ## Read on
+#
+# - Peter Shaw, Jakob Uszkoreit and Ashish Vaswani, *Self-Attention with Relative Position Representations* (2018):
+#   distances in attention before RoPE. Look for where the distance enters the score, and for what is learned.
+# - Jianlin Su and others, *RoFormer: Enhanced Transformer with Rotary Position Embedding* (2021): the paper. Look for
+#   the derivation in two dimensions first, then for the bound that falls with the distance.
+# - Ofir Press, Noah A. Smith and Mike Lewis, *Train Short, Test Long: Attention with Linear Biases Enables Input Length
+#   Extrapolation* (2021): a rival without any rotation. Look at the plot of the loss on texts that are longer than those
+#   in training.
+# - Shouyuan Chen, Sherman Wong, Liangjian Chen and Yuandong Tian, *Extending Context Window of Large Language Models
+#   via Positional Interpolation* (2023): an answer to the question above. Which hands do they slow down?

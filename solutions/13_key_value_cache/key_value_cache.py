@@ -1,30 +1,32 @@
 # %% [markdown]
 # # 13 · Key–value cache
 #
-# Your mini GPT writes, but it works far too hard. For each new word it hears the **whole** text again: every old
-# word is made into a query, a key and a value once more, all of them listen to each other once more, and of
-# all these answers only the last one is used. After a thousand words that means a thousand words projected
+# Your mini GPT writes, but it works far too hard. For each new word it reads the **whole** text again: every old
+# word is turned into a query, a key and a value once more, all of them attend to each other once more, and of
+# all these outputs only the last one is used. After a thousand words that means a thousand words projected
 # and a million scores in each head, just to learn what follows the last of them.
 #
-# Picture somebody who writes a letter and copies out the whole letter again before adding each word. What
-# you would do instead is keep what is there. That is today's whole idea, and every language model you have ever
-# chatted with does it.
+# Imagine writing a letter and copying out the whole letter again before you add each word. What you would do
+# instead is keep what is there. That is the whole idea of this assignment, and every language model you have
+# ever chatted with uses it.
 #
 # What is worth keeping? Think of each word as leaving an **index card** in a box. On its front stands how it can
-# be found, the *key*; on its back stands what it says, the *value*. A word that comes later asks its question,
-# goes through the box, and takes home a blend. Its question is answered then and never needed again, so
+# be found, the *key*; on its back stands what it contributes, the *value*. A later word comes with its query,
+# compares it with all the keys and gets a weighted sum of the values. Its query is then of no further use, so
 # queries are not kept. The box is called the **key–value cache**.
 #
-# May the cards stay as they are when the text goes on? Yes, because of the causal mask: no word hears a later
+# May the cards stay as they are when the text goes on? Yes, because of the causal mask: no word attends to a later
 # one, so when a new word arrives, nothing about the old ones changes, in any layer of the model. What was written
-# on a card once is right for ever.
+# on a card once stays right for ever.
 #
-# The alphabet of shapes: `B` sentences, `H` heads, `T` new words, `S` words in the box when the new ones are in
+# Letters for shapes: `B` sentences, `H` heads, `T` new words, `S` words in the cache once the new ones are in
 # it, `D` numbers in a head, `C = H · D` numbers in a word. About 45 minutes.
 #
-# Scores, softmax and blend are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes `(B, H, T, D)`,
-# `(B, H, S, D)`, `(B, H, S, D)` and a mask of booleans, True where listening is allowed. (`nn.MultiheadAttention`
-# cannot help today: it has no box.)
+# Scores, softmax and weighted sum are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes
+# `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)` and a boolean mask, True where attending is allowed.
+# (`nn.MultiheadAttention` cannot help here: it has no cache.)
+#
+# The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
 import time
@@ -36,15 +38,16 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · The mask becomes a rectangle
 #
-# When a text is read as a whole, the causal mask is a square with a staircase: word 0 hears itself, word 1
-# hears two words, and so on. Now let the text arrive in pieces. There are `past` words in the box, and `T` new
-# ones come in. Only the new ones ask (`T` rows), but they may hear old and new ones (`past + T` columns). The
-# mask has become a **rectangle**, and it is simply the last `T` rows of the square for the whole text.
+# When a text is read as a whole, the causal mask is a square whose lower triangle is True: word 0 attends to
+# itself, word 1 to two words, and so on. Now let the text arrive in pieces. There are `past` words in the cache,
+# and `T` new ones come in. Only the new ones have queries (`T` rows), but they may attend to old and new ones
+# (`past + T` columns). The mask has become a **rectangle**, and it is simply the last `T` rows of the square for
+# the whole text.
 #
-# **In numbers.** Two words are in the box, three come in:
+# **In numbers.** Two words are in the cache, three come in:
 #
 # ```
-#               box        new
+#              cache       new
 #             ┌──────┐ ┌─────────┐
 # new word 0    ✓  ✓    ✓  ·  ·
 # new word 1    ✓  ✓    ✓  ✓  ·
@@ -52,18 +55,18 @@ from torch import Tensor, nn
 # ```
 #
 # **To think about.** A model that writes feeds one new word at a time. What does its rectangle look like? Why
-# will code with a wrong mask seem to work there, and when will it be found out?
+# will code with a wrong mask seem to work there, and when will the error show?
 
 
 # %%
 def causal_mask(T: int, past: int = 0) -> Tensor:
-    """Who may hear whom when T new words follow past old ones: booleans (T, past + T).
+    """What T new words after past old ones may attend to: booleans (T, past + T), for any T >= 1 and past >= 0.
 
-    Row t is the new word t; the columns are first the old words, then the new ones. True means "may hear".
+    Row t is the new word t; the columns are first the old words, then the new ones. True means "may attend to".
     Example: causal_mask(2, past=1) is [[True, True, False], [True, True, True]]. With past = 0 it is the square
     that you know.
     """
-    # TODO: which columns may new word t hear?                                           # (T, past + T)
+    # TODO: which columns may new word t attend to?                                      # (T, past + T)
     ### BEGIN SOLUTION
     return torch.ones(T, past + T, dtype=torch.bool).tril(past)                          # (T, past + T)
     ### END SOLUTION
@@ -78,33 +81,33 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
 # %% picture="mask"
 
 # %% [markdown]
-# ## Part 2 · Attention with a box of cards
+# ## Part 2 · Attention with a cache
 #
 # $$
 # q = x W_Q \qquad
 # K = \begin{pmatrix} K_{\text{old}} \\ x W_K \end{pmatrix} \qquad
 # V = \begin{pmatrix} V_{\text{old}} \\ x W_V \end{pmatrix} \qquad
-# \text{answer} = \operatorname{softmax}\!\left(\frac{q K^\top}{\sqrt{D}}\right) V
+# \text{output} = \operatorname{softmax}\!\left(\frac{q K^\top}{\sqrt{D}}\right) V
 # $$
 #
-# Here $x$ holds the new words **only**. The layers `key` and `value` never see an old word again; its cards come
-# out of the cache, and the new cards go in behind them. Then everything is as usual: the new words listen under
-# the mask of Part 1, the heads' answers are put side by side, and a last layer lets them talk.
+# Here $x$ holds the new words **only**. The layers `key` and `value` never see an old word again; its key and value
+# come out of the cache, and the new ones are appended behind them. Then everything is as usual: the new words
+# attend under the mask of Part 1, the heads' outputs are concatenated, and a last layer mixes them.
 #
-# We agree on one form of the box: a tuple `(keys, values)`, both `(B, H, S, D)`, words in the order of the text.
+# We agree on one form of the cache: a tuple `(keys, values)`, both `(B, H, S, D)`, words in the order of the text.
 # The layer does not remember anything by itself. It takes a cache and **returns a new, longer one**; the one that
 # came in stays as it was, and so do all that ever went out. So a text can be continued in two ways from the same
-# point, and two conversations never get mixed up. (Fast libraries keep room for later words behind the last card.
-# With two continuations that both write into the same room, the second one wipes the first one's words out.)
+# point, and two conversations never get mixed up. (Fast libraries reserve room for later words behind the last one.
+# When two continuations write into the same room, the second one overwrites the first.)
 #
 # **In numbers.** With `d_model = 20` and `n_heads = 4`, five words leave keys and values of shape `(1, 4, 5, 5)`
-# each, 200 numbers together. Two more words come in: `x` is `(1, 2, 20)`, the mask `(2, 7)`, the answer
+# each, 200 numbers together. Two more words come in: `x` is `(1, 2, 20)`, the mask `(2, 7)`, the output
 # `(1, 2, 20)`, and the new cache holds `(1, 4, 7, 5)` twice, 280 numbers.
 #
 # **Is it right?** There is one test for it all: cut a text into pieces anywhere, hand them in one after another,
-# and you must get the answers of the whole text at once. Not nearly: up to rounding, the same.
+# and you must get the outputs of the whole text at once. Not nearly: up to rounding, the same.
 #
-# **To think about.** BERT reads without a causal mask. Why would a cache give it wrong answers?
+# **To think about.** BERT reads without a causal mask. Why would a cache give it wrong outputs?
 
 
 # %%
@@ -112,22 +115,23 @@ class CachedAttention(nn.Module):
     """Causal attention with several heads that never computes a key or a value twice.
 
     `query`, `key`, `value`, `proj`: four `nn.Linear(d_model, d_model, bias=False)`. Head h works with the features
-    h·D up to (h+1)·D - 1 of queries, keys and values, and its answer takes the same place before `proj`.
-    d_model that n_heads does not divide: ValueError that names d_model or n_heads and its value.
+    h·D up to (h+1)·D - 1 of queries, keys and values, and its output takes the same place before `proj`.
+    If n_heads does not divide d_model: ValueError that names d_model or n_heads and its value.
 
-    forward: x (B, T, C), the T >= 1 new words; cache None, or what an earlier call returned
-        -> out (B, T, C), the answers for the new words
+    forward: x (B, T, C), the T >= 1 new words; cache None, or what an earlier call returned, of any length
+        -> out (B, T, C), the outputs for the new words
         -> cache (keys, values), both (B, H, S, D): the old entries exactly as they were, then the new ones
-        x and the old cache keep their values. Nothing is cut off: gradients also reach the words of earlier pieces.
+        x and the old cache keep their values. Nothing is detached: gradients also reach the words of earlier
+        pieces. All is the same in training and in eval, and out and cache have the module's number type.
     Example: out, cache = attention(x[:, :5]) and then out, cache = attention(x[:, 5:], cache)
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
-        # TODO: refuse heads that do not divide the width; remember the heads; the four layers
+        # TODO: refuse a width that the heads do not divide; store the number of heads; the four layers
         ### BEGIN SOLUTION
         if d_model % n_heads != 0:
-            raise ValueError(f"d_model = {d_model} cannot be cut into n_heads = {n_heads} equal heads.")
+            raise ValueError(f"d_model = {d_model} cannot be split into n_heads = {n_heads} equal heads.")
         self.n_heads = n_heads
         self.query = nn.Linear(d_model, d_model, bias=False)
         self.key = nn.Linear(d_model, d_model, bias=False)
@@ -138,10 +142,10 @@ class CachedAttention(nn.Module):
     def forward(
         self, x: Tensor, cache: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        # TODO: queries, keys and values of the new words: part the features, heads to the front   # (B, H, T, D)
-        # TODO: the old cards, if there are any, and the new ones behind them                      # (B, H, S, D)
-        # TODO: the new words listen, each to the past and up to itself                            # (B, H, T, D)
-        # TODO: the heads side by side again, the last layer; and hand the box back                # (B, T, C)
+        # TODO: queries, keys and values of the new words: split the features, heads to the front  # (B, H, T, D)
+        # TODO: the old keys and values, if there are any, and the new ones behind them            # (B, H, S, D)
+        # TODO: the new words attend, each to the past and up to itself                            # (B, H, T, D)
+        # TODO: concatenate the heads, the last layer; and return the longer cache                 # (B, T, C)
         ### BEGIN SOLUTION
         T, heads = x.shape[1], (self.n_heads, -1)                                        # C becomes H times D
         queries = self.query(x).unflatten(-1, heads).transpose(1, 2)                     # (B, H, T, D)
@@ -154,15 +158,15 @@ class CachedAttention(nn.Module):
             keys = torch.cat([old_keys, keys], dim=2)                                    # (B, H, S, D)
             values = torch.cat([old_values, values], dim=2)                              # (B, H, S, D)
         mask = causal_mask(T, past).to(x.device)                                         # (T, S)
-        heard = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)    # (B, H, T, D)
-        out = self.proj(heard.transpose(1, 2).flatten(-2))                               # (B, T, C)
+        attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)  # (B, H, T, D)
+        out = self.proj(attended.transpose(1, 2).flatten(-2))                            # (B, T, C)
         return out, (keys, values)
         ### END SOLUTION
 
 
 # %% [markdown]
 # The next function is given. It reads a beginning piece by piece, and then every ending from that same point. Each
-# ending should find its own words in its own box, whoever was read after it.
+# ending should find its own words in its own cache, whatever was read after it.
 
 
 # %%
@@ -178,8 +182,8 @@ def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor
 # %% part="attention"
 
 # %% [markdown]
-# The picture reads one text of twelve words in pieces of 1, 2, 3, … words and compares each answer with the
-# answer of the whole text. It should be dark everywhere. Where it glows, look at which pieces are wrong: the
+# The picture reads one text of twelve words in pieces of 1, 2, 3, … words and compares each output with the
+# output for the whole text. It should be dark everywhere. Where it glows, look at which pieces are wrong: the
 # first, all later ones, or only those of more than one word?
 
 # %% picture="attention"
@@ -187,14 +191,14 @@ def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor
 # %% [markdown]
 # ## Part 3 · Writing without looking back
 #
-# Now the cache earns its keep. The first call reads the prompt as a whole and fills the box. From then on, the
-# model is handed **one word at a time**, the one that it has just written, together with the box.
+# Now the cache earns its keep. The first call reads the prompt as a whole and fills the cache (*prefill*). From
+# then on, the model gets **one word at a time**, the one that it has just written, together with the cache.
 #
-# Here is a small language model that is made of your attention. Read it, nothing is to be written. Two things
-# to notice. Each layer has a box of its own, since a word's vector is another one on each floor. And the
-# **positions go on counting**: the new word is not on seat 0, although it comes alone, but on seat `past`. (With
-# rotary positions it is the same: the new query and key are turned by their true position, and the keys in
-# the box were turned when they went in.) Forget this, and every shape is still right, but the text is another.
+# Here is a small language model made of your attention. Read it; there is nothing to write. Two things to notice.
+# Each layer has a cache of its own, since a word has another vector in each layer. And the **positions go on
+# counting**: the new word is not at position 0, although it comes alone, but at position `past`. (With rotary
+# positions it is the same: the new query and key are rotated by their true position, and the keys in the cache were
+# rotated when they went in.) Forget this, and every shape is still right, but the text is another.
 
 
 # %%
@@ -203,56 +207,58 @@ class SmallGPT(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, n_heads: int, n_layers: int, max_len: int) -> None:
         super().__init__()
-        self.words = nn.Embedding(vocab_size, d_model)
-        self.seats = nn.Embedding(max_len, d_model)
+        self.token_embed = nn.Embedding(vocab_size, d_model)
+        self.pos_embed = nn.Embedding(max_len, d_model)
         self.attentions = nn.ModuleList(CachedAttention(d_model, n_heads) for _ in range(n_layers))
         self.norms = nn.ModuleList(nn.LayerNorm(d_model) for _ in range(n_layers))
         self.fc = nn.Linear(d_model, vocab_size)
 
     def forward(self, ids: Tensor, cache: list | None = None) -> tuple[Tensor, list]:
         past = 0 if cache is None else cache[0][0].shape[2]
-        x = self.words(ids) + self.seats(torch.arange(past, past + ids.shape[1]))        # (B, T, C)
-        boxes = []
+        positions = torch.arange(past, past + ids.shape[1])                              # (T,)
+        x = self.token_embed(ids) + self.pos_embed(positions)                            # (B, T, C)
+        new_cache = []
         for layer, (norm, attention) in enumerate(zip(self.norms, self.attentions, strict=True)):
-            heard, box = attention(norm(x), None if cache is None else cache[layer])
-            x = x + heard                                                                # (B, T, C)
-            boxes.append(box)
-        return self.fc(x), boxes
+            attended, kept = attention(norm(x), None if cache is None else cache[layer])
+            x = x + attended                                                             # (B, T, C)
+            new_cache.append(kept)
+        return self.fc(x), new_cache
 
 
 # %% [markdown]
-# To keep chance out of it, we always take the likeliest word (*greedy* writing). Your function works for any
+# To keep chance out of it, we always take the most likely word (*greedy* decoding). Your function works for any
 # model that is called like this one, and what its cache looks like inside is the model's own business: take it,
 # and hand it back.
 #
-# **In numbers.** Somebody always says the sum of everything heard so far, the last digit of it. The prompt is
-# `1 2 3`. The calls are `model([1 2 3], None)`, which says 6; `model([6], cache)`, which says 2, since
-# $1+2+3+6 = 12$; `model([2], cache)`, which says 4. With three new words the result is `1 2 3 6 2 4`.
+# **In numbers.** Suppose a model always predicts the last digit of the sum of all words so far. The prompt is
+# `1 2 3`. The calls are `model([1 2 3], None)`, which predicts 6; `model([6], cache)`, which predicts 2, since
+# $1+2+3+6 = 12$; `model([2], cache)`, which predicts 4. With three new words the result is `1 2 3 6 2 4`.
 #
-# **To think about.** What would the same model say if it were handed `1 2 3 6` *and* the cache?
+# **To think about.** What would the same model predict if it got `1 2 3 6` *and* the cache?
 
 
 # %%
 @torch.no_grad()
 def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """Continue each row of ids by max_new_tokens words, always the likeliest one.
+    """Continue each row of ids by max_new_tokens words, always taking the most likely one.
 
     model: `model(ids, cache)` returns logits (B, T, V) and the cache for the next call. There is no cache at the first
-    call: hand over None, or nothing. It need not be your own model, so nothing inside its cache should be used.
+    call: pass None, or nothing. It need not be your own model, so use nothing inside its cache.
     Its mode, training or eval, is the caller's business: afterwards it is what it was before.
-    ids: (B, T), T >= 1; they keep their values. Returns (B, T + max_new_tokens): ids, and what was written after them.
-    The model hears every word once: first the prompt, however long, then the newest word alone, with the newest
-    cache. (The very last word need not be heard, as nothing follows it; it does no harm if it is.)
-    Example: a model that says the last digit of the sum of all words heard continues 1 2 3 by 6 2 4.
+    ids: (B, T), T >= 1; they keep their values. Returns (B, T + max_new_tokens): ids, and the new words after them.
+    The model reads every word once: first the prompt, however long, then the newest word alone, with the newest
+    cache. (The very last word need not be read, as nothing follows it; it does no harm if it is.)
+    Nothing is kept from one call of generate to the next.
+    Example: a model that predicts the last digit of the sum of all words so far continues 1 2 3 by 6 2 4.
     """
-    # TODO: as often as asked: hand over what the model has not heard yet, and its cache     # (B, T or 1, V)
-    # TODO: ... the likeliest word after the last one, for each row; append it               # (B, T + 1)
+    # TODO: as often as asked: pass what the model has not read yet, and its cache           # (B, T or 1, V)
+    # TODO: ... the most likely word after the last one, for each row; append it            # (B, T + 1)
     ### BEGIN SOLUTION
-    cache, unheard = None, ids                                                           # (B, T)
+    cache, unread = None, ids                                                           # (B, T)
     for _ in range(max_new_tokens):
-        logits, cache = model(unheard, cache)                                            # (B, T or 1, V)
-        unheard = logits[:, -1].argmax(dim=-1, keepdim=True)                             # (B, 1)
-        ids = torch.cat([ids, unheard], dim=1)                                           # (B, T + 1)
+        logits, cache = model(unread, cache)                                            # (B, T or 1, V)
+        unread = logits[:, -1].argmax(dim=-1, keepdim=True)                             # (B, 1)
+        ids = torch.cat([ids, unread], dim=1)                                           # (B, T + 1)
     return ids
     ### END SOLUTION
 
@@ -261,13 +267,13 @@ def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
 
 # %% [markdown]
 # Does it pay? We let the same model write the same text twice. The second time your function is asked for one word
-# at a time, each time with the whole text as its prompt; so every call begins with an empty box and has to read
+# at a time, each time with the whole text as its prompt; so every call begins with an empty cache and has to read
 # everything again, as the mini GPT did.
 
 
 # %%
 def generate_and_forget(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
-    """The same text, but the box is thrown away after each word."""
+    """The same text, but the cache is thrown away after each word."""
     for _ in range(max_new_tokens):
         ids = generate(model, ids, 1)                                                    # (B, T + 1)
     return ids
@@ -276,7 +282,7 @@ def generate_and_forget(model: nn.Module, ids: Tensor, max_new_tokens: int) -> T
 if __name__ == "__main__":
     torch.manual_seed(7)
     model = SmallGPT(vocab_size=1000, d_model=128, n_heads=4, n_layers=2, max_len=128)
-    model.double()  # so that no word hangs on the last digit
+    model.double()  # so that no word depends on the last digit
     prompt, texts = torch.randint(1000, (1, 8)), []                                      # (1, 8)
     for write in (generate, generate_and_forget):
         begin = time.perf_counter()
@@ -287,7 +293,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # The last picture measures your attention live, on this machine. On the left, the time for one more word, with
 # and without the cache: one curve climbs steeper and steeper, the other hardly leaves the ground. (It does rise,
-# because the new word still goes through the whole box.) On the right, the price.
+# because the new word still attends to the whole cache.) On the right, the price.
 
 # %% picture="writing"
 
@@ -301,17 +307,29 @@ if __name__ == "__main__":
 #
 # **One worked number.** Llama 2 in its size of 7 billion has 32 layers and 32 heads of 128 numbers, and keeps them in
 # 2 bytes each. A text of 4,096 words costs $2 \cdot 32 \cdot 32 \cdot 128 \cdot 4096 \cdot 2 = 2{,}147{,}483{,}648$
-# bytes: two gibibytes, for one reader. Seven readers at a time need more memory for their boxes than the model does
+# bytes: two gibibytes, for one reader. Seven readers at a time need more memory for their caches than the model does
 # for all its weights. This is why newer models let several heads share one key and one value (*grouped-query
 # attention*), keep the numbers in one byte, or forget what lies too far back.
 #
 # ## Look back
 #
 # A dozen lines, and writing became faster by a factor that grows with the text. Nothing was approximated: the
-# answers are the same. It works because of three things that you have met before: the causal mask, which makes the
-# past unchangeable; attention, which does not mind how many cards are in the box; and positions that are written
-# down once.
+# outputs are the same. It works because of three things that you have met before: the causal mask, which makes the
+# past unchangeable; attention, which works for any number of keys and values; and positions that are added once
+# and never change.
 #
-# **One question to take along:** the box is full, and you throw away the card of the very first word to make room.
-# Do the other cards still say what they would say had that word never been there? (Think of a model with more than
-# one layer.)
+# **One question to take along:** the cache is full, and you throw away the key and value of the very first word to
+# make room. Are the others still what they would be had that word never been there? (Think of a model with more
+# than one layer.)
+#
+# ## Read on
+#
+# - Noam Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need* (2019): why writing one word at a time
+#   is slow even with a cache (look for "memory bandwidth"), and what happens when all heads share one key and value.
+# - Joshua Ainslie and others, *GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints*
+#   (2023): the compromise. Look at the drawing of multi-head, grouped-query and multi-query attention side by side,
+#   and change $H$ in the formula above accordingly.
+# - Woosuk Kwon and others, *Efficient Memory Management for Large Language Model Serving with PagedAttention* (2023):
+#   look at the figure that shows where a GPU's memory goes, and at how two continuations share one beginning.
+# - Guangxuan Xiao and others, *Efficient Streaming Language Models with Attention Sinks* (2023): an answer to the last
+#   question. Look for what happens when the very first words are thrown away.

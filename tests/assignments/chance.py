@@ -64,6 +64,7 @@ def binomial(p: float, n: int) -> float:
 
 
 CALM = 0.8**4 / (0.8**4 + 0.2**4)  # the 80/20 coin at temperature 1/4
+WARM = 0.6**0.5 / (0.6**0.5 + 0.4**0.5)  # two words of 60/40 at temperature 2
 DRAWN = 0.1 / 27  # a random word, and one of 27 ordinary ones
 
 TESTS = (
@@ -80,7 +81,7 @@ TESTS = (
     ),
     Chance(
         "07_mini_gpt",
-        "test_all_windows_have_the_same_chance",
+        "test_all_windows_are_equally_likely",
         (
             "last_window_never_drawn",
             "first_window_never_drawn",
@@ -91,7 +92,7 @@ TESTS = (
     ),
     Chance(
         "07_mini_gpt",
-        "test_chance_comes_from_the_generator",
+        "test_batches_come_from_the_generator",
         (
             "batch_ignores_the_generator",
             "windows_always_from_the_start",
@@ -100,7 +101,7 @@ TESTS = (
         ),
     ),
     Chance("07_mini_gpt", "test_training_reports_every_loss"),
-    Chance("07_mini_gpt", "test_one_window_is_learnt_by_heart", ("never_steps", "gradients_thrown_away")),
+    Chance("07_mini_gpt", "test_one_window_is_learned_by_heart", ("never_steps", "gradients_thrown_away")),
     Chance(
         "07_mini_gpt",
         "test_batches_are_as_large_as_asked",
@@ -144,6 +145,7 @@ TESTS = (
         (
             Share("the share of the likeliest word without top_k", binomial(0.45, 20_000)),
             Share("the share of the likeliest word with top_k = 2", binomial(0.6, 20_000)),
+            Share("the share of the likeliest word with top_k = 2 at temperature 2", binomial(WARM, 20_000)),
             Share("the share of the rarest word with top_k = 9", binomial(0.1, 20_000)),
         ),
     ),
@@ -194,7 +196,7 @@ TESTS = (
     ),
     Chance(
         "09_masked_language_model",
-        "test_every_ordinary_word_has_the_same_chance",
+        "test_all_ordinary_words_are_equally_likely",
         ("last_word_never_drawn", "one_random_word_for_the_whole_batch", "random_word_from_the_batch"),
         (Share("how often one word was drawn", binomial(DRAWN, 200_000) / DRAWN, lines=26),),
     ),
@@ -211,14 +213,14 @@ TESTS = (
     Chance("09_masked_language_model", "test_sentences_of_six_words", ("exactly_fifteen_in_a_hundred",)),
     Chance(
         "09_masked_language_model",
-        "test_dice_are_thrown_for_each_word",
+        "test_dice_are_rolled_for_each_word",
         ("first_words_are_chosen", "one_die_for_a_whole_row", "one_fate_for_a_row"),
         (
             Share("the share of chosen words in one", binomial(0.5, 200), lines=200),
             Share("the share of masks in one", binomial(0.8, 200), lines=200),
         ),
     ),
-    Chance("09_masked_language_model", "test_one_batch_is_learnt_by_heart"),
+    Chance("09_masked_language_model", "test_one_batch_is_learned_by_heart"),
     Chance("10_ready_made", "test_encoder_layer_keeps_dropout", ("encoder_without_dropout",)),
     Chance("10_ready_made", "test_decoder_layer_keeps_dropout"),
 )

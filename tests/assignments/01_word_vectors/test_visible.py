@@ -50,7 +50,7 @@ def test_unknown_character_is_refused(student):
 
 @not_ready_made
 @pytest.mark.part("lookup")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.35)
 def test_one_lamp_in_each_row(student):
     """A one-hot row is 0 everywhere and 1 at the place of its id."""
     rows = student.one_hot(torch.tensor([2, 0]), 5)
@@ -92,9 +92,9 @@ def test_examples_of_four_words(student):
 
 
 @pytest.mark.part("loss")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.2)
 def test_skip_gram_loss_worked_by_hand(student):
-    """Shares of 1/4 for one context and 1/3 for another make a mean loss of (ln 4 + ln 3) / 2."""
+    """Probabilities of 1/4 for one context and 1/3 for another make a mean loss of (ln 4 + ln 3) / 2."""
     centre_table = torch.tensor([[math.log(2), 0.0], [0.0, 0.0], [0.0, 0.5]])  # (V, C)
     context_table = torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])  # (V, C)
     pairs = torch.tensor([[0, 1], [1, 0]])  # (P, 2)
@@ -103,9 +103,9 @@ def test_skip_gram_loss_worked_by_hand(student):
 
 
 @pytest.mark.part("loss")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.2)
 def test_cbow_loss_worked_by_hand(student):
-    """Two contexts whose average gives the true centre a share of 3/5 make a loss of ln 5/3."""
+    """Two contexts whose average gives the true centre a probability of 3/5 make a loss of ln 5/3."""
     context_table = torch.tensor([[math.log(3), 1.0], [7.0, 0.0], [math.log(3), -1.0]])  # (V, C)
     centre_table = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0]])  # (V, C)
     loss = student.cbow_loss(context_table, centre_table, [([0, 2], 1)])

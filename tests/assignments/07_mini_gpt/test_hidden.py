@@ -14,15 +14,17 @@ from torch import nn
 from autograder import checks
 from autograder.fakes import Coin, Die, LanguageModel
 
-TABLE = ("batch", "place")
-LOGITS = ("batch", "place", "word")
+TABLE = ("batch", "position")
+LOGITS = ("batch", "position", "word")
 ROWS, WORDS = 2_500, 8
 TOSSES = ROWS * WORDS
 CLOSE = 1e-4  # of numbers in float32
+EXACT = {"atol": 1e-9, "rtol": 1e-9}  # of numbers in float64: another eps in a layer norm shows
+LONG = 150  # longer than any context window in the stub
 
 
 class Adder(LanguageModel):
-    """After some words it says their sum: what it says depends on all that it hears."""
+    """After some words it says their sum: what it says depends on its whole context."""
 
     def logits(self, ids):
         return 50.0 * nn.functional.one_hot(ids.cumsum(dim=1) % self.vocab_size, self.vocab_size)
@@ -65,20 +67,20 @@ def fair(count, share, what, total=TOSSES):
     checks.between(count / total, share - margin / total, share + margin / total, what)
 
 
-def twins(student, reference, V=11, C=12, block_size=7, num_heads=3, num_layers=2, dtype=torch.float32):
-    """The student's model and the solution's, with the same random weights."""
+def twins(student, reference, V=11, C=24, block_size=7, num_heads=4, num_layers=2):
+    """The student's model and the solution's in float64 and eval mode, with the same random weights."""
     sizes = (V, C, block_size, num_heads, num_layers)
-    expected = checks.randomize(reference.TransformerLanguageModel(*sizes).to(dtype)).eval()
-    model = student.TransformerLanguageModel(*sizes).to(dtype)
+    expected = checks.randomize(reference.TransformerLanguageModel(*sizes).double()).eval()
+    model = student.TransformerLanguageModel(*sizes).double()
     model.eval()
     checks.copy_parameters(expected, model, "the model")
     return model, expected
 
 
-def twin_blocks(student, reference, C=12, num_heads=3):
-    """A block of the student's and one of the solution's, with the same random weights."""
-    expected = checks.randomize(reference.Block(C, num_heads)).eval()
-    block = student.Block(C, num_heads)
+def twin_blocks(student, reference, C=24, num_heads=4):
+    """A block of the student's and one of the solution's in float64, with the same random weights."""
+    expected = checks.randomize(reference.Block(C, num_heads).double()).eval()
+    block = student.Block(C, num_heads).double()
     block.eval()
     checks.copy_parameters(expected, block, "the block")
     return block, expected
@@ -90,7 +92,7 @@ def twin_blocks(student, reference, C=12, num_heads=3):
 @pytest.mark.part("batches")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_batches_have_rows_of_one_length")
-def test_all_windows_have_the_same_chance(student, seed):
+def test_all_windows_are_equally_likely(student, seed):
     """Each window of the text, also the first and the last, begins a row equally often."""
     T, windows, rows = 3, 5, 6_000
     x, _ = student.get_batch(torch.arange(T + windows), T, rows, seeded(seed))
@@ -109,18 +111,20 @@ def test_windows_are_pieces_of_the_text(student, seed):
     x, y = student.get_batch(data, T, B, seeded(seed))
     checks.equal(x, data[:-1].expand(B, T), "x of the shortest text", axes=TABLE)
     checks.equal(y, data[1:].expand(B, T), "y of the shortest text", axes=TABLE)
+    text = torch.arange(29)
+    checks.input_untouched(lambda text: student.get_batch(text, T, B, seeded(seed)), text, what="get_batch")
 
 
 @pytest.mark.part("batches")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_batches_have_rows_of_one_length")
-def test_chance_comes_from_the_generator(student, seed):
+def test_batches_come_from_the_generator(student, seed):
     """The same seed gives the same batches again; one generator, or none, gives a new batch each time."""
     data, T, B = torch.arange(10_007), 3, 11
-    dice, same_dice = seeded(seed), seeded(seed)
-    first, second = (student.get_batch(data, T, B, dice)[0] for _ in range(2))
+    generator, same_seed = seeded(seed), seeded(seed)
+    first, second = (student.get_batch(data, T, B, generator)[0] for _ in range(2))
     for number, batch in (("first", first), ("second", second)):
-        again = student.get_batch(data, T, B, same_dice)[0]
+        again = student.get_batch(data, T, B, same_seed)[0]
         checks.equal(again, batch, f"x of the {number} batch with the same seed again", axes=TABLE)
     checks.true(not torch.equal(first, second), "Two batches drawn one after the other are the same.")
     first, second = (student.get_batch(data, T, B)[0] for _ in range(2))
@@ -132,20 +136,21 @@ def test_chance_comes_from_the_generator(student, seed):
 
 @pytest.mark.part("loss")
 @pytest.mark.points(1)
-def test_loss_is_the_mean_surprise(student):
-    """The loss is the mean of -ln p(right word) over all places of all pieces of text."""
+def test_loss_is_the_cross_entropy(student):
+    """The loss is the mean of -ln p(right word) over all positions of all pieces of text, in the logits' number type."""
     B, T, V = 3, 5, 11
     logits, targets = 3 * torch.randn(B, T, V, dtype=torch.float64), torch.randint(V, (B, T))
     surprise = -logits.log_softmax(-1).gather(-1, targets[..., None])  # (B, T, 1)
     loss = student.language_model_loss(logits, targets)
     checks.close(loss, surprise.mean(), "the loss")
+    checks.dtype(loss, torch.float64, "the loss of logits in float64")
     checks.input_untouched(student.language_model_loss, logits, targets)
 
 
 @pytest.mark.part("loss")
 @pytest.mark.points(0.5)
-def test_what_flows_back_is_said_minus_right(student):
-    """The gradient of the logits is the shares minus the one-hot answers, divided by the number of places."""
+def test_gradient_is_predicted_minus_right(student):
+    """The gradient of the logits is the probabilities minus the one-hot targets, divided by the number of positions."""
     B, T, V = 2, 7, 5
     logits = torch.randn(B, T, V, dtype=torch.float64, requires_grad=True)
     targets = torch.randint(V, (B, T))
@@ -155,13 +160,13 @@ def test_what_flows_back_is_said_minus_right(student):
         loss.requires_grad, "The loss is cut off from the logits: no gradient can flow back through it."
     )
     (gradient,) = torch.autograd.grad(loss, logits)
-    said, right = logits.detach().softmax(-1), nn.functional.one_hot(targets, V)
-    checks.close(gradient, (said - right) / (B * T), "the gradient of the logits", axes=LOGITS)
+    predicted, right = logits.detach().softmax(-1), nn.functional.one_hot(targets, V)
+    checks.close(gradient, (predicted - right) / (B * T), "the gradient of the logits", axes=LOGITS)
 
 
 @pytest.mark.part("loss")
 @pytest.mark.points(0.5)
-def test_being_very_sure_is_no_accident(student):
+def test_loss_of_huge_logits(student):
     """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
     V, targets = 5, torch.tensor([[3, 0, 2]])
     sure = 20_000.0 * nn.functional.one_hot(targets, V) - 10_000.0  # (1, 3, 5)
@@ -175,8 +180,8 @@ def test_being_very_sure_is_no_accident(student):
 
 @pytest.mark.part("model")
 @pytest.mark.points(0.5)
-def test_model_owns_what_its_plan_says(student, reference):
-    """The model owns exactly the tables and layers of its plan, with every block its own."""
+def test_model_owns_its_parts(student, reference):
+    """The model owns exactly the tables and layers of its description, and no two blocks share parameters."""
     V, C, block_size, num_layers = 11, 12, 7, 3
     plan = reference.TransformerLanguageModel(V, C, block_size, 2, num_layers)
     model = student.TransformerLanguageModel(V, C, block_size, num_heads=2, num_layers=num_layers)
@@ -187,11 +192,15 @@ def test_model_owns_what_its_plan_says(student, reference):
 @pytest.mark.part("model")
 @pytest.mark.points(0.5)
 def test_block_with_the_same_weights(student, reference):
-    """With the solution's weights, a block gives the solution's output, for one word and for many."""
+    """With the solution's weights, a block gives the solution's output, for one word and for many, in both modes."""
     block, expected = twin_blocks(student, reference)
-    for T in (7, 1):
-        x = 1 + 2 * torch.randn(3, T, 12)
-        checks.close(block(x), expected(x), f"the block's output for {T} words", atol=CLOSE)
+    for T, training in ((7, False), (5, True), (1, False)):
+        block.train(training)
+        x = 1 + 2 * torch.randn(3, T, 24, dtype=torch.float64)
+        what = f"the block's output for {T} words" + (" in training" if training else "")
+        output = block(x)
+        checks.close(output, expected(x), what)
+        checks.dtype(output, torch.float64, what)
     checks.input_untouched(block, x, what="the block")
 
 
@@ -206,37 +215,47 @@ def test_silent_sublayers_leave_the_stream_alone(student, reference):
         block.ff[2].weight,
         block.ff[2].bias,
     ]
-    x = 3 * torch.randn(2, 5, 12)
+    x = 3 * torch.randn(2, 5, 24, dtype=torch.float64)
     checks.silent_sublayers(block, x, silence, lambda stream: stream)
 
 
 @pytest.mark.part("model")
 @pytest.mark.points(0.5)
-def test_every_word_hears_its_whole_past(student, reference):
-    """In a block, each word's output depends on itself and on every earlier word, and on no later one."""
+def test_the_block_sees_the_whole_past_and_no_future(student, reference):
+    """In a block, each word's output depends on itself and on every earlier word, and on no later one, at any length."""
     block, _ = twin_blocks(student, reference)
-    checks.causal_by_gradient(block, torch.randn(2, 6, 12), what="the block's output")
+    checks.causal_by_gradient(block, torch.randn(2, 6, 24, dtype=torch.float64), what="the block's output")
+    x = torch.randn(1, LONG, 24, dtype=torch.float64)
+    output = block(x)
+    checks.shape(output, (1, LONG, 24), f"the block's output for {LONG} words")
+    for T in (1, 9, LONG - 9):
+        what = f"the block's output for the first {T} of {LONG} words, compared with the output for all,"
+        checks.close(block(x[:, :T]), output[:, :T], what)
+    x[:, 0] = torch.randn(24, dtype=torch.float64)
+    moved = (block(x) - output).abs().amax(dim=(0, 2))  # (T,)
+    checks.true((moved > 1e-9).all(), "The first word has no influence on some later word.")
 
 
 @pytest.mark.part("model")
-@pytest.mark.points(1)
+@pytest.mark.points(1.5)
 @pytest.mark.needs("test_model_gives_logits_for_every_word")
 def test_model_with_the_same_weights(student, reference):
-    """With the solution's weights, the model gives the solution's logits and loss, in long and short pieces of text."""
+    """With the solution's weights, the model gives the solution's logits and loss, for short and long texts."""
     model, expected = twins(student, reference)
-    for T in (7, 4, 1):
+    for T, training in ((7, False), (5, True), (1, False)):
+        model.train(training)
         ids, targets = torch.randint(11, (3, T)), torch.randint(11, (3, T))
         logits, loss = model(ids, targets)
         expected_logits, expected_loss = expected(ids, targets)
-        checks.close(logits, expected_logits, f"the logits for {T} words", axes=LOGITS, atol=CLOSE)
-        checks.close(loss, expected_loss, f"the loss for {T} words", atol=CLOSE)
+        checks.close(logits, expected_logits, f"the logits for {T} words", axes=LOGITS, **EXACT)
+        checks.close(loss, expected_loss, f"the loss for {T} words", **EXACT)
 
 
 @pytest.mark.part("model")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_model_gives_logits_for_every_word")
 def test_reported_loss_is_honest(student):
-    """The loss that the model reports is the one it has when it guesses each word from the words before it alone."""
+    """The reported loss is the one of predicting each word from the words before it alone."""
     V, T = 13, 6
     model = checks.randomize(student.TransformerLanguageModel(V, 8, T, num_heads=2, num_layers=2))
     model.eval()
@@ -276,7 +295,7 @@ def test_everything_in_the_model_learns(student, reference):
 )
 def test_training_takes_the_right_steps(student, reference):
     """On a text of one single window, losses and weights after a few steps of AdamW are those of the solution."""
-    model, expected = twins(student, reference, num_layers=1, dtype=torch.float64)
+    model, expected = twins(student, reference, num_layers=1)
     text, steps, rate = torch.randint(11, (8,)), 5, random.choice((3e-3, 1e-2))
     theirs = reference.train(expected, text, steps, 2, rate, seeded(0))
     mine = student.train(model, text, steps, 2, rate, seeded(0))
@@ -287,7 +306,7 @@ def test_training_takes_the_right_steps(student, reference):
 
 
 @pytest.mark.part("training")
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 @pytest.mark.needs("test_training_reports_every_loss", "test_model_gives_logits_for_every_word")
 def test_batches_are_as_large_as_asked(student, seed):
     """A batch of one row is one window of the text, a batch of many rows a mixture, and each step has a new one."""
@@ -295,7 +314,7 @@ def test_batches_are_as_large_as_asked(student, seed):
     model = checks.randomize(student.TransformerLanguageModel(V, 8, T, num_heads=2))
     with torch.no_grad():
         model.fc.weight.zero_()
-        model.fc.bias.copy_(torch.arange(V))  # whatever it hears, a word that is larger by 1 costs less by 1
+        model.fc.bias.copy_(torch.arange(V))  # whatever its context, a word that is larger by 1 costs less by 1
     text = torch.tensor([0, 1, 2, 3, 4, 5, 6])  # two windows
     first, second = (model(text[None, i : i + T], text[None, i + 1 : i + 1 + T])[1].item() for i in (0, 1))
 
@@ -305,15 +324,13 @@ def test_batches_are_as_large_as_asked(student, seed):
         checks.true(abs(rows - round(rows)) < 1e-2 and 0 <= round(rows) <= batch_size, sentence)
         return round(rows)
 
-    dice = seeded(seed)
-    (mixture,) = student.train(model, text, 1, 255, 0.0, dice)
+    generator = seeded(seed)
+    (mixture,) = student.train(model, text, 1, 255, 0.0, generator)
     sentence = "A batch of 255 rows is the same window 255 times."
     checks.true(0 < rows_of_the_second(mixture, 255) < 255, sentence)
-    singles = [student.train(model, text, 48, 1, 0.0, dice) for _ in range(3)]
-    for losses in singles:
-        drawn = {rows_of_the_second(loss, 1) for loss in losses}
-        sentence = "In 48 steps with batches of one row, the model met one and the same window."
-        checks.true(drawn == {0, 1}, sentence)
+    drawn = {rows_of_the_second(loss, 1) for loss in student.train(model, text, 48, 1, 0.0, generator)}
+    sentence = "In 48 steps with batches of one row, the model met one and the same window."
+    checks.true(drawn == {0, 1}, sentence)
 
 
 @pytest.mark.part("training")
@@ -347,18 +364,18 @@ def test_training_can_be_repeated(student, seed):
 
 
 @pytest.mark.part("generation")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
-def test_model_hears_the_last_words(student):
-    """Each time, the model hears the whole text, or its last block_size words when it is longer."""
+def test_context_is_the_end_of_the_text(student):
+    """Each time, the model gets the whole text, or its last block_size words when it is longer."""
     fake, ids = Adder(vocab_size=31, block_size=5), torch.randint(1, 31, (2, 3))
     expected = ids
     for _ in range(6):
         said = expected[:, -5:].sum(dim=1, keepdim=True) % 31  # (2, 1)
         expected = torch.cat([expected, said], dim=1)
     written = student.generate(fake, ids, 6)
-    checks.equal(fake.context_lengths, [3, 4, 5, 5, 5, 5], "the list of how many words the model heard")
-    checks.equal(written, expected, "the text of a model that says the sum of what it hears", axes=TABLE)
+    checks.equal(fake.context_lengths, [3, 4, 5, 5, 5, 5], "the list of how many words the model got")
+    checks.equal(written, expected, "the text of a model that says the sum of its context", axes=TABLE)
 
 
 @pytest.mark.part("generation")
@@ -372,7 +389,7 @@ def test_a_coin_of_eighty_twenty(student):
 
 
 @pytest.mark.part("generation")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
 def test_temperature_calms_and_excites(student):
     """The 80/20 coin shows heads in 99.6 % at temperature 1/4, and in 66.7 % at temperature 2. top_k may join in."""
@@ -384,10 +401,10 @@ def test_temperature_calms_and_excites(student):
 
 
 @pytest.mark.part("generation")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
 def test_only_the_likeliest_words_are_drawn(student):
-    """With top_k = 2 only the two likeliest words are drawn, in their own proportion; with 1 only the likeliest."""
+    """With top_k = 2 only the two most likely words are drawn, at any temperature; with 1 only the most likely."""
     die = Die([0.1, 0.45, 0.0, 0.15, 0.3])
     fair(counted(student, die)[1], 0.45, "the share of the likeliest word without top_k")
     two = counted(student, die, top_k=2)
@@ -395,6 +412,9 @@ def test_only_the_likeliest_words_are_drawn(student):
         [two[i] for i in (0, 2, 3)], [0, 0, 0], "the counts of words that are not among the two likeliest"
     )
     fair(two[1], 0.6, "the share of the likeliest word with top_k = 2")
+    hot = counted(student, die, temperature=2.0, top_k=2)[1]
+    share = math.sqrt(0.6) / (math.sqrt(0.6) + math.sqrt(0.4))
+    fair(hot, share, "the share of the likeliest word with top_k = 2 at temperature 2")
     checks.equal(
         counted(student, die, rows=29, top_k=1)[1], 232, "the count of the likeliest word with top_k = 1"
     )
@@ -417,39 +437,37 @@ def test_each_row_keeps_its_own_words(student):
 
 
 @pytest.mark.part("generation")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+@pytest.mark.points(0.25)
 def test_writing_happens_in_eval_mode(student):
-    """The model writes in eval mode and is afterwards in the mode that it was in before."""
+    """The model writes in eval mode, and is afterwards in the mode that it was in before."""
     for training in (True, False):
         fake = Moody(vocab_size=11, block_size=8).train(training)
-        written = student.generate(fake, torch.tensor([[0, 1]]), 3)
-        checks.equal(fake.modes, [False] * 3, "the list of whether the model was in training mode")
-        checks.equal(written, torch.arange(5)[None], "the text", axes=TABLE)
+        student.generate(fake, torch.tensor([[0, 1]]), 3)
+        checks.true(bool(fake.calls), "The model was never asked for a word.")
+        checks.true(not any(fake.modes), "The model was asked while it was in training mode.")
         checks.equal(fake.training, training, "the mode of the model afterwards")
 
 
 @pytest.mark.part("generation")
 @pytest.mark.points(0.25)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
 def test_writing_keeps_no_gradients(student):
     """While the model writes, no gradients are kept."""
     fake = Coin()
     student.generate(fake, torch.tensor([[0, 1]]), 3)
-    checks.equal(fake.grads, [False] * 3, "the list of whether gradients were kept")
+    checks.true(bool(fake.calls), "The model was never asked for a word.")
+    checks.true(not any(fake.grads), "The model was asked while gradients were kept.")
 
 
 @pytest.mark.part("generation")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+@pytest.mark.points(0.25)
 def test_what_is_written_can_be_repeated(student, seed):
-    """The same seed writes the same text again, no seed another one, and each row of a batch is drawn for itself."""
+    """The same seed writes the same text again, no seed another one, and each row is drawn independently."""
     even, start = Die([0.25] * 4), torch.zeros(3, 1, dtype=torch.long)
-    dice = seeded(seed)
-    text = student.generate(even, start, 41, generator=dice)
+    generator = seeded(seed)
+    text = student.generate(even, start, 41, generator=generator)
     again = student.generate(even, start, 41, generator=seeded(seed))
     checks.equal(again, text, "the text with the same seed", axes=TABLE)
-    longer = student.generate(even, start, 41, generator=dice)
+    longer = student.generate(even, start, 41, generator=generator)
     checks.true(not torch.equal(longer, text), "One generator wrote the same text twice.")
     first, second = (student.generate(even, start, 41) for _ in range(2))
     checks.true(not torch.equal(first, second), "Without a generator, the same text was written twice.")

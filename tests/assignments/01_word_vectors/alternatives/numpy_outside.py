@@ -1,4 +1,4 @@
-"""NumPy where nothing is learnt, torch where it is; a namedtuple is not needed, a dict is enough."""
+"""NumPy where nothing is learned, torch where it is; a namedtuple is not needed, a dict is enough."""
 
 import numpy as np
 import torch
