@@ -86,7 +86,7 @@ class Limits(_Record):
 
     call_seconds: Seconds = Field(
         default=10,
-        description="Processor time of one call of a student's function; ten times as many on the clock.",
+        description="Processor time of one call of a student's function; five times as many on the clock.",
     )
     load_seconds: Seconds = Field(default=10, description="The same for importing a student's file.")
     cpu_seconds: Seconds = Field(default=30, description="Processor time of one submission's process.")

@@ -21,6 +21,7 @@ from autograder.protocol.errors import (
     StudentRaisedError,
     StudentTimeoutError,
 )
+from autograder.proxy.deadline import CLOCK_FACTOR
 from autograder.proxy.local import LocalStudent
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
@@ -28,9 +29,7 @@ from autograder.proxy.transcript import KeptTranscripts, Transcript
 from autograder.records import InfrastructureError
 from autograder.suite.session import SuiteSession, Test
 
-CALLS_PER_TEST = (
-    6  # a test may take this many times `call_seconds`: by the clock, and of the grader's processor time
-)
+CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call
 SOLUTION_SECONDS = 120.0  # of processor time, for the solution in one test
 UNFINISHED = (
     MemoryError,
@@ -139,7 +138,7 @@ class SuiteRun:
             self._session.skip(test)
             return TestEnding(test, error=refusal)
         connection = subject.connection
-        until = time.monotonic() + CALLS_PER_TEST * self._limits.call_seconds
+        until = time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
         cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
             with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):

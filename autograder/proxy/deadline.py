@@ -11,7 +11,7 @@ import os
 import time
 from typing import Protocol
 
-CLOCK_FACTOR = 10  # by the clock, for code that sleeps and for machines with more work than processors
+CLOCK_FACTOR = 5  # by the clock, for code that sleeps and for machines with more work than processors
 MOMENT = 0.01
 PROCESSORS = os.cpu_count() or 1
 
