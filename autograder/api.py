@@ -131,9 +131,7 @@ def grade(
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
-def regrade(
-    submissions: AnyPath, course: AnyPath | Course = ".", output: AnyPath = "grades", **options: Any
-) -> Run:
+def regrade(submissions: AnyPath, course: AnyPath | Course = ".", output: AnyPath = "grades", **options: Any) -> Run:
     """Grade all submissions again with fresh inputs; takes the options of `grade`."""
     return grade(submissions, course, output, regrade=True, **options)
 
@@ -189,9 +187,7 @@ def collect(
 
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
-    options = collecting.CollectOptions(
-        Path(output), wanted, read_roster(_path(roster)), source, replace, _path(times)
-    )
+    options = collecting.CollectOptions(Path(output), wanted, read_roster(_path(roster)), source, replace, _path(times))
     return collecting.collect([Path(archive) for archive in archives], loaded, options)
 
 
@@ -285,9 +281,7 @@ def verify() -> tuple[Sequence[Column], bool]:
     return columns, verify.is_sound(columns)
 
 
-def _plan(
-    course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None
-) -> Plan:
+def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
     from autograder.grading.pool import Plan
 
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)

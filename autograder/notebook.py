@@ -61,9 +61,7 @@ class Verdict:
         return f"{score:g} of {total:g} visible points of this part so far."
 
 
-def _show_waiting(
-    shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None
-) -> None:
+def _show_waiting(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
     """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
     from IPython.display import display
 
@@ -71,9 +69,7 @@ def _show_waiting(
         _waiting.append(str(error).removesuffix(_UNWRITTEN))
         display(Sentence(f"This cell waits: `{_waiting[-1]}`{_UNWRITTEN}"))
     elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
-        display(
-            Sentence(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above.")
-        )
+        display(Sentence(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."))
     else:
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
@@ -116,9 +112,7 @@ def _verdict(part: str) -> Verdict:
     test_file = _test_file(part)
     if test_file is None:
         here = Path.cwd()
-        return Verdict(
-            part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together."
-        )
+        return Verdict(part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together.")
     from autograder.proxy.subject import uses_in
     from autograder.selfcheck.check import check_student
 

@@ -64,10 +64,7 @@ def cost(contestant: Contestant, files: list[Path]) -> Cost:
 def table(rows: list[Row]) -> str:
     """As Markdown; ratios against ours, the second row."""
     unit = rows[1]
-    lines = [
-        "| | submissions | a second | CPU each | CPU, ours = 1 | peak memory |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
+    lines = ["| | submissions | a second | CPU each | CPU, ours = 1 | peak memory |", "|---|---:|---:|---:|---:|---:|"]
     for row in rows:
         lines.append(
             f"| {row.name} | {row.students} | {1 / row.seconds:.1f} | {1000 * row.cpu_seconds:.0f} ms "
@@ -90,9 +87,7 @@ def main() -> None:
         files = make_class(Path(folder), max(chosen.students, chosen.peers))
         for contestant in CONTESTANTS:
             try:
-                rows.append(
-                    compete(contestant, files[: chosen.peers if contestant.slow else chosen.students])
-                )
+                rows.append(compete(contestant, files[: chosen.peers if contestant.slow else chosen.students]))
             except CommandFailed as problem:
                 raise SystemExit(f"{contestant.name}: {problem}") from None
     print(table(rows))

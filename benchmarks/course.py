@@ -94,9 +94,7 @@ def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Sub
 
 
 def _submission(assignment: Assignment, number: int, files: dict[str, str]) -> Submission:
-    return Submission(
-        f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items())
-    )
+    return Submission(f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items()))
 
 
 def ours(course: Course, assignment: Assignment, count: int, jobs: int) -> dict[str, Figure]:
@@ -104,9 +102,7 @@ def ours(course: Course, assignment: Assignment, count: int, jobs: int) -> dict[
     figures = {}
     for kind in CLASSES:  # each by graders of its own, which have not heard the answers of another
         with graders(Plan(course, SEED, jobs=jobs, names=(assignment.name,))) as pool:
-            first = [
-                pool.submit(grade_one, each) for each in submissions(course, assignment, "right", 2 * jobs)
-            ]
+            first = [pool.submit(grade_one, each) for each in submissions(course, assignment, "right", 2 * jobs)]
             for future in first:
                 assert future.result().score == assignment.points, "the solution did not get all points"
             work = list(submissions(course, assignment, kind, count))
@@ -164,15 +160,12 @@ def mean(rows: Sequence[Row]) -> Row:
     def of(figures: Sequence[Figure | None]) -> Figure:
         known = [figure for figure in figures if figure]
         return Figure(
-            sum(figure.cpu for figure in known) / len(known),
-            sum(figure.wall for figure in known) / len(known),
+            sum(figure.cpu for figure in known) / len(known), sum(figure.wall for figure in known) / len(known)
         )
 
     classes = [of([getattr(row, kind) for row in rows]) for kind in CLASSES]
     peers = [row.nbgrader for row in rows]
-    return Row(
-        "mean", sum(row.floor for row in rows) / len(rows), *classes, of(peers) if any(peers) else None
-    )
+    return Row("mean", sum(row.floor for row in rows) / len(rows), *classes, of(peers) if any(peers) else None)
 
 
 def draw(rows: Sequence[Row], file: Path) -> None:

@@ -28,9 +28,7 @@ class Cost:
     memory_mb: float
 
 
-def measured(
-    commands: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None
-) -> Cost:
+def measured(commands: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> Cost:
     """Run commands one after another in `folder`. Raises CommandFailed when one does not end with 0."""
     sampler = _Sampler()
     started = time.monotonic()

@@ -43,11 +43,7 @@ def main(names: list[str]) -> None:
         for mistake in mistakes:
             lines = mistake.source.splitlines()
             matcher = difflib.SequenceMatcher(None, solution, lines, autojunk=False)
-            edited = {
-                parts[min(begin, len(parts) - 1)]
-                for tag, begin, *_ in matcher.get_opcodes()
-                if tag != "equal"
-            }
+            edited = {parts[min(begin, len(parts) - 1)] for tag, begin, *_ in matcher.get_opcodes() if tag != "equal"}
             file = SourceFile(f"{assignment.stem}.py", mistake.source)
             grade = grader.grade(Submission("nobody", assignment.name, (file,)))
             for share, row in rows.items():

@@ -214,8 +214,7 @@ class AnswerBook:
     def _parts(self, mistake: str) -> set[str | None]:
         tests = [cell for cell in self._document.cells if cell.kind == "part"]
         return {
-            next((cell.name for cell in tests if cell.line > change.begin), None)
-            for change in self._changes[mistake]
+            next((cell.name for cell in tests if cell.line > change.begin), None) for change in self._changes[mistake]
         }
 
 

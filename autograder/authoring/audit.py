@@ -114,15 +114,7 @@ class Audit:
 
     def as_record(self) -> dict[str, Any]:
         """Return the audit as a JSON-serializable dict."""
-        columns = (
-            "stub",
-            "trivial",
-            "solution",
-            "mistakes_caught",
-            "mistakes_named",
-            "alternatives",
-            "mutants_killed",
-        )
+        columns = ("stub", "trivial", "solution", "mistakes_caught", "mistakes_named", "alternatives", "mutants_killed")
         shares = {column: text for column, (text, _) in zip(columns, self.shares())}
         survivors = [f.case.name for f in self.of("mutant") if not f.good]
         equivalent = {name: self.equivalents[name] for name in survivors if name in self.equivalents}
@@ -157,9 +149,7 @@ class Audit:
 def is_an_audit(file: Path) -> bool:
     """Whether this file contains the records of an earlier audit."""
     try:
-        return all(
-            entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes())
-        )
+        return all(entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes()))
     except (ValueError, TypeError, KeyError):
         return False
 
@@ -179,9 +169,7 @@ class Seeds:
         return cls(drawn[:right], drawn[:wrong])
 
 
-def audit_course(
-    plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[[int, int], None]
-) -> list[Audit]:
+def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[[int, int], None]) -> list[Audit]:
     """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports progress.
 
     The seeds determine every random input: equal seeds give equal findings.
@@ -231,11 +219,7 @@ def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Itera
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
     for mistake in load_mistakes(course, assignment):
-        about = {
-            "hint": mistake.hint,
-            "weight": mistake.weight,
-            "part": _part_of(course, assignment, mistake),
-        }
+        about = {"hint": mistake.hint, "weight": mistake.weight, "part": _part_of(course, assignment, mistake)}
         yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, **about)  # type: ignore[arg-type]
 
 
@@ -303,9 +287,7 @@ def try_case(case: Case) -> AuditFinding:
 
 def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
     first = alike[0]
-    return (
-        first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
-    )
+    return first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
 
 
 def _graded(case: Case, seed: int) -> AuditFinding:

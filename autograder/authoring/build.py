@@ -106,17 +106,12 @@ def _stale(course: Course, file: Path, text: str) -> str | None:
     except FileNotFoundError:
         return f"{label} is missing; run `autograder build`."
     diff = difflib.unified_diff(
-        current.splitlines(keepends=True),
-        text.splitlines(keepends=True),
-        f"{label} (as it is)",
-        f"{label} (as built)",
+        current.splitlines(keepends=True), text.splitlines(keepends=True), f"{label} (as it is)", f"{label} (as built)"
     )
     return "".join(diff) or None
 
 
-def _left_over(
-    course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool
-) -> list[str]:
+def _left_over(course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool) -> list[str]:
     """Return files that no build writes and, for the whole course, folders without an assignment."""
     found = [file for a in assignments for file in files_below(course.release_folder(a)) if file not in built]
     if everything:
@@ -151,9 +146,7 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
             labels[str(copy)] = relative_name(course, stub)
         command = [sys.executable, "-I", "-c", _IMPORT_STUBS, *labels]
         try:
-            process = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS
-            )
+            process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS)
             found = json.loads(process.stdout)
         except subprocess.TimeoutExpired:
             return [f"The stubs cannot be imported within {_IMPORT_SECONDS} seconds."]

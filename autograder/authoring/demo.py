@@ -116,9 +116,7 @@ def _usual(book: AnswerBook, ability: float, rng: random.Random) -> AnswerKind:
     return rng.choices(kinds, weights)[0]
 
 
-def _add_the_rare(
-    kinds: dict[tuple[str, str], AnswerKind], books: dict[str, AnswerBook], rng: random.Random
-) -> None:
+def _add_the_rare(kinds: dict[tuple[str, str], AnswerKind], books: dict[str, AnswerBook], rng: random.Random) -> None:
     """Insert the kinds that occur once per class, then, if there is room, those that were not drawn."""
     slots = list(kinds)
     rng.shuffle(slots)

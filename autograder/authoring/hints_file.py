@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 ANSWERS_VERSION = 1
 SECONDS = 300
 FOUND = 1
-ABOUT = (
-    "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
-)
+ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
 
 @dataclass(frozen=True)
@@ -79,9 +77,7 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
         done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8",
                               env=environment, timeout=SECONDS)  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise CourseError(
-            f"The mistakes of {assignment.name} do not finish within {SECONDS} seconds."
-        ) from None
+        raise CourseError(f"The mistakes of {assignment.name} do not finish within {SECONDS} seconds.") from None
     if done.returncode == FOUND:
         raise CourseError(done.stderr.strip().splitlines())
     if done.returncode:

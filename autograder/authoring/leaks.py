@@ -101,9 +101,7 @@ def _hidden_tests(course: Course, assignment: Assignment) -> list[str]:
     return [function.name for function in functions if function.name.startswith("test_")]
 
 
-def _released_texts(
-    course: Course, assignment: Assignment, texts: dict[Path, str]
-) -> Iterator[tuple[str, str]]:
+def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, str]) -> Iterator[tuple[str, str]]:
     folder = course.release_folder(assignment)
     for file, text in texts.items():
         if file.parent == folder:

@@ -71,9 +71,7 @@ def _check_name(name: str, course: Course) -> None:
         )
     same = [other for other in known if int(other.partition("_")[0]) == int(number)]
     if same:
-        raise CourseError(
-            f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free."
-        )
+        raise CourseError(f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free.")
     if stem in (installed := metadata.packages_distributions()):
         raise CourseError(
             f"`{stem}` is a module of the package {installed[stem][0]}, which is installed here; "

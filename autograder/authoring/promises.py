@@ -17,9 +17,7 @@ def promises(course: Course, assignment: Assignment) -> dict[str, tuple[str, ...
     """Return the promised words of each hidden test; empty for a test that names none."""
     file = course.hidden_test_file(assignment)
     tree = ast.parse(suite_text(course, file) if file.is_file() else "")
-    tests = (
-        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-    )
+    tests = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
     return {test.name: tuple(_words(test)) for test in tests}
 
 
@@ -42,11 +40,7 @@ def broken_promises(course: Course, assignment: Assignment) -> list[str]:
 
 def _words(test: ast.FunctionDef) -> Iterator[str]:
     for mark in test.decorator_list:
-        if (
-            isinstance(mark, ast.Call)
-            and isinstance(mark.func, ast.Attribute)
-            and mark.func.attr == "promise"
-        ):
+        if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute) and mark.func.attr == "promise":
             yield from (str(word.value) for word in mark.args if isinstance(word, ast.Constant))
 
 

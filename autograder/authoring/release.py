@@ -87,9 +87,7 @@ def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, by
             yield f"{name} contains a marker of a solution."
     for assignment in assignments:
         own = f"assignments/{assignment.name}/"
-        shown = {
-            n: text for n, text in texts.items() if n.startswith(own) or not n.startswith("assignments/")
-        }
+        shown = {n: text for n, text in texts.items() if n.startswith(own) or not n.startswith("assignments/")}
         shown = {name: text for name, text in shown.items() if f":{EXAMPLES}" not in name}
         yield from gives_away(course, assignment, shown.items())
         yield from _mistakes_in(course, assignment, shown, own)
@@ -188,34 +186,20 @@ def _built(source: Path) -> dict[str, bytes]:
     """Build the wheel from a copy of the source's own files, so that stray files are not included."""
     with tempfile.TemporaryDirectory() as folder:
         copy, made = Path(folder) / "source", Path(folder) / "wheel"
-        shutil.copytree(
-            source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             if (source / name).is_file():
                 shutil.copy(source / name, copy)
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--disable-pip-version-check",
-            "wheel",
-            "--quiet",
-            "--no-deps",
-        ]
+        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
         command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            raise InfrastructureError(
-                f"The autograder's wheel was not built within {SECONDS} seconds."
-            ) from None
+            raise InfrastructureError(f"The autograder's wheel was not built within {SECONDS} seconds.") from None
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise InfrastructureError(
-                f"The autograder's wheel cannot be built: {last} Pass one with --wheel."
-            )
+            raise InfrastructureError(f"The autograder's wheel cannot be built: {last} Pass one with --wheel.")
         return {file.name: file.read_bytes() for file in made.glob("*.whl")}
 
 
@@ -227,9 +211,7 @@ def _check_room(output: Path) -> None:
     if _is_archive(output):
         check_file(output, "`release`", _is_a_release)
     elif output.name.lower().endswith(OTHER_ARCHIVES):
-        raise CourseError(
-            f"{output} cannot be written: a release is a folder, or an archive that ends in .zip."
-        )
+        raise CourseError(f"{output} cannot be written: a release is a folder, or an archive that ends in .zip.")
     elif output.exists() and not output.is_dir():
         raise CourseError(f"{output} is a file; a release is a folder, or an archive that ends in .zip.")
     elif output.exists() and any(entry.name != ".git" for entry in output.iterdir()):
@@ -245,9 +227,7 @@ def _is_a_release(archive: Path) -> bool:
     try:
         with zipfile.ZipFile(archive) as opened:
             (top,) = {name.partition("/")[0] for name in opened.namelist()}
-            return opened.read(f"{top}/{REQUIREMENTS}").startswith(
-                (f"./{KIT}/autograder-".encode(), b"autograder==")
-            )
+            return opened.read(f"{top}/{REQUIREMENTS}").startswith((f"./{KIT}/autograder-".encode(), b"autograder=="))
     except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         return False
 

@@ -19,14 +19,11 @@ def released(course: Course, assignment: Assignment) -> dict[Path, str]:
     document = load_document(course, assignment)
     texts = {
         course.stub_file(assignment): document.stub,
-        course.notebook_file(assignment): nbformat.writes(to_notebook(assignment, document.stub)).rstrip()
-        + "\n",
+        course.notebook_file(assignment): nbformat.writes(to_notebook(assignment, document.stub)).rstrip() + "\n",
         course.released_test_file(assignment): suite_text(course, course.visible_test_file(assignment)),
     }
     if course.pictures_file(assignment).exists():
-        texts[course.released_pictures_file(assignment)] = suite_text(
-            course, course.pictures_file(assignment)
-        )
+        texts[course.released_pictures_file(assignment)] = suite_text(course, course.pictures_file(assignment))
     elif any(cell.kind == "picture" for cell in document.cells):
         missing = relative_name(course, course.pictures_file(assignment))
         raise CourseError(f"{document.label} has a cell for a picture, but there is no {missing}.")

@@ -18,12 +18,7 @@ _KINDS = {  # what stands for a tensor, for a number, and for the whole answer
     for name, tensor, number, result in (
         ("ones", "one.new_ones(one.shape)", 1, "_like(answer)"),
         ("zeros", "one.new_zeros(one.shape)", 0, "_like(answer)"),
-        (
-            "noise",
-            "one.detach().double().clone().normal_(0, 3).to(one.dtype)",
-            "3 * _random.random()",
-            "_like(answer)",
-        ),
+        ("noise", "one.detach().double().clone().normal_(0, 3).to(one.dtype)", "3 * _random.random()", "_like(answer)"),
         ("first argument", "one", 0, "(first[0] if first else None)"),
         ("nothing", "one", 0, "None"),
         ("empty", "one.new_zeros(0)", 0, "_like(answer, 0)"),

@@ -41,18 +41,7 @@ from autograder.checks.modules import (
     randomize,
 )
 from autograder.checks.sentences import CheckFailed
-from autograder.checks.values import (
-    between,
-    close,
-    dtype,
-    equal,
-    finite,
-    rows_sum_to_one,
-    shape,
-    tensor,
-    true,
-    unpack,
-)
+from autograder.checks.values import between, close, dtype, equal, finite, rows_sum_to_one, shape, tensor, true, unpack
 
 __all__ = [
     "CheckFailed",

@@ -13,17 +13,7 @@ import torch
 from torch import Tensor
 
 from autograder.checks.gradients import fresh, private_generator
-from autograder.checks.sentences import (
-    CheckFailed,
-    actor,
-    fault,
-    number,
-    place,
-    show,
-    subject,
-    verb,
-    without_inputs,
-)
+from autograder.checks.sentences import CheckFailed, actor, fault, number, place, show, subject, verb, without_inputs
 from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
 from autograder.protocol.containers import mapped
 from autograder.proxy.input_mutation import mirror_input_mutation
@@ -71,9 +61,7 @@ def _same_contents(now: Any, then: Any) -> bool:
     if isinstance(then, Tensor):
         kept = isinstance(now, Tensor) and (now.shape, now.dtype) == (then.shape, then.dtype)
         return kept and first_difference(now, then, atol=0.0, rtol=0.0) is None
-    return now is then or (
-        isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then
-    )
+    return now is then or (isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then)
 
 
 def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -> None:
@@ -122,9 +110,7 @@ def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what:
             raise _gap(start, gap, "without them", "with them")
 
 
-def permutation_equivariant(
-    function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
-) -> None:
+def permutation_equivariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
     """Check that a permutation of the positions (dimension 1) only permutes the output in the same way."""
     length = x.shape[1]
     order = torch.randperm(length, generator=private_generator())
@@ -282,8 +268,7 @@ def _starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
         wanted = ", ".join(str(size) for size in x.shape[:rank])
         names = ", ".join(("batch", "position")[:rank])
         raise fault(
-            what,
-            f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …).",
+            what, f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …)."
         )
 
 

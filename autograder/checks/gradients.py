@@ -71,12 +71,7 @@ def gradients_close(
 
 
 def parameter_gradients_close(
-    module: Any,
-    reference: Any,
-    *inputs: Any,
-    what: str = "the gradient",
-    atol: float = 1e-6,
-    rtol: float = 1e-5,
+    module: Any, reference: Any, *inputs: Any, what: str = "the gradient", atol: float = 1e-6, rtol: float = 1e-5
 ) -> None:
     """Check that two modules with equal weights give their parameters the same gradients, compared by name."""
     actual, expected = dict(module.named_parameters()), dict(reference.named_parameters())

@@ -97,9 +97,7 @@ def _module(value: Any, what: str) -> nn.Module:
     if isinstance(value, nn.Module):
         return value
     end = "; a module (an nn.Module) was expected."
-    raise CheckFailed(
-        returned(what, kind(value)) + end, returned(without_inputs(what), public_kind(value)) + end
-    )
+    raise CheckFailed(returned(what, kind(value)) + end, returned(without_inputs(what), public_kind(value)) + end)
 
 
 def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str) -> None:

@@ -18,10 +18,7 @@ from torch import Tensor, nn
 from autograder.text.wording import begun
 
 LONGEST = 200
-STANDS_FOR_THE_STUDENTS = (
-    "autograder.protocol.",
-    "autograder.proxy.",
-)  # modules of classes for a student's objects
+STANDS_FOR_THE_STUDENTS = ("autograder.protocol.", "autograder.proxy.")  # modules of classes for a student's objects
 MOST_ITEMS = 8
 AXES: dict[int, tuple[str, ...]] = {
     1: ("index",),
@@ -156,11 +153,7 @@ def _show(value: Any, depth: int) -> str:
     if isinstance(value, (list, tuple)) and depth < 3:
         return _show_items(value, "[]" if isinstance(value, list) else "()", depth)
     if isinstance(value, (set, frozenset)) and value and depth < 3:
-        return (
-            "{"
-            + _join([_show(item, depth + 1) for item in _first(sorted(value, key=repr))], len(value))
-            + "}"
-        )
+        return "{" + _join([_show(item, depth + 1) for item in _first(sorted(value, key=repr))], len(value)) + "}"
     if isinstance(value, dict) and depth < 3:
         pairs = [f"{_show(k, 3)}: {_show(v, depth + 1)}" for k, v in _first(value.items())]
         return "{" + _join(pairs, len(value)) + "}"

@@ -85,11 +85,7 @@ def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequenc
 
 
 def shape(
-    actual: Any,
-    expected_shape: Sequence[int],
-    what: str = "the output",
-    *,
-    axes: Sequence[str] | None = None,
+    actual: Any, expected_shape: Sequence[int], what: str = "the output", *, axes: Sequence[str] | None = None
 ) -> None:
     """Check for a tensor of exactly that shape; `axes` names its dimensions in the failure."""
     wanted = tuple(expected_shape)
@@ -147,11 +143,7 @@ def between(actual: Any, low: float, high: float, what: str = "the result") -> N
 
 
 def rows_sum_to_one(
-    actual: Any,
-    what: str = "the weights",
-    *,
-    axes: Sequence[str] | None = None,
-    atol: float = 1e-5,
+    actual: Any, what: str = "the weights", *, axes: Sequence[str] | None = None, atol: float = 1e-5
 ) -> None:
     """Check that every row along the last axis is a probability distribution: not negative, with the sum 1."""
     got = tensor(actual, what)
@@ -207,12 +199,7 @@ class Difference:
 
 
 def first_difference(
-    actual: Tensor,
-    expected: Tensor,
-    *,
-    atol: float = 1e-6,
-    rtol: float = 1e-5,
-    axes: Sequence[str] | None = None,
+    actual: Tensor, expected: Tensor, *, atol: float = 1e-6, rtol: float = 1e-5, axes: Sequence[str] | None = None
 ) -> Difference | None:
     """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
     actual, expected = actual.detach().cpu(), expected.detach().cpu()
@@ -329,9 +316,7 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
         hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected)}."
     else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
-        hidden = (
-            f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
-        )
+        hidden = f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 

@@ -10,16 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.api import load_course
-from autograder.cli.base import (
-    DONE,
-    FOUND,
-    CommandUsageError,
-    CourseOption,
-    JsonOption,
-    report_errors,
-    say,
-    tier_of,
-)
+from autograder.cli.base import DONE, FOUND, CommandUsageError, CourseOption, JsonOption, report_errors, say, tier_of
 from autograder.text.wording import counted, listed
 
 commands = typer.Typer()
@@ -60,22 +51,16 @@ def audit(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
     ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")
-    ] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")] = 20,
     mistake_seeds: Annotated[
-        int,
-        typer.Option(min=1, help="Number of random draws in which each mistake must be caught and named."),
+        int, typer.Option(min=1, help="Number of random draws in which each mistake must be caught and named.")
     ] = 1,
     seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
     mutants: Annotated[bool, typer.Option(help="Also try automatic mutants of the solutions.")] = True,
     only: Annotated[
-        str | None,
-        typer.Option(help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant."),
+        str | None, typer.Option(help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant.")
     ] = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")
-    ] = os.cpu_count() or 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the findings to this file as JSON.")
@@ -137,17 +122,14 @@ def release(
         Path, typer.Option("--output", "-o", help="A folder, or an archive with a name that ends in .zip.")
     ] = Path("release.zip"),
     wheel: Annotated[
-        Path | None,
-        typer.Option(help="The autograder's wheel to include; by default it is built from source."),
+        Path | None, typer.Option(help="The autograder's wheel to include; by default it is built from source.")
     ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
     """Package the students' files, and verify that they contain no solution, hidden test or mistake."""
     from autograder.authoring.release import release as releasing
 
-    made = releasing(
-        load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …")
-    )
+    made = releasing(load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …"))
     for problem in made.problems:
         say(problem)
     if made.problems:
@@ -161,24 +143,15 @@ def release(
 @report_errors
 def demo(
     students: Annotated[int, typer.Option(min=1, max=100_000, help="Number of students.")] = 30,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the class to.")] = Path(
-        "demo"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the class to.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Seed of the class; the same seed makes the same class.")] = 0,
-    assignment: Annotated[
-        list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")
-    ] = None,
+    assignment: Annotated[list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
     """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
-    made = write_demo(
-        load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …")
-    )
+    made = write_demo(load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …"))
     absent = [student.name for student in made if not student.handed_in]
-    print(
-        counted(len(made), "student"),
-        f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""),
-    )
+    print(counted(len(made), "student"), f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""))
     return DONE

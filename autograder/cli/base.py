@@ -22,9 +22,7 @@ MACHINE = (
 )  # errors of the machine, which carry no path
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
-CourseOption = Annotated[
-    Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")
-]
+CourseOption = Annotated[Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 

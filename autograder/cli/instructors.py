@@ -23,44 +23,30 @@ PicturesOption = Annotated[
 @report_errors
 def collect(
     archives: Annotated[
-        list[Path],
-        typer.Argument(metavar="ARCHIVE...", help="Archives downloaded from a course site, or folders."),
+        list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives downloaded from a course site, or folders.")
     ],
     assignment: Annotated[
-        str | None,
-        typer.Option("--assignment", "-a", help="The assignment, if the archives' names do not contain it."),
+        str | None, typer.Option("--assignment", "-a", help="The assignment, if the archives' names do not contain it.")
     ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")
-    ] = None,
+    roster: Annotated[Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")] = None,
     times: Annotated[
-        Path | None,
-        typer.Option(help="A CSV file with submission times, such as Moodle's grading worksheet."),
+        Path | None, typer.Option(help="A CSV file with submission times, such as Moodle's grading worksheet.")
     ] = None,
     source: Annotated[
-        str | None,
-        typer.Option("--from", help="The format: canvas, moodle, gradescope or folders.", metavar="SOURCE"),
+        str | None, typer.Option("--from", help="The format: canvas, moodle, gradescope or folders.", metavar="SOURCE")
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write the submissions to.")
-    ] = Path("submitted"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the submissions to.")] = Path(
+        "submitted"
+    ),
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Also replace files that were changed by hand, after saving a copy."),
+        bool, typer.Option("--replace", help="Also replace files that were changed by hand, after saving a copy.")
     ] = False,
     course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     report = api.collect(
-        archives,
-        course_path,
-        output,
-        assignment=assignment,
-        roster=roster,
-        times=times,
-        source=source,
-        replace=replace,
+        archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
     for sentence in (*report.notes, *report.odd):
         say(sentence)
@@ -72,23 +58,18 @@ def collect(
 @report_errors
 def grade(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
-    assignment: Annotated[
-        str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the journal and the reports.")
-    ] = Path("grades"),
+    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the journal and the reports.")] = Path(
+        "grades"
+    ),
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = (
         os.cpu_count() or 1
     ),
     seed: Annotated[int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")] = None,
-    regrade: Annotated[
-        bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")
-    ] = False,
+    regrade: Annotated[bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
     trust_timestamps: Annotated[
-        bool,
-        typer.Option("--trust-timestamps", help="Use nbgrader's timestamp.txt, which students can forge."),
+        bool, typer.Option("--trust-timestamps", help="Use nbgrader's timestamp.txt, which students can forge.")
     ] = False,
     pictures: PicturesOption = False,
     course_path: CourseOption = Path("."),
@@ -125,9 +106,9 @@ def grade(
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")
-    ] = (os.cpu_count() or 1),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")] = (
+        os.cpu_count() or 1
+    ),
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
@@ -177,27 +158,18 @@ def export(
         ),
     ],
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
-    assignment: Annotated[
-        str | None, typer.Option("--assignment", "-a", help="Only this assignment.")
-    ] = None,
-    sheet: Annotated[
-        Path | None, typer.Option(help="The gradebook file from Canvas or Moodle to fill in.")
-    ] = None,
+    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Only this assignment.")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="The gradebook file from Canvas or Moodle to fill in.")] = None,
     column: Annotated[
         str | None, typer.Option(help="The column to fill, if its title differs from the assignment's.")
     ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")
-    ] = None,
+    roster: Annotated[Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")] = None,
     submissions: Annotated[
         Path | None, typer.Option(help="The folder with the class's submissions; by default `submitted`.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
     hidden: Annotated[
-        str,
-        typer.Option(
-            help="When Gradescope shows hidden tests: hidden, after_due_date, after_published, visible."
-        ),
+        str, typer.Option(help="When Gradescope shows hidden tests: hidden, after_due_date, after_published, visible.")
     ] = "after_published",
     course_path: CourseOption = Path("."),
 ) -> int:
@@ -226,9 +198,7 @@ def similar(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
     assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to compare.")],
     most: Annotated[int, typer.Option(min=1, help="Maximum number of pairs.")] = 20,
-    least: Annotated[
-        float, typer.Option(min=0, max=100, help="Minimum likeness of a pair, in percent.")
-    ] = 15,
+    least: Annotated[float, typer.Option(min=0, max=100, help="Minimum likeness of a pair, in percent.")] = 15,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write an HTML page with each pair side by side.")
     ] = None,
@@ -252,9 +222,7 @@ def similar(
 @commands.command(rich_help_panel="Instructors")
 @report_errors
 def doctor(
-    walls: Annotated[
-        bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")
-    ] = False,
+    walls: Annotated[bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""

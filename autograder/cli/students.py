@@ -99,8 +99,7 @@ def hint(
 @commands.command(rich_help_panel="Students")
 @report_errors
 def progress(
-    folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".",
-    as_json: JsonOption = False,
+    folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".", as_json: JsonOption = False
 ) -> int:
     """Show your results in the whole course."""
     _check_all(folder, as_json)

@@ -65,18 +65,14 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for failure in summary.failures:
         console.print(f"[red]not graded:[/] {escape(failure)}")
     done = f"{summary.graded} graded, {summary.refused} refused, {summary.unchanged} unchanged."
-    console.print(
-        f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True
-    )
+    console.print(f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True)
 
 
 def _refused(grades: list[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.status == "refused"]
 
 
-def _class_tables(
-    width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final]
-) -> Iterator[Table]:
+def _class_tables(width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[Table]:
     """Yield one table, or several if `width` is too small for all assignments; each shows the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
     columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
@@ -84,9 +80,7 @@ def _class_tables(
         yield _class_table(course, grades, count, names, shown)
 
 
-def _fitting(
-    width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]
-) -> Iterator[list[str]]:
+def _fitting(width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[list[str]]:
     """Yield the assignments of each table: as many as fit beside a student's name and total."""
     longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
     room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
@@ -167,17 +161,13 @@ def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping
         )
     marked = [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]
     if marked:
-        console.print(
-            f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.", soft_wrap=True
-        )
+        console.print(f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.", soft_wrap=True)
 
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
     """Print the five most frequent mistakes with their hints."""
     title_of = titles_of(course)
-    found = Counter(
-        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
-    )
+    found = Counter(m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake})
     for (assignment, mistake, hint), count in found.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
@@ -277,9 +267,7 @@ def show_similar(console: Console, found: Similar) -> None:
         "Likeness is not a verdict: short answers are naturally alike."
     )
     if found.too_long:
-        console.print(
-            f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}."
-        )
+        console.print(f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}.")
 
 
 def _pairs(pairs: Iterable[Pair]) -> Table:

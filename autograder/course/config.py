@@ -17,15 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
 from autograder.records import CourseError as CourseError
@@ -46,9 +38,7 @@ def _moment(value: object) -> object:
     try:
         moment = datetime.fromisoformat(text) if text else value
     except ValueError:
-        raise ValueError(
-            f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".'
-        ) from None
+        raise ValueError(f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".') from None
     if isinstance(moment, date) and (not isinstance(moment, datetime) or len(text) == len("2026-11-27")):
         return datetime.combine(moment, time(23, 59, 59))
     return moment
@@ -85,8 +75,7 @@ class Limits(_Record):
     """The resource limits of one submission; an assignment's own limits override the course's."""
 
     call_seconds: Seconds = Field(
-        default=10,
-        description="Processor time of one call of a student's function; five times as many on the clock.",
+        default=10, description="Processor time of one call of a student's function; five times as many on the clock."
     )
     load_seconds: Seconds = Field(default=10, description="The same for importing a student's file.")
     cpu_seconds: Seconds = Field(default=30, description="Processor time of one submission's process.")
@@ -103,8 +92,7 @@ class Part(_Record):
     """A group of tests with points inside an assignment; one graded cell of its notebook."""
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9_]*$",
-        description="small letters, digits and underscores, such as `layer_norm`",
+        pattern=r"^[a-z][a-z0-9_]*$", description="small letters, digits and underscores, such as `layer_norm`"
     )
     title: Text
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -25,11 +25,7 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     record = assignment.model_dump_json(exclude={"due"})
     digest = hashlib.sha256(f"{record}{course.feedback}{course.follow_through}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
-    others = [
-        course.mistakes_file(assignment),
-        course.solution_file(assignment),
-        course.stub_file(assignment),
-    ]
+    others = [course.mistakes_file(assignment), course.solution_file(assignment), course.stub_file(assignment)]
     for file in [*sorted(tests), *others]:
         if file.exists():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())

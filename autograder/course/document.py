@@ -220,9 +220,7 @@ class _Reader:
         for cell in self.cells:
             if cell.kind == "part":
                 if cell.name in seen:
-                    self.add(
-                        cell.line, f"the part `{cell.name}` has its cell already, in line {seen[cell.name]}."
-                    )
+                    self.add(cell.line, f"the part `{cell.name}` has its cell already, in line {seen[cell.name]}.")
                 seen.setdefault(cell.name, cell.line)
         known = [part.name for part in self.assignment.parts]
         meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
@@ -278,11 +276,7 @@ class _Reader:
 
     def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
         inside = self.lines[begin : end - 1]
-        code = [
-            begin + 1 + i
-            for i, text in enumerate(inside)
-            if text.strip() and not text.strip().startswith("#")
-        ]
+        code = [begin + 1 + i for i, text in enumerate(inside) if text.strip() and not text.strip().startswith("#")]
         indents = [_indent(self.lines[line - 1]) for line in (begin, end)]
         if not code:
             self.add(begin, "this gap is empty; the solution stands between its markers.")
@@ -291,11 +285,7 @@ class _Reader:
             self.add(end, f"`{END}` must be indented like its `{BEGIN}` in line {begin}.")
         function = _function_around(tree, begin, code[0])
         if function is None or function[1] < code[-1]:
-            what = (
-                "must be inside a function"
-                if function is None
-                else f"goes on after the end of `{function[0]}`"
-            )
+            what = "must be inside a function" if function is None else f"goes on after the end of `{function[0]}`"
             self.add(begin, f"this gap {what}.")
             return
         todo = self._todo_above(begin)
@@ -322,9 +312,7 @@ class _Reader:
             if not text.startswith("# TODO") or self._at_margin(line):
                 continue
             if line in inside:
-                self.add(
-                    line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student."
-                )
+                self.add(line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.")
             elif line not in used:
                 self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
 

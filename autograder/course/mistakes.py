@@ -96,9 +96,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
     if not file.exists():
         return ()
     solution = course.solution_file(assignment)
-    return _mistakes(
-        _label(course, file), _read(course, file), _label(course, solution), _read(course, solution)
-    )
+    return _mistakes(_label(course, file), _read(course, file), _label(course, solution), _read(course, solution))
 
 
 @lru_cache(maxsize=32)
@@ -212,9 +210,7 @@ class _Solution:
             found = self._indented_occurrences(old, begin, end)
         if len(found) != 1:
             times = "is not found" if not found else f"is found {len(found)} times"
-            raise ValueError(
-                f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once."
-            )
+            raise ValueError(f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once.")
         start, stop = found[0]
         indent = self._indent_at(start)
         if not indented and all(line.startswith(indent) for line in new.split("\n")[1:] if line.strip()):

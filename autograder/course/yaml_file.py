@@ -157,9 +157,7 @@ class MarkedYaml:
             return [self._convert(item, (*place, index), around) for index, item in enumerate(node.value)]
         return self._scalar(node, place)
 
-    def _convert_mapping(
-        self, node: yaml.MappingNode, place: YamlPath, around: tuple[int, ...]
-    ) -> dict[str, Any]:
+    def _convert_mapping(self, node: yaml.MappingNode, place: YamlPath, around: tuple[int, ...]) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key, line = str(key_node.value), key_node.start_mark.line + 1

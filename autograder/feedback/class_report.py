@@ -125,9 +125,7 @@ def write_class_report(
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
-        flagged=[
-            (grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(grade, final))
-        ],
+        flagged=[(grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(grade, final))],
         names=read_names(folder),
         late=[(grade, link(grade), final) for grade, final in count if final.days],
         untimed=sum(not final.known for _, final in count),

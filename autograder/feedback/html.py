@@ -86,9 +86,7 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     return write_what_counts(folder, course, *what_counts(folder, course, grades))
 
 
-def write_what_counts(
-    folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]
-) -> Path:
+def write_what_counts(folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]) -> Path:
     """Write the same pages as `write_all` from effective grades only; `count` holds their final scores."""
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)

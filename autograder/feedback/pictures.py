@@ -45,9 +45,7 @@ def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
     if not source.is_file():
         return None
     drawn_with = f"{__version__}\0{grade.assignment}\0{' '.join(parts)}\0".encode() + source.read_bytes()
-    return (
-        folder / FOLDER / f"{grade.submission_sha256[:32]}-{hashlib.sha256(drawn_with).hexdigest()[:16]}.json"
-    )
+    return folder / FOLDER / f"{grade.submission_sha256[:32]}-{hashlib.sha256(drawn_with).hexdigest()[:16]}.json"
 
 
 def pictures_of(folder: Path, course: Course, grade: Grade) -> list[Picture]:

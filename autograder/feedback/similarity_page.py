@@ -40,9 +40,7 @@ def write_alike(path: Path, title: str, found: Similar) -> Path:
     """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without jinja2."""
     check_room(path)
     views = [View(pair, _sides(pair, found)) for pair in found.pairs]
-    page = render(
-        "similar.html.j2", title=title, views=views, submissions=len(found.codes), most_words=MOST_WORDS
-    )
+    page = render("similar.html.j2", title=title, views=views, submissions=len(found.codes), most_words=MOST_WORDS)
     write_whole(path, page)
     return path
 

@@ -115,9 +115,7 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
                 hints[key] = test.hint or ""
                 students.setdefault(key, set()).add(grade.student)
     counts = [
-        MistakeCount(
-            assignment, mistake, hints[assignment, mistake], tuple(sorted(names)), graded[assignment]
-        )
+        MistakeCount(assignment, mistake, hints[assignment, mistake], tuple(sorted(names)), graded[assignment])
         for (assignment, mistake), names in students.items()
     ]
     return sorted(counts, key=lambda count: (-len(count.students), count.assignment, count.mistake))

@@ -24,10 +24,7 @@ def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
     if made_up and not marked and (grades / FILE_NAME).exists():
         grades = grades.with_name(f"{grades.name}-made-up")
         mark(grades)
-        return (
-            grades,
-            f"The made-up class is graded into {grades}, because the output folder contains real grades.",
-        )
+        return (grades, f"The made-up class is graded into {grades}, because the output folder contains real grades.")
     if made_up:
         mark(grades)
     elif marked:

@@ -20,9 +20,7 @@ COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
-def write_gradebook(
-    folder: Path, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None
-) -> Path:
+def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
     """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
 
     `score` is the raw score, `final_score` the score after lateness; `days_late` is empty if unknown.
@@ -42,9 +40,7 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
     return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
 
 
-def what_counts(
-    folder: Path, course: Course, grades: Iterable[Grade]
-) -> tuple[list[Grade], dict[GradeKey, Final]]:
+def what_counts(folder: Path, course: Course, grades: Iterable[Grade]) -> tuple[list[Grade], dict[GradeKey, Final]]:
     """Return the effective grades of the journal in `folder`, sorted, and their final scores.
 
     Raises InfrastructureError if the file of submission times exists but cannot be read.

@@ -41,9 +41,7 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(
-        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         with suppress(OSError) if error else nullcontext():  # the failed write has been reported
             self._file.close()
 
@@ -58,9 +56,7 @@ class Journal:
                 f"{self.path} cannot be written: {error.strerror}. Earlier grades are kept. Solve the problem "
                 "and run the same command again."
             ) from None
-        self.latest[grade.student, grade.assignment] = Grade.from_json(
-            line
-        )  # interns texts shared with other grades
+        self.latest[grade.student, grade.assignment] = Grade.from_json(line)  # interns texts shared with other grades
 
     def holds(self, student: str, assignment: str, submission_sha256: str, suite_sha256: str) -> bool:
         """Whether this text was already graded by this suite and this version of the engine."""
@@ -115,9 +111,7 @@ class Reading:
         if len(self.damaged) == 1:
             what = f"line {self.damaged[0]} cannot be read; the grade in it is missing"
         else:
-            what = (
-                f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
-            )
+            what = f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
         return (
             f"{self.path}: {what}. Restore a copy of the file, or remove the unreadable lines and run "
             "`autograder grade`, which grades the missing submissions."

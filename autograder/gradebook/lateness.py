@@ -152,9 +152,7 @@ def finals(
     return found
 
 
-def unknown_students(
-    course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None
-) -> list[str]:
+def unknown_students(course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None) -> list[str]:
     """Return a message for each extension of a student without grades, as the name may be misspelt.
 
     `names` maps the students in the grades to their display names, which an extension may use instead.
@@ -198,9 +196,7 @@ def _best(course: Course, grades: list[Grade], times: Times) -> Grade:
     suite = next((grade.suite_sha256 for grade in reversed(grades) if grade.status == "graded"), None)
     graded = {g.submission_sha256: g for g in grades if g.status == "graded" and g.suite_sha256 == suite}
     order = sorted(graded.values(), key=grades.index)
-    return max(
-        reversed(order), key=lambda grade: final(course, grade, _time(times, grade)).score, default=grades[-1]
-    )
+    return max(reversed(order), key=lambda grade: final(course, grade, _time(times, grade)).score, default=grades[-1])
 
 
 def _time(times: Times, grade: Grade) -> datetime | None:

@@ -49,9 +49,7 @@ class OpenRun:
         write_whole(self._file, json.dumps({"schema": 1, "seed": self.seed, **holder}) + "\n")
         return self
 
-    def __exit__(
-        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if error is None:
             self._file.unlink(missing_ok=True)
         self._lock.release()

@@ -132,9 +132,7 @@ class Diagnosis:
                     explained[mistake].append(test.name)
         return {mistake: explained[mistake] for mistake in missing}
 
-    def _share_explained(
-        self, mistake: Mistake, test: Test, transcript: Transcript, right: Transcript
-    ) -> float:
+    def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript, right: Transcript) -> float:
         key = mistake.id, test.name
         attempt = self._attempts.get(key)
         if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):

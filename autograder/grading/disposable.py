@@ -73,9 +73,7 @@ class Disposable:
             context: Any = multiprocessing.get_context("fork")
             self._connection, theirs = context.Pipe()
             ends = theirs, self._connection
-            self._process = context.Process(
-                target=_serve, args=(*ends, self._watch, self._started), daemon=True
-            )
+            self._process = context.Process(target=_serve, args=(*ends, self._watch, self._started), daemon=True)
             self._process.start()
             theirs.close()
         try:
@@ -97,9 +95,7 @@ class _RaisedInForkError(Exception):
     """The traceback of an exception that was raised in the fork."""
 
 
-def _serve(
-    connection: Connection, other_end: Connection, watch: KernelWatch, started: Callable[[], None]
-) -> None:
+def _serve(connection: Connection, other_end: Connection, watch: KernelWatch, started: Callable[[], None]) -> None:
     """Runs in the fork."""
     other_end.close()
     for number in (signal.SIGPROF, signal.SIGALRM):

@@ -47,11 +47,7 @@ class Failure:
 
 
 def explain(
-    error: BaseException,
-    *,
-    full: bool,
-    own: Callable[[FrameType], bool] | None = None,
-    file: SourceFile | None = None,
+    error: BaseException, *, full: bool, own: Callable[[FrameType], bool] | None = None, file: SourceFile | None = None
 ) -> Failure:
     """The outcome and sentence for the exception that ended a test.
 

@@ -30,12 +30,7 @@ class FollowThrough:
     """Tries failed tests of one assignment again."""
 
     def __init__(
-        self,
-        course: Course,
-        assignment: Assignment,
-        workers: WorkerFactory,
-        session: SuiteSession,
-        watch: Watch,
+        self, course: Course, assignment: Assignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
     ) -> None:
         self._assignment, self._workers, self._session, self._watch = assignment, workers, session, watch
         self._names, self._reached = names_of_parts(course.solution_file(assignment).read_text("utf-8"))
@@ -61,9 +56,7 @@ class FollowThrough:
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(
-        self, file: SourceFile, names: Names, tests: Iterable[Test], seed: int
-    ) -> dict[str, TestEnding]:
+    def _taken(self, file: SourceFile, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
         cache = ReplayCache()  # its own: these answers are not those of the submission alone
@@ -85,9 +78,7 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
     They have a gap and stand between the marker of the part before and that of their own.
     """
     lines, tree = solution.splitlines(), ast.parse(solution)
-    markers = {
-        n: found[1] for n, line in enumerate(lines, 1) if (found := re.match(r'# %% part="(\w+)"', line))
-    }
+    markers = {n: found[1] for n, line in enumerate(lines, 1) if (found := re.match(r'# %% part="(\w+)"', line))}
     names: dict[str, set[str]] = {part: set() for part in markers.values()}
     refers: dict[str, set[str]] = {}
     for node in tree.body:

@@ -31,9 +31,7 @@ from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import Test
 from autograder.text.wording import listed
 
-SECONDS_BESIDE_TESTS = (
-    60.0  # of processor time, for reading a submission, comparing its answers and explaining
-)
+SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
 
 
 class Grader:
@@ -170,12 +168,7 @@ class Grader:
         self._cache = ReplayCache()
         self._diagnoses = {
             name: Diagnosis(
-                self.session,
-                prepared.mistakes,
-                self.workers.references[name],
-                prepared.solution,
-                run_seed,
-                self.watch,
+                self.session, prepared.mistakes, self.workers.references[name], prepared.solution, run_seed, self.watch
             )
             for name, prepared in self._prepared.items()
         }

@@ -60,9 +60,7 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
     return SuiteSession(files, course.root)
 
 
-def prepare(
-    course: Course, session: SuiteSession, assignments: Iterable[Assignment]
-) -> dict[str, PreparedAssignment]:
+def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignment]) -> dict[str, PreparedAssignment]:
     """The assignments by name; raises CourseError with everything that is wrong with their suites or mistakes."""
     chosen = {each.name: each for each in assignments}
     tests = {name: session.tests(course.suite_folder(each)) for name, each in chosen.items()}

@@ -20,9 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="test this file with its suite instead of the reference, in the sandbox",
     )
-    group.addoption(
-        "--autograder-unsafe", action="store_true", help="test --autograder-submission without a sandbox"
-    )
+    group.addoption("--autograder-unsafe", action="store_true", help="test --autograder-submission without a sandbox")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,9 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     from autograder.grading.course_subjects import CourseSubjects
 
     submission = config.getoption("--autograder-submission")
-    subjects = CourseSubjects(
-        Path(submission) if submission else None, unsafe=config.getoption("--autograder-unsafe")
-    )
+    subjects = CourseSubjects(Path(submission) if submission else None, unsafe=config.getoption("--autograder-unsafe"))
     suite.subjects = subjects
     if submission:
         chosen = [item for item in tests if subjects.is_for(item.path)]

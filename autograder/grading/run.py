@@ -122,9 +122,7 @@ def grade_one(submission: Submission) -> Grade:
     return this_grader().grade(submission)
 
 
-def _unlucky(
-    pending: list[Submission], retried: set[tuple[str, str]], summary: RunSummary
-) -> list[Submission]:
+def _unlucky(pending: list[Submission], retried: set[tuple[str, str]], summary: RunSummary) -> list[Submission]:
     """What is graded once more after a grader died, except what was being graded at such a moment before."""
     again = [submission for submission in pending if _name(submission) not in retried]
     for submission in pending:

@@ -31,11 +31,7 @@ from autograder.suite.session import SuiteSession, Test
 
 CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call
 SOLUTION_SECONDS = 120.0  # of processor time, for the solution in one test
-UNFINISHED = (
-    MemoryError,
-    RecursionError,
-    SystemError,
-)  # can leave anything half done, wherever they are raised
+UNFINISHED = (MemoryError, RecursionError, SystemError)  # can leave anything half done, wherever they are raised
 
 
 class SolutionFailsError(InfrastructureError):
@@ -84,9 +80,7 @@ class TestEnding:
             return True
         if isinstance(self.error, StudentRaisedError):
             return self.error.remote.type != "NotImplementedError"
-        return self.failed and not isinstance(
-            self.error, StudentTimeoutError | StudentCrashedError | MissingNameError
-        )
+        return self.failed and not isinstance(self.error, StudentTimeoutError | StudentCrashedError | MissingNameError)
 
 
 class SuiteRun:
@@ -118,9 +112,7 @@ class SuiteRun:
             return TestEnding(test, skipped=Failure("skipped", sentence))
         if time.monotonic() > self._end:
             self._session.skip(test)
-            return TestEnding(
-                test, error=StudentTimeoutError("Your submission had used up its time before this test.")
-            )
+            return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
         ending = self._once(test, fresh=False)
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
         if ending.deserves_another and (late or not self._again):

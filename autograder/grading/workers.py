@@ -35,9 +35,7 @@ class WorkerFactory:
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
-        self.forbidden = (
-            forbidden or {}
-        )  # by assignment: the names of which it is recorded whether they are entered
+        self.forbidden = forbidden or {}  # by assignment: the names of which it is recorded whether they are entered
         chosen = list(assignments)
         self.references = {each.name: load_reference(course, each) for each in chosen}
         self._entry_points = {each.name: entry_points(course, each) for each in chosen}
@@ -97,11 +95,7 @@ class LoadedSubmission:
     """One submission: opens workers for it, and remembers when that is hopeless. To be closed."""
 
     def __init__(
-        self,
-        workers: WorkerFactory,
-        assignment: Assignment,
-        file: SourceFile,
-        stand_ins: StandIns | None = None,
+        self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
     ) -> None:
         self._workers, self._assignment, self.file = workers, assignment, file
         self._stand_ins = stand_ins
@@ -159,9 +153,7 @@ class LoadedSubmission:
             raise
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        subject = self._workers.subject(
-            self._assignment, self.file, self._uses, self._endless, self._stand_ins
-        )
+        subject = self._workers.subject(self._assignment, self.file, self._uses, self._endless, self._stand_ins)
         self._uses = subject.uses
         return subject
 
@@ -174,12 +166,7 @@ def read_uses(
     answer = connection.request("names_used", text=file.text, filename=name, entry_points=entry_points)
     with malformed("a list of names"):
         return [
-            Use(
-                str(name)[:LONGEST_NAME],
-                int(line),
-                int(cell),
-                dynamic=kind == "dynamic" or len(name) > LONGEST_NAME,
-            )
+            Use(str(name)[:LONGEST_NAME], int(line), int(cell), dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
             for kind in ("uses", "dynamic")
             for name, line, cell in answer[kind]
         ]

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 EXCEPTIONS = {
-    name
-    for name, kind in vars(builtins).items()
-    if isinstance(kind, type) and issubclass(kind, BaseException)
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 }  # built-in exceptions by name
 
 

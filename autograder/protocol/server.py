@@ -100,11 +100,7 @@ class Server:
     # ------------------------------------------------------------------ loading
 
     def load(
-        self,
-        text: str,
-        filename: str,
-        forbidden: Sequence[str] = (),
-        stand_ins: dict[str, bool] | None = None,
+        self, text: str, filename: str, forbidden: Sequence[str] = (), stand_ins: dict[str, bool] | None = None
     ) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author.
 
@@ -207,9 +203,7 @@ class Server:
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
-            result = wire.Handle(
-                self.number(result), self.describe(result)
-            )  # an object, whatever its base classes
+            result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever its base classes
         watched = [(number, old, ModuleState(old.module)) for number, old in before_call]
         outputs = _tensors(result)
         self.calls += 1
@@ -222,17 +216,11 @@ class Server:
             "call": self.calls,
             "result": result,
             "differentiable": differentiable,
-            "mutated": [
-                [i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)
-            ],
+            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)],
             "refilled": [
-                [i, container]
-                for i, (container, old) in enumerate(held)
-                if not same_things(contents(container), old)
+                [i, container] for i, (container, old) in enumerate(held) if not same_things(contents(container), old)
             ],
-            "modules": [
-                [number, change] for number, old, now in watched if (change := self.change(old, now))
-            ],
+            "modules": [[number, change] for number, old, now in watched if (change := self.change(old, now))],
             "generators": generators,
             **_marks(tensors, wanted),
         }
@@ -352,9 +340,7 @@ class Server:
             "type": type(error).__name__,
             "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
             "text": _text(error),
-            "frames": [
-                [str(f), int(n), *(str(t)[:300] for t in texts)] for f, n, *texts in frames[-MAX_FRAMES:]
-            ],
+            "frames": [[str(f), int(n), *(str(t)[:300] for t in texts)] for f, n, *texts in frames[-MAX_FRAMES:]],
         }
 
 
@@ -384,17 +370,13 @@ def rehearse() -> None:
     wire.parse(wire.dumps(answer(server, "call", call), server.register))
     server.backward(server.calls, [torch.ones(2, 3, 4)])
     wire.parse(wire.dumps(answer(server, "find", {"name": "nothing"}), server.register))
-    answer(
-        server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []}
-    )
+    answer(server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []})
     for name in ("rehearsal", "rehearsal.py"):
         sys.modules.pop(name, None)
         linecache.cache.pop(name, None)
 
 
-def answer_one(
-    server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]
-) -> None:
+def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]) -> None:
     reply = answer(server, operation, arguments)
     if not number:
         return  # this request has no reply

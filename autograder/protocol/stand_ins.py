@@ -84,9 +84,7 @@ def _build(root: StandInModule, server: Any, number: int, parts: list[Any]) -> N
 
 def _part(home: str | None, kind: str) -> nn.Module:
     """A part of the solution's own class, or an empty one of a class in PyTorch's module `home`."""
-    own: Any = (
-        type(kind, (StandInModule,), {}) if home is None else getattr(importlib.import_module(home), kind)
-    )
+    own: Any = type(kind, (StandInModule,), {}) if home is None else getattr(importlib.import_module(home), kind)
     part: nn.Module = own.__new__(own)
     nn.Module.__init__(part)
     return part

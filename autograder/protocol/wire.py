@@ -111,9 +111,7 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
         value = decoder.decode(json.loads(header.decode("utf-8")), 0)
     except WireError:
         raise
-    except (
-        Exception
-    ) as error:  # json, torch and numpy raise different types; their messages can quote the sender
+    except Exception as error:  # json, torch and numpy raise different types; their messages can quote the sender
         raise WireError(f"it is not a frame ({type(error).__name__})") from None
     if decoder.position != len(data):
         raise WireError("bytes are left over")
@@ -129,9 +127,7 @@ def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
     return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
 
 
-def send(
-    sock: socket.socket, value: Any, deadline: Deadline | None = None, register: Register | None = None
-) -> None:
+def send(sock: socket.socket, value: Any, deadline: Deadline | None = None, register: Register | None = None) -> None:
     """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot block."""
     send_frame(sock, dumps(value, register), deadline)
 
@@ -401,9 +397,7 @@ class _Decoder:
     def _meta(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = self._header(content)
         if _size(shape, dtype.itemsize) > MAX_DATA:
-            raise WireError(
-                "a tensor without numbers is too large"
-            )  # using its shape would allocate the numbers
+            raise WireError("a tensor without numbers is too large")  # using its shape would allocate the numbers
         return torch.empty(shape, dtype=dtype, device="meta")
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:

@@ -192,9 +192,7 @@ def _as_it_is(connection: Connection, value: Any) -> Any:
 
 def _told_error(claim: dict[str, Any]) -> StudentError:
     if claim["type"] == "WireError":
-        return StudentCrashedError(
-            "What your code gave back is too much, or nested too deeply, to be looked at."
-        )
+        return StudentCrashedError("What your code gave back is too much, or nested too deeply, to be looked at.")
     return student_raised(told_exception(claim))
 
 

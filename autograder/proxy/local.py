@@ -72,8 +72,6 @@ def describe_error(error: BaseException, own: Callable[[types.FrameType], bool])
         if own(step)
     ]
     if isinstance(error, SyntaxError) and not frames:
-        frames.append(
-            Frame(Path(error.filename or "").name, error.lineno or 0, "", (error.text or "").strip())
-        )
+        frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", (error.text or "").strip()))
     bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     return RemoteException(type(error).__name__, bases, str(error)[:2000], tuple(frames[-6:]))

@@ -218,9 +218,7 @@ class RemoteModule(Mirror):
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
         super().__init__(None, [], "", "")
-        self.__dict__.update(
-            _connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={}
-        )
+        self.__dict__.update(_connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={})
         self.describe(handle)
         connection.mirrors[handle.number] = self
 
@@ -383,9 +381,7 @@ def call(
     return adopt(connection, result)
 
 
-def attribute(
-    connection: Connection, handle: Handle | None, path: list[str], modules: tuple[Any, ...] = ()
-) -> Any:
+def attribute(connection: Connection, handle: Handle | None, path: list[str], modules: tuple[Any, ...] = ()) -> Any:
     """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
     try:
         found = connection.request("get", target=[handle, path])

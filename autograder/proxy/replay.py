@@ -106,11 +106,7 @@ class ReplaySocket:
         self._requests.clear()
 
     def replay(
-        self,
-        cache: ReplayCache,
-        test: str,
-        deadline_of: Callable[[str, float, float], Deadline],
-        until: float,
+        self, cache: ReplayCache, test: str, deadline_of: Callable[[str, float, float], Deadline], until: float
     ) -> bool:
         """Replay a test as far as it is known, at most `until`; return True if it is passed.
 
@@ -126,9 +122,7 @@ class ReplaySocket:
                     self._sent_ahead.append(request.frame)
                     if request.seconds is not None:
                         deadline = deadline_of(request.called, request.seconds, until)
-                wire.send_frame(
-                    self._socket, b"".join([request.frame for request in node.requests]), deadline
-                )
+                wire.send_frame(self._socket, b"".join([request.frame for request in node.requests]), deadline)
                 reply = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
                 self._received_ahead.append(error)
@@ -157,11 +151,7 @@ class ReplaySocket:
 
     def receive(self, deadline: wire.Deadline) -> Reply:
         """Receive a frame; raises as `wire.receive_frame`."""
-        reply = (
-            self._received_ahead.popleft()
-            if self._received_ahead
-            else wire.receive_frame(self._socket, deadline)
-        )
+        reply = self._received_ahead.popleft() if self._received_ahead else wire.receive_frame(self._socket, deadline)
         if isinstance(reply, Exception):
             raise reply
         if self._cache is not None and self._node is not None:

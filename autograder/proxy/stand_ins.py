@@ -18,8 +18,7 @@ class StandIns:
     def __init__(self, reference: Any, names: Iterable[str]) -> None:
         self._things = {name: getattr(reference, name) for name in names}
         self.kinds = {
-            name: isinstance(thing, type) and issubclass(thing, nn.Module)
-            for name, thing in self._things.items()
+            name: isinstance(thing, type) and issubclass(thing, nn.Module) for name, thing in self._things.items()
         }
         self.begin()
 

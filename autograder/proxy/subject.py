@@ -43,9 +43,7 @@ class Use:
 class Subject:
     """A student's module in this process."""
 
-    def __init__(
-        self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()
-    ) -> None:
+    def __init__(self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()) -> None:
         self.student = student
         self.reference = reference
         self.uses = list(uses)

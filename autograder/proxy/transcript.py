@@ -76,11 +76,7 @@ class Transcript:
     def differs_by_words(self, other: Transcript, right: Transcript) -> bool:
         """Whether all answers that are not those of `right` are exceptions with other messages in `other`."""
         answers = zip_longest(self.answers, other.answers, right.answers[: len(self.answers)])
-        wrong = [
-            (a.words, b.words)
-            for a, b, c in answers
-            if c is None or a.words != c.words or not _same_answer(a, c)
-        ]
+        wrong = [(a.words, b.words) for a, b, c in answers if c is None or a.words != c.words or not _same_answer(a, c)]
         return bool(wrong) and all(mine != theirs for mine, theirs in wrong)
 
 
@@ -242,11 +238,7 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _same_tensor(a, b)
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return (
-            a.shape == b.shape
-            and a.dtype == b.dtype
-            and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
-        )
+        return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
     if type(a) is not type(b):
         return False
     if isinstance(a, float):

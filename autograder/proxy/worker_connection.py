@@ -23,10 +23,7 @@ SHARE_LEFT = (0.1, 0.05, 0.025)  # share of the time limit for a name that timed
 MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of which its transcript stores
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
 MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
-_ENDINGS = {
-    "cpu": "Your code used up its processor time.",
-    "wall": "Your code used up its time.",
-}
+_ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code used up its time."}
 
 
 class Worker(Timed, Protocol):

@@ -43,8 +43,6 @@ def _examine(tier: str) -> TierReport:
     except SandboxUnavailableError as problem:
         return TierReport(tier, False, problem.reason, problem.remedy)
     if tier == "unsafe":
-        return TierReport(
-            tier, True, f"{PROMISES[tier]} {note}".strip(), "Use it only for files that you trust."
-        )
+        return TierReport(tier, True, f"{PROMISES[tier]} {note}".strip(), "Use it only for files that you trust.")
     together, hint = (GROUPED, "") if cgroup.delegated() else ("", UNGROUPED)
     return TierReport(tier, True, " ".join(filter(None, (PROMISES[tier], note, together))), hint)

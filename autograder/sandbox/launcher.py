@@ -60,9 +60,7 @@ class Sandbox:
         folders: Iterable[Path] = (),
     ) -> None:
         if tier not in (*TIERS, "best"):
-            raise SandboxUnavailableError(
-                f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best."
-            )
+            raise SandboxUnavailableError(f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best.")
         self.tier = best_tier() if tier == "best" else tier
         self._lock = threading.Lock()
         layout = Layout.of_this_python(folders)
@@ -165,10 +163,7 @@ def try_tier(tier: str) -> str:
 
     Returns `Sandbox.note`. Raises SandboxUnavailableError if the tier does not work or a boundary is open.
     """
-    with (
-        tempfile.NamedTemporaryFile() as hidden,
-        Sandbox(tier, entry=PROBE_ENTRY, warm=False) as sandbox,
-    ):
+    with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=PROBE_ENTRY, warm=False) as sandbox:
         try:
             facts = _ask(sandbox, hidden.name)
         except (InfrastructureError, OSError, ValueError) as problem:

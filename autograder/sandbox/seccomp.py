@@ -153,14 +153,7 @@ PRLIMIT64 = (302, 261)
 
 # asking and setting flags, duplicating. Not F_SETOWN and F_SETSIG: they send signals to others. No locks or leases,
 # nor the call flock: a lock on a package's file is seen by every other worker that can read the file
-FCNTL_COMMANDS = {
-    "F_DUPFD": 0,
-    "F_GETFD": 1,
-    "F_SETFD": 2,
-    "F_GETFL": 3,
-    "F_SETFL": 4,
-    "F_DUPFD_CLOEXEC": 1030,
-}
+FCNTL_COMMANDS = {"F_DUPFD": 0, "F_GETFD": 1, "F_SETFD": 2, "F_GETFL": 3, "F_SETFL": 4, "F_DUPFD_CLOEXEC": 1030}
 IOCTL_COMMANDS = {
     "TCGETS": 0x5401,
     "TIOCGWINSZ": 0x5413,

@@ -92,9 +92,7 @@ def is_sound(columns: Iterable[Column]) -> bool:
     return bool(safe) and all(column.holds for column in safe)
 
 
-def verify_tier(
-    tier: str, entry: str = TRIAL_ENTRY, folders: Iterable[Path] = (), only: Iterable[str] = ()
-) -> Column:
+def verify_tier(tier: str, entry: str = TRIAL_ENTRY, folders: Iterable[Path] = (), only: Iterable[str] = ()) -> Column:
     """Test the boundaries of one tier, or those named in `only`. Other arguments serve tests of this module."""
     walls = [wall for wall in WALLS if not only or wall.name in only]
     start = partial(Sandbox, tier, entry=entry, folders=tuple(folders), warm=False)

@@ -26,24 +26,8 @@ from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
-from autograder.selfcheck.locked_hints import (
-    LockedHints,
-    MistakeHint,
-    Recording,
-    RecordingConnection,
-    choose,
-    take,
-)
-from autograder.selfcheck.workspace import (
-    UNWRITTEN,
-    CodeLocation,
-    Text,
-    Work,
-    find_work,
-    label_of,
-    read,
-    run_text,
-)
+from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
+from autograder.selfcheck.workspace import UNWRITTEN, CodeLocation, Text, Work, find_work, label_of, read, run_text
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
@@ -216,9 +200,7 @@ class _Examination:
             return Finding(skeleton, details)
         if not isinstance(error, TestAlarm):
             with contextlib.redirect_stdout(printed):
-                error = (
-                    session.run(test, self._subject, _alarm) or error
-                )  # includes the frames of a plain traceback
+                error = session.run(test, self._subject, _alarm) or error  # includes the frames of a plain traceback
             session.skip(test)
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")

@@ -73,9 +73,7 @@ def _from_here(file: Path) -> str:
 
 def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
     if not file.is_file():
-        raise RefusedError(
-            f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures."
-        )
+        raise RefusedError(f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures.")
     spec = importlib.util.spec_from_file_location("pictures", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -48,9 +48,7 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
     try:
         while not reading.poll(STEP):
             if time.monotonic() > deadline:
-                raise Unfinished(
-                    f"Your code ran for more than {seconds:g} seconds and was stopped. Is there a loop?"
-                )
+                raise Unfinished(f"Your code ran for more than {seconds:g} seconds and was stopped. Is there a loop?")
             if give_up():
                 raise GivenUp("The file changed while it was checked.")
         reply = json.loads(reading.recv_bytes())

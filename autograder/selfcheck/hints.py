@@ -111,6 +111,4 @@ def _remember(memory: Path, shown: dict[str, int]) -> None:
         memory.parent.mkdir(exist_ok=True)
         memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
     except OSError as error:
-        raise RefusedError(
-            f"{memory}, which remembers the hints, cannot be written: {error.strerror}."
-        ) from None
+        raise RefusedError(f"{memory}, which remembers the hints, cannot be written: {error.strerror}.") from None

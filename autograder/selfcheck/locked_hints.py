@@ -118,9 +118,7 @@ class Recording:
     visited: tuple[str, ...]
 
 
-def take(
-    session: SuiteSession, test: Test, connection: RecordingConnection, uses: Sequence[Use]
-) -> Recording:
+def take(session: SuiteSession, test: Test, connection: RecordingConnection, uses: Sequence[Use]) -> Recording:
     """Run one visible test on a module under fixed conditions."""
     subject = RemoteSubject(connection, RemoteStudent(connection), None, uses)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -222,9 +220,7 @@ def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> 
     return {grid: reading.fingerprint(salt, grid) for grid in grids}
 
 
-def steady_fingerprint(
-    salt: str, answers: Sequence[Answer], other: Sequence[Answer]
-) -> tuple[int, bytes] | None:
+def steady_fingerprint(salt: str, answers: Sequence[Answer], other: Sequence[Answer]) -> tuple[int, bytes] | None:
     """Return the finest grid on which all platforms round alike, and the fingerprint on it.
 
     None if there is no such grid, or if the right answers `other` differ too little on it to be distinguished. (If they
@@ -300,9 +296,7 @@ def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]
         for name in {hint.id for hint in hints}:
             frequency[name] = frequency.get(name, 0) + 1
     return {
-        test: min(hints, key=lambda hint: (-frequency[hint.id], hint.order))
-        for test, hints in found.items()
-        if hints
+        test: min(hints, key=lambda hint: (-frequency[hint.id], hint.order)) for test, hints in found.items() if hints
     }
 
 

@@ -68,9 +68,7 @@ def _assignment(work: Work) -> Assignment:
     """Return the assignment as far as a student's folder defines it; only its name matters here."""
     name = _name_in_hints(work.folder) or work.name
     if name.partition("_")[2] != work.stem:
-        raise RefusedError(
-            f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}."
-        )
+        raise RefusedError(f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}.")
     try:
         part = Part(name="all", title=work.title, points=1.0)
         return Assignment(name=name, title=work.title, minutes=1, parts=(part,))

@@ -23,9 +23,7 @@ class Standing:
     problem: str = ""
 
 
-def standings(
-    target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None
-) -> list[Standing]:
+def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None) -> list[Standing]:
     """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress."""
     works = _course_around(Path(target))
     found = []

@@ -26,9 +26,7 @@ _PILL = "display:inline-block;min-width:4.6em;margin-right:.6em;padding:0 .5em;b
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
-def as_text(
-    heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = ""
-) -> str:
+def as_text(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
     """Format a part for a terminal: the heading, notes, and a line per test with its message and hint."""
     lines = [heading, *notes]
     asked: set[str] = set()
@@ -38,9 +36,7 @@ def as_text(
     return "\n".join([*lines, foot] if foot else lines)
 
 
-def as_html(
-    heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = ""
-) -> str:
+def as_html(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
     """Format a part as an HTML fragment."""
     results = tuple(results)
     done = bool(results) and all(result.outcome == "passed" for result in results)
@@ -50,9 +46,7 @@ def as_html(
     pieces += [f'<p style="margin:.2em 0">{prose(note)}</p>' for note in notes]
     pieces += [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
     pieces += [f'<p style="margin:.2em 0">{prose(foot)}</p>'] if foot else []
-    edge = (
-        f"border-left:4px solid {_GREEN if done else _GREY};padding:.2em .9em;margin:.4em 0;line-height:1.5"
-    )
+    edge = f"border-left:4px solid {_GREEN if done else _GREY};padding:.2em .9em;margin:.4em 0;line-height:1.5"
     return f'<div role="status" style="{edge}">{"".join(pieces)}</div>'
 
 
@@ -73,7 +67,9 @@ def _sentences(result: TestResult, asked: set[str]) -> list[str]:
 
 def _row(result: TestResult, asked: set[str]) -> str:
     colour = _COLOURS.get(result.outcome, _RED)
-    pill = f'<span style="{_PILL};background:{colour};color:#fff">{MARKS[result.outcome]} {WORDS[result.outcome]}</span>'
+    pill = (
+        f'<span style="{_PILL};background:{colour};color:#fff">{MARKS[result.outcome]} {WORDS[result.outcome]}</span>'
+    )
     told = "\n".join(_sentences(result, asked))
     more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em 5.8em">{prose(told)}</div>' if told else ""
     return f'<li style="margin:.25em 0">{pill}{prose(result.title)}{more}</li>'

@@ -119,8 +119,7 @@ def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
     lines = text.rstrip().splitlines()
     more = [f"… {len(lines) - PRINTED_LINES} more lines"] if len(lines) > PRINTED_LINES else []
     yield Padding(
-        Text("\n".join([heading, *(f"  {line}" for line in lines[:PRINTED_LINES] + more)]), "dim"),
-        (0, 0, 0, indent),
+        Text("\n".join([heading, *(f"  {line}" for line in lines[:PRINTED_LINES] + more)]), "dim"), (0, 0, 0, indent)
     )
 
 
@@ -144,9 +143,7 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
     lines: list[RenderableType] = []
     for drawing in drawings:
         if drawing.problem:
-            lines.append(
-                _hanging(Text("·", "dim"), Text(f"{drawing.title}: not yet ({drawing.problem})", "dim"))
-            )
+            lines.append(_hanging(Text("·", "dim"), Text(f"{drawing.title}: not yet ({drawing.problem})", "dim")))
         else:
             lines.append(_hanging(Text("▣", "green"), Text(drawing.file)))
             lines.append(_indented(Text(drawing.caption)))
@@ -166,9 +163,7 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
         _add_standing(table, standing)
     reports = [standing.report for standing in standings if standing.report]
     score, total = sum(r.score for r in reports), sum(r.max_score for r in reports)
-    return Group(
-        table, Text(), Text(f"{_share(score, total)} points of the visible tests."), *_go_on(standings)
-    )
+    return Group(table, Text(), Text(f"{_share(score, total)} points of the visible tests."), *_go_on(standings))
 
 
 def _add_standing(table: Table, standing: Standing) -> None:
@@ -197,9 +192,7 @@ def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
 # ---------------------------------------------------------------------- watch
 
 
-def watch_screen(
-    report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None
-) -> RenderableType:
+def watch_screen(report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None) -> RenderableType:
     """Show the progress through the parts, the failures and the keys; passed tests are only counted."""
     lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
     if problem:
@@ -224,10 +217,7 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
         yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")
     passed = sum(finding.passed for finding in report.findings)
     waiting = sum(finding.waits for finding in report.findings)
-    yield Text(
-        f" ✓ {passed} of {len(report.findings)} tests pass" + (f", {waiting} wait" if waiting else ""),
-        "green",
-    )
+    yield Text(f" ✓ {passed} of {len(report.findings)} tests pass" + (f", {waiting} wait" if waiting else ""), "green")
     yield Text()
     if report.all_passed:
         yield Text(f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green")
@@ -243,9 +233,7 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
     return Group(
         Text(f"{packed.archive}", "bold"),
-        _indented(
-            Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it.")
-        ),
+        _indented(Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it.")),
         *_earlier(packed),
         Text(f"Its visible tests: {_share(report.score, report.max_score)} points."),
         *_unfinished(report),

@@ -98,9 +98,7 @@ class Watch:
 
     def _pictures(self) -> RenderableType:
         try:
-            drawn = run_in_child(
-                lambda: [asdict(d) for d in draw_all(self.work)], self._seconds, self._changed
-            )
+            drawn = run_in_child(lambda: [asdict(d) for d in draw_all(self.work)], self._seconds, self._changed)
         except (RefusedError, Unfinished) as problem:
             return Text(str(problem), "red")
         return drawings_screen([Drawing(**record) for record in drawn])
@@ -124,10 +122,7 @@ def watch(target: str | Path, console: Console) -> None:
 
 def _stamp(work: Work) -> Stamp:
     """Return a value that changes when a file is saved; empty while an editor replaces the file."""
-    files = [
-        work.test_file,
-        *(work.test_file.with_name(f"{work.file.stem}{kind}") for kind in (".py", ".ipynb")),
-    ]
+    files = [work.test_file, *(work.test_file.with_name(f"{work.file.stem}{kind}") for kind in (".py", ".ipynb"))]
     try:
         stats = [(file.name, file.stat()) for file in files if file.exists()]
     except FileNotFoundError:

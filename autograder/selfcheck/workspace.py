@@ -102,13 +102,9 @@ def _work_of_file(path: Path) -> Work:
     tests = _test_files(path.parent)
     own = [test for test in tests if test.stem == f"test_{path.stem}"]
     if path in tests:
-        raise RefusedError(
-            f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}."
-        )
+        raise RefusedError(f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}.")
     if not own and len(tests) != 1:
-        raise RefusedError(
-            f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder."
-        )
+        raise RefusedError(f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder.")
     return Work(path, (own or tests)[0])
 
 
@@ -200,9 +196,7 @@ def run_text(text: str, filename: str) -> Loaded:
     try:
         errors = server.load(text, filename)["errors"]
     except ValueError:
-        raise RefusedError(
-            f"{filename} is not a notebook that can be read. Is it saved completely?"
-        ) from None
+        raise RefusedError(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
     finally:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
@@ -264,9 +258,7 @@ class Text:
                 if name == function:
                     last = node.end_lineno or node.lineno
                     lines = enumerate(cell.text.splitlines()[node.lineno - 1 : last], start=node.lineno)
-                    found += [
-                        (self._place(cell, n, name), _todo(line)) for n, line in lines if "# TODO" in line
-                    ]
+                    found += [(self._place(cell, n, name), _todo(line)) for n, line in lines if "# TODO" in line]
         return found
 
     def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:

@@ -38,9 +38,7 @@ _NAMES = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Subscript, ast.BinOp
 class _Scope:
     """The names of a module, a class or a function during reading."""
 
-    def __init__(
-        self, outside: Callable[[str], frozenset[str] | None], around_class: _Scope | None = None
-    ) -> None:
+    def __init__(self, outside: Callable[[str], frozenset[str] | None], around_class: _Scope | None = None) -> None:
         self.outside = outside
         self.around_class = around_class  # the scope that a class's methods see
         self.now: Names = {}

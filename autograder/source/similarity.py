@@ -109,9 +109,7 @@ def _grams(tokens: Sequence[str]) -> frozenset[Gram]:
     return frozenset(_in_order(tokens))
 
 
-def _shared_by_two(
-    codes: Mapping[str, Code], known: frozenset[str]
-) -> dict[tuple[str, str], tuple[str, ...]]:
+def _shared_by_two(codes: Mapping[str, Code], known: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:
     users: dict[str, list[str]] = defaultdict(list)
     for student in sorted(codes):
         for word in codes[student].words - known:
@@ -153,9 +151,7 @@ def _pair(one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, word
         unusual += weigh.of(first.tokens[begin : begin + length])
         passages.append(Passage(_lines(first, begin, length), _lines(second, at, length), length))
     shorter = _shorter(codes, (one, other))
-    return Pair(
-        one, other, min(1.0, common / shorter), min(1.0, unusual / shorter), tuple(words), tuple(passages)
-    )
+    return Pair(one, other, min(1.0, common / shorter), min(1.0, unusual / shorter), tuple(words), tuple(passages))
 
 
 def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:

@@ -115,10 +115,7 @@ def names_used(text: str, filename: str, entry_points: Collection[str] | None = 
     reader.read([tree for _, tree in parsed], leaves_main_out(text))
     numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in parsed]
     return {
-        kind: [
-            [name, line, numbers[cell]]
-            for name, (cell, line) in sorted(places.items(), key=lambda x: (x[1], x[0]))
-        ]
+        kind: [[name, line, numbers[cell]] for name, (cell, line) in sorted(places.items(), key=lambda x: (x[1], x[0]))]
         for kind, places in (("uses", reader.uses(entry_points)), ("dynamic", reader.dynamic))
     }
 
@@ -166,11 +163,7 @@ def _drop_documentation(tree: ast.Module) -> None:
 
 
 def _is_text(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _is_furniture(node: ast.stmt) -> bool:
@@ -178,8 +171,4 @@ def _is_furniture(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.module == "autograder.notebook"
     call = node.value if isinstance(node, ast.Expr) else None
-    return (
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id in ("check", "picture")
-    )
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("check", "picture")

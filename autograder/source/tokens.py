@@ -49,9 +49,7 @@ class Stub:
 
     def has(self, line: Sequence[str]) -> bool:
         """Whether a line was given: unchanged, or the header of a given function without its annotations."""
-        return tuple(line) in self.lines or (
-            line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2])
-        )
+        return tuple(line) in self.lines or (line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2]))
 
     @classmethod
     def of(cls, text: str) -> Stub:
@@ -93,9 +91,7 @@ def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[s
         if token != TEXT or tokens[-1:] != [TEXT]:  # adjacent string tokens are merged
             tokens.append(token)
         before, previous = previous, value
-    return {line: tokens for line, tokens in lines.items() if tokens}, {
-        word for word in words if len(word) > 3
-    }
+    return {line: tokens for line, tokens in lines.items() if tokens}, {word for word in words if len(word) > 3}
 
 
 def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:

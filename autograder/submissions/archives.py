@@ -147,9 +147,7 @@ def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder
     Raises RefusedError if it is too large, broken, or not a zip, tar or tar.gz.
     """
     if suffix(path.name) not in ARCHIVES:
-        raise RefusedError(
-            f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive."
-        )
+        raise RefusedError(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
     root = PackedFolder(stem(path.name), path)
     with open_regular(path, CLASS_BYTES if whole_class else STUDENT_BYTES) as stream:
         with _broken(path.name):
@@ -168,9 +166,7 @@ def _broken(name: str) -> Iterator[None]:
     except RefusedError:
         raise
     except Exception as error:
-        raise RefusedError(
-            f"{shown(name)} is broken or not an archive of that kind; pack it again."
-        ) from error
+        raise RefusedError(f"{shown(name)} is broken or not an archive of that kind; pack it again.") from error
 
 
 class _Narrow:

@@ -83,8 +83,7 @@ def _from_record(record: dict[str, Any]) -> Collected:
     known = {name: record[name] for name in _NAMES if name in record}
     one = Collected(**known)
     if not all(
-        isinstance(text, str)
-        for text in (one.student, one.assignment, one.name, one.source, one.key, one.called)
+        isinstance(text, str) for text in (one.student, one.assignment, one.name, one.source, one.key, one.called)
     ):
         raise ValueError("a name is not a text")
     if one.late not in (None, True, False) or not isinstance(one.files, dict):

@@ -86,18 +86,14 @@ class DiskFolder:
                 for entry in entries:
                     found.append(_on_disk(entry))
                     if len(found) > CLASS_ENTRIES:
-                        raise RefusedError(
-                            f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}."
-                        )
+                        raise RefusedError(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
         except OSError as error:
             raise RefusedError(f"The folder {shown(self.name)} cannot be read: {error.strerror}.") from None
         return sorted(found, key=lambda entry: entry.name)
 
     def inspect(self) -> None:
         if len(self.entries()) > STUDENT_ENTRIES:
-            raise RefusedError(
-                f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}"
-            )
+            raise RefusedError(f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}")
 
 
 def disk_file(path: Path) -> File:

@@ -18,18 +18,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
 from autograder.submissions.archives import PackedFolder, open_archive
-from autograder.submissions.files import (
-    COUNTED,
-    SOURCES,
-    DiskFolder,
-    Entry,
-    File,
-    Folder,
-    Odd,
-    disk_file,
-    stem,
-    suffix,
-)
+from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
 from autograder.submissions.take import (
     holds_work,
     is_archive,
@@ -66,9 +55,7 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
     except FileNotFoundError:
         raise SubmissionsError(f"There is no file or folder {path}.") from None
     except (OSError, RuntimeError) as error:
-        raise SubmissionsError(
-            f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}."
-        ) from None
+        raise SubmissionsError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
     except CourseError as error:
         raise SubmissionsError(str(error)) from None
     submissions = _Search(course, wanted).at(place)
@@ -141,9 +128,7 @@ class _Search:
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and is_one_file(
-            entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)
-        ):
+        if search.wanted and is_one_file(entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)):
             yield search._one(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
@@ -275,9 +260,7 @@ class _Search:
         elif misspelt:
             yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
 
-    def _all(
-        self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]
-    ) -> Iterator[Submission]:
+    def _all(self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
         """Yield every submission of a student, including names that resemble an assignment of the course.
 
         An entry that is close to a missing assignment's name is refused under that name, so that it is not reported

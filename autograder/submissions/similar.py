@@ -15,9 +15,7 @@ from autograder.source.tokens import Code, Stub, own_code
 from autograder.submissions.find import find_submissions
 
 MOST_TOKENS = 10_000  # the time and memory of a comparison grow with the product of both lengths
-MOST_LETTERS = (
-    200_000  # of code to be read: reading takes seconds and a hundred megabytes for each half megabyte
-)
+MOST_LETTERS = 200_000  # of code to be read: reading takes seconds and a hundred megabytes for each half megabyte
 
 
 @dataclass

@@ -36,22 +36,13 @@ _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's 
 _NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
 _FURNITURE = (  # created by operating systems and programs
     *("__macosx", "__pycache__", "thumbs.db", "desktop.ini", ".ds_store", ".localized", ".appledouble"),
-    *(
-        ".spotlight-v100",
-        ".fseventsd",
-        ".temporaryitems",
-        ".earlier",
-        ".ipynb_checkpoints",
-        ".virtual_documents",
-    ),
+    *(".spotlight-v100", ".fseventsd", ".temporaryitems", ".earlier", ".ipynb_checkpoints", ".virtual_documents"),
     *(".git", ".github", ".gitlab", ".gitignore", ".svn", ".hg", ".idea", ".vscode", ".devcontainer"),
     *(".venv", ".tox", ".nox", ".cache", ".config", ".local", ".jupyter", ".ipython"),
 )
 
 
-def take(
-    entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entry] = ()
-) -> tuple[SourceFile, ...]:
+def take(entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entry] = ()) -> tuple[SourceFile, ...]:
     """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder or archive.
 
     Files with the name of the assignment's module are used, also with a number suffix, in a subfolder, or in one of
@@ -64,9 +55,7 @@ def take(
     return _take_from(entries[0], assignment, DEPTH)
 
 
-def _take_from(
-    holder: Entry, assignment: Assignment, depth: int, another: str = ""
-) -> tuple[SourceFile, ...]:
+def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str = "") -> tuple[SourceFile, ...]:
     """Search a folder; `another` is an enclosing folder with another assignment's name, or empty.
 
     Inside such a folder only files with the name of this assignment's module are used.
@@ -77,11 +66,7 @@ def _take_from(
         folder.inspect()
         entries = folder.entries()
         work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
-        found = [
-            entry
-            for entry in _candidates(work, assignment)
-            if not another or _is_called_like(entry, assignment)
-        ]
+        found = [entry for entry in _candidates(work, assignment) if not another or _is_called_like(entry, assignment)]
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
         if found and packed and not _is_expected(found[0], assignment):
@@ -201,9 +186,7 @@ def is_given(entry: Entry) -> bool:
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
     """Whether one student's file is all there is: it has the module's name, or is alone in an archive."""
     stems = {module if plain_stem(entry.name) == module else stem(entry.name) for entry in entries}
-    return (
-        bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
-    )
+    return bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
 
 
 def holds_work(entry: Entry, depth: int = DEPTH) -> bool:

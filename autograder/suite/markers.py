@@ -87,9 +87,7 @@ def forbidden_by(item: pytest.Item) -> list[str]:
 
 def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the items with each folder's visible tests before its hidden ones, which may need them."""
-    folders = {
-        folder: place for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
-    }
+    folders = {folder: place for place, folder in reversed(list(enumerate(item.path.parent for item in items)))}
     return sorted(items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py"))
 
 

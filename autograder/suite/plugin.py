@@ -36,10 +36,7 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("autograder")
     group.addoption(
-        "--autograder-seed",
-        metavar="N",
-        type=int,
-        help="seed of the random inputs, as an earlier run printed it",
+        "--autograder-seed", metavar="N", type=int, help="seed of the random inputs, as an earlier run printed it"
     )
 
 

@@ -163,9 +163,7 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
             if need not in seen:
                 problems.append(f"{where}: {test.name} needs {need}, which is not defined before it.")
         if test.part not in [part.name for part in assignment.parts]:
-            problems.append(
-                f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml."
-            )
+            problems.append(f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml.")
         if test.item.obj.__doc__ is None:  # type: ignore[attr-defined]
             problems.append(f"{where}: {test.name} has no docstring for students to read.")
         seen[test.name] = position
@@ -239,9 +237,7 @@ class _Collected:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             reason = str(report.longrepr).strip().splitlines()
-            self.problems.append(
-                f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}"
-            )
+            self.problems.append(f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}")
 
 
 @contextmanager

@@ -27,9 +27,7 @@ class FilesBeside(SubjectProvider):
         if beside is None:
             raise pytest.UsageError(f"There is no file to test beside {test_file.name}.")
         return Subject(
-            load_file(beside),
-            None,
-            uses_in(beside.read_text("utf-8-sig"), beside.name, test_file.read_text("utf-8")),
+            load_file(beside), None, uses_in(beside.read_text("utf-8-sig"), beside.name, test_file.read_text("utf-8"))
         )
 
 

@@ -33,9 +33,7 @@ def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
     if file.is_dir():
         raise RefusedError(f"{file} is a folder. Name a file with --output.")
     if file.exists() and not ours(file):
-        raise RefusedError(
-            f"{file} already exists, and {writer} did not write it. Name another file with --output."
-        )
+        raise RefusedError(f"{file} already exists, and {writer} did not write it. Name another file with --output.")
     check_folder(file.parent)
 
 

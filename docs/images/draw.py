@@ -120,9 +120,7 @@ def bends(stops: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def label(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    axes.text(
-        x, y, text, **{"ha": "center", "va": "center", "color": INK, "fontsize": 10, "zorder": 4, **style}
-    )
+    axes.text(x, y, text, **{"ha": "center", "va": "center", "color": INK, "fontsize": 10, "zorder": 4, **style})
 
 
 # ---------------------------------------------------------------------- diagrams
@@ -131,10 +129,7 @@ def label(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
 def source(course: Course) -> None:
     """Draw the files that are built from an author's files."""
     figure, axes = sheet(9.4, 3.5)
-    for y, text in (
-        (2.45, "the solution:\nprose, code, gaps"),
-        (1.35, "the suite: visible\nand hidden tests"),
-    ):
+    for y, text in ((2.45, "the solution:\nprose, code, gaps"), (1.35, "the suite: visible\nand hidden tests")):
         box(axes, 0.2, y, 2.6, 0.85, text, BLUE)
     box(axes, 0.2, 0.25, 2.6, 0.85, "mistakes with hints,\nother right answers", BLUE)
     axes.plot([3.3, 3.3], [0.675, 2.875], color=INK, lw=1.8)
@@ -156,11 +151,7 @@ def wall(course: Course) -> None:
     figure, axes = sheet(9.4, 3.5)
     box(axes, 0.2, 0.4, 3.4, 2.8, "", PALE)
     label(axes, 1.9, 2.95, "the grader", weight="bold")
-    for y, text in (
-        (2.25, "tests and their inputs"),
-        (1.55, "solution and mistakes"),
-        (0.85, "scores, journal"),
-    ):
+    for y, text in ((2.25, "tests and their inputs"), (1.55, "solution and mistakes"), (0.85, "scores, journal")):
         box(axes, 0.5, y - 0.25, 2.8, 0.55, text, BLUE)
     box(axes, 5.9, 0.4, 3.3, 2.8, "", PALE)
     label(axes, 7.55, 2.95, "a worker", weight="bold")
@@ -228,8 +219,7 @@ def screens(course: Course) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         report, feedback = graded_class(course, Path(folder)), leaking_page(course, Path(folder))
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
-            args=["--no-sandbox"],
+            executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=["--no-sandbox"]
         )
         page = browser.new_page(viewport={"width": 960, "height": 900}, device_scale_factor=1.5)
         page.goto(report.as_uri())

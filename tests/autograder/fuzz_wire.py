@@ -66,9 +66,7 @@ def cut_or_double(header: bytes, data: bytes, chance: random.Random) -> tuple[by
 def change_data(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes, bytes]:
     noise = chance.randbytes(chance.randint(0, 64))
     at = chance.randint(0, len(data))
-    return header, chance.choice(
-        (data[:at], data + noise, data[:at] + noise + data[at + len(noise) :], noise)
-    )
+    return header, chance.choice((data[:at], data + noise, data[:at] + noise + data[at + len(noise) :], noise))
 
 
 def change_values(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes, bytes]:
@@ -152,9 +150,7 @@ def main() -> int:
     print(f"{options.frames} frames, seed {options.seed}, {time.monotonic() - started:.0f} s")
     for (mutation, result), count in sorted(counts.items()):
         print(f"  {mutation:14} {result:8} {count:9}")
-    print(
-        f"slowest frame {1000 * slowest:.0f} ms; peak memory {peak:.0f} MB ({before:.0f} MB before the first)"
-    )
+    print(f"slowest frame {1000 * slowest:.0f} ms; peak memory {peak:.0f} MB ({before:.0f} MB before the first)")
     print("\n".join(failures[:5]) or "nothing but WireError")
     return 1 if failures else 0
 

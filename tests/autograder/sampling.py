@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 
-def sampled(
-    cases: Iterable[Any], chosen: Callable[[Any], bool], ids: Callable[[Any], str] | None = None
-) -> list:
+def sampled(cases: Iterable[Any], chosen: Callable[[Any], bool], ids: Callable[[Any], str] | None = None) -> list:
     """Parameters for `parametrize`, in which every case that is not `chosen` is marked slow."""
     marked = []
     for case in cases:

@@ -50,10 +50,7 @@ def test_grade_writes_the_same_files_as_the_command(run: autograder.Run) -> None
 def test_second_run_grades_nothing_and_reports_progress(course: Path, run: autograder.Run) -> None:
     steps: list[tuple[int, int]] = []
     again = autograder.grade(
-        course / "submitted",
-        course,
-        course / "grades",
-        on_grade=lambda done, total: steps.append((done, total)),
+        course / "submitted", course, course / "grades", on_grade=lambda done, total: steps.append((done, total))
     )
     assert (again.summary.graded, again.summary.unchanged) == (0, 2)
     assert steps == [(0, 2), (1, 2), (2, 2)]

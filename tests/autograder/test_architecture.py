@@ -19,10 +19,7 @@ def rows() -> list[tuple[list[str], list[str]]]:
     """Return the rooms and the modules in each row of the table of rooms."""
     table = TEXT.partition("| room | contents | main modules |")[2].partition("\n\n")[0]
     cells = [line.strip("|").split("|") for line in table.strip().splitlines()[1:]]
-    return [
-        (re.findall(r"`(\w+)(?:/|\.py)`", room), re.findall(r"`(\w+)`", modules))
-        for room, _, modules in cells
-    ]
+    return [(re.findall(r"`(\w+)(?:/|\.py)`", room), re.findall(r"`(\w+)`", modules)) for room, _, modules in cells]
 
 
 def exists(dotted: str) -> bool:

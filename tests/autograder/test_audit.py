@@ -29,18 +29,7 @@ def course(tmp_path):
 
 def audit(course, *options):
     """Return the exit code and the JSON of `autograder audit` for the course."""
-    command = [
-        "audit",
-        "--course",
-        str(course),
-        "--seeds",
-        "2",
-        "--jobs",
-        "1",
-        "--json",
-        "--unsafe",
-        *options,
-    ]
+    command = ["audit", "--course", str(course), "--seeds", "2", "--jobs", "1", "--json", "--unsafe", *options]
     result = CliRunner().invoke(app, command)
     assert result.exit_code in (0, 1), result.output
     return result.exit_code, json.loads(result.stdout)[0]
@@ -71,23 +60,12 @@ def test_trivial_answers_and_losses_are_told(course):
 
 @pytest.mark.slow
 def test_a_suite_that_pays_for_trivial_answers(course):
-    edit(
-        course,
-        f"{SUITE}/test_hidden.py",
-        "student.add(a, b), reference.add(a, b)",
-        "type(student.add(a, b)), int",
-    )
-    edit(
-        course,
-        f"{SUITE}/test_visible.py",
-        'checks.equal(student.add(2, 3), 5, "add(2, 3)")',
-        "student.add(2, 3) + 1",
-    )
+    edit(course, f"{SUITE}/test_hidden.py", "student.add(a, b), reference.add(a, b)", "type(student.add(a, b)), int")
+    edit(course, f"{SUITE}/test_visible.py", 'checks.equal(student.add(2, 3), 5, "add(2, 3)")', "student.add(2, 3) + 1")
     code, found = audit(course, "--only", "trivial")
     assert code == 1 and found["trivial"] == "60%"
     assert found["problems"][0] == (
-        "trivial ones: 4 of 10 points, at most 25% are allowed: "
-        "test_any_two_numbers 3, test_two_and_three_are_five 1."
+        "trivial ones: 4 of 10 points, at most 25% are allowed: test_any_two_numbers 3, test_two_and_three_are_five 1."
     )
 
 
@@ -118,12 +96,7 @@ def test_promises_that_the_stub_does_not_make(course):
         ("any_two_numbers", "The sum of two whole numbers: add(2, 3) is 5."),
         ("pushes_add_up", "Adds."),
     ):
-        edit(
-            course,
-            f"{SUITE}/test_hidden.py",
-            f"def test_{test}",
-            hidden.format(words=words) + f"def test_{test}",
-        )
+        edit(course, f"{SUITE}/test_hidden.py", f"def test_{test}", hidden.format(words=words) + f"def test_{test}")
     code, found = audit(course, "--only", "stub")
     assert code == 1 and found["unpromised"] == 1
     assert [problem.partition(": ")[2] for problem in found["problems"]] == [
@@ -139,9 +112,7 @@ def test_output_overwrites_only_an_earlier_audit(course, tmp_path):
         _, found = audit(course, "--only", "stub", "--output", str(file))
         assert json.loads(file.read_text("utf-8")) == [found]
     file.write_text('[{"mine": true}]', "utf-8")
-    done = CliRunner().invoke(
-        app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)]
-    )
+    done = CliRunner().invoke(app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)])
     assert (done.exit_code, "`audit` did not write it" in done.stderr) == (2, True)
     assert file.read_text("utf-8") == '[{"mine": true}]'
 
@@ -212,12 +183,7 @@ def test_solution_that_fails_for_some_seeds_is_reported(course):
         "def test_pushes_add_up(student, reference):",
         "def test_pushes_add_up(student, reference, seed):",
     )
-    edit(
-        course,
-        f"{SUITE}/test_hidden.py",
-        "    numbers = [",
-        "    checks.true(seed < 0, 'Unlucky.')\n    numbers = [",
-    )
+    edit(course, f"{SUITE}/test_hidden.py", "    numbers = [", "    checks.true(seed < 0, 'Unlucky.')\n    numbers = [")
     code, found = audit(course, "--no-mutants")
     assert code == 1 and found["solution"] == "0/2"
 
@@ -235,13 +201,8 @@ def test_surviving_mutants_are_reported_unless_listed_as_equivalent(course):
 
 def test_table_fits_a_narrow_terminal(monkeypatch):
     name = "09_masked_language_model"
-    cases = {
-        kind: Case(kind, name, kind, "")
-        for kind in ("trivial", "solution", "mistake", "alternative", "mutant")
-    }
-    found = [AuditFinding(cases["solution"], True)] * 20 + [
-        AuditFinding(cases["mistake"], True, named=True)
-    ] * 41
+    cases = {kind: Case(kind, name, kind, "") for kind in ("trivial", "solution", "mistake", "alternative", "mutant")}
+    found = [AuditFinding(cases["solution"], True)] * 20 + [AuditFinding(cases["mistake"], True, named=True)] * 41
     found += [AuditFinding(cases["alternative"], True)] * 12
     found += [AuditFinding(cases["trivial"], True, score=3, max_score=15)]
     found += [AuditFinding(cases["mutant"], number > 4) for number in range(81)]
@@ -251,6 +212,4 @@ def test_table_fits_a_narrow_terminal(monkeypatch):
     lines = [line.split() for line in screen.getvalue().splitlines()]
     assert lines[0] == ["assignment", "stub", "trivial", "right", "caught", "named", "others", "mutants"]
     assert lines[2] == [name, "–", "20%", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
-    assert "+ mutants listed as equivalent in equivalent_mutants.yml." in " ".join(
-        " ".join(line) for line in lines
-    )
+    assert "+ mutants listed as equivalent in equivalent_mutants.yml." in " ".join(" ".join(line) for line in lines)

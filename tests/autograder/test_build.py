@@ -217,9 +217,7 @@ def test_check_reports_a_stub_that_ends_the_interpreter(course: Course) -> None:
 
 def test_check_reports_a_gap_without_todo_or_error(course: Course, adding: Assignment) -> None:
     build(course)
-    rewrite(
-        course.stub_file(adding), '    raise NotImplementedError("add is not written yet.")', "    return 0"
-    )
+    rewrite(course.stub_file(adding), '    raise NotImplementedError("add is not written yet.")', "    return 0")
     rewrite(course.stub_file(adding), "        # TODO: refuse a negative number, then", "        # then")
     assert check(course)[1:] == [
         "assignments/01_adding/adding.py: the gap of `add` has no NotImplementedError.",
@@ -246,9 +244,7 @@ def test_correct_release_has_no_leaks(course: Course, adding: Assignment) -> Non
     ],
     ids=["prose", "todo", "docstring"],
 )
-def test_solution_line_in_the_document_is_a_leak(
-    course: Course, adding: Assignment, old: str, new: str
-) -> None:
+def test_solution_line_in_the_document_is_a_leak(course: Course, adding: Assignment, old: str, new: str) -> None:
     rewrite(course.solution_file(adding), old, new)
     found = "\n".join(leaks(course, adding))
     assert "assignments/01_adding/adding.py gives away line 4" in found
@@ -257,9 +253,7 @@ def test_solution_line_in_the_document_is_a_leak(
 
 
 @pytest.mark.parametrize("name", ["visible", "pictures"])
-def test_solution_line_in_a_file_of_the_suite_is_a_leak(
-    course: Course, adding: Assignment, name: str
-) -> None:
+def test_solution_line_in_a_file_of_the_suite_is_a_leak(course: Course, adding: Assignment, name: str) -> None:
     file = course.visible_test_file(adding) if name == "visible" else course.pictures_file(adding)
     released = "test_adding.py" if name == "visible" else "pictures.py"
     with file.open("a") as stream:
@@ -292,9 +286,7 @@ def test_common_lines_are_not_leaks(course: Course, adding: Assignment, line: st
         "STEP = 1\n",
         "STEP = 1\n\n\nclass Given:\n    def now(self):\n        return self.value\n",
     )
-    rewrite(
-        course.solution_file(adding), "# ## Part 2 · A running total", f"# ## Part 2\n# Perhaps `{line}`?"
-    )
+    rewrite(course.solution_file(adding), "# ## Part 2 · A running total", f"# ## Part 2\n# Perhaps `{line}`?")
     assert leaks(course, adding) == []
 
 
@@ -323,11 +315,7 @@ AUTHORS_MISTAKES = {
     "todo_alone": (START, f"        # TODO: keep it\n{START}", "line 34: this TODO has no gap below it"),
     "near_miss": (BEGIN, BEGIN.replace("UTION", "UTON"), "line 18: `### BEGIN SOLUTON` looks like a marker"),
     "two_hashes": (RETURN + END, f"{RETURN}    ## end solution\n", "line 21: `## end solution` looks like a"),
-    "behind_code": (
-        f"\n{END}",
-        f"  {END.strip()}\n",
-        "line 20: `### END SOLUTION` must stand alone in its line.",
-    ),
+    "behind_code": (f"\n{END}", f"  {END.strip()}\n", "line 20: `### END SOLUTION` must stand alone in its line."),
     "empty": (f"    together = a + b\n{RETURN}", "", "line 18: this gap is empty"),
     "outside": (
         "STEP = 1\n",
@@ -348,25 +336,13 @@ AUTHORS_MISTAKES = {
     "unknown_part": (PART, PART.replace("add", "ad"), "01_adding has no part `ad`; did you mean `add`?"),
     "missing_part": (PART, "", 'the part `add` of course.yml has no cell `# %% part="add"`.'),
     "part_twice": ('part="total"', 'part="add"', "line 47: the part `add` has its cell already, in line 24."),
-    "full_part": (
-        PART,
-        PART + "\nx = 1",
-        'line 24: the cell `part="add"` must be empty; the build fills it.',
-    ),
+    "full_part": (PART, PART + "\nx = 1", 'line 24: the cell `part="add"` must be empty; the build fills it.'),
     "misspelt": ("part=", "prat=", "line 24: `prat` is not an option of a cell; did you mean `part`?"),
     "no_quotes": ('part="add"', "part=add", "line 24: the cell's option `part=add` cannot be read"),
     "both": (PART, f'{PART} picture="add"', "line 24: a cell is for a part or for a picture, not for both"),
-    "no_first_cell": (
-        "# %% [markdown]\n# # Add",
-        "x = 1\n# %%\n# # Add",
-        "line 1: the document must begin with",
-    ),
+    "no_first_cell": ("# %% [markdown]\n# # Add", "x = 1\n# %%\n# # Add", "line 1: the document must begin with"),
     "not_python": (RETURN, "    return together +\n", "line 20: this is not Python: invalid syntax."),
-    "split_class": (
-        "    def push",
-        "# %%\n    def push",
-        "line 37: this cell cannot run by itself in a notebook",
-    ),
+    "split_class": ("    def push", "# %%\n    def push", "line 37: this cell cannot run by itself in a notebook"),
     "name_twice": (
         '# %% part="total"',
         "# %%\ndef add(a):\n    # TODO: one\n    ### BEGIN SOLUTION\n    return a\n    ### END SOLUTION\n\n"

@@ -7,26 +7,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from autograder.course.config import CourseError, load_course
-from tests.assignments.chance import (
-    ROOT,
-    TESTS,
-    Chance,
-    Outcome,
-    Share,
-    Trial,
-    binomial,
-    conclude,
-    main,
-    told,
-)
+from tests.assignments.chance import ROOT, TESTS, Chance, Outcome, Share, Trial, binomial, conclude, main, told
 from tests.autograder.sampling import sampled
 
 RUNS, CATCHES, SEED = 8, 2, 2026
-SAMPLE = (
-    "test_dropout_acts_on_the_sum_in_training",
-    "test_a_coin_of_eighty_twenty",
-    "test_sentences_of_six_words",
-)
+SAMPLE = ("test_dropout_acts_on_the_sum_in_training", "test_a_coin_of_eighty_twenty", "test_sentences_of_six_words")
 COIN = next(chance for chance in TESTS if chance.test == "test_a_coin_of_eighty_twenty")
 
 
@@ -46,9 +31,7 @@ def judged() -> Iterator[Callable[..., Outcome]]:
         trial.close()
 
 
-@pytest.mark.parametrize(
-    "chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test)
-)
+@pytest.mark.parametrize("chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test))
 def test_reference_passes_and_every_mistake_fails(judged, chance):
     outcome = judged(chance, RUNS, CATCHES)
     assert outcome.problems == []

@@ -165,10 +165,7 @@ GOLDEN = {
             "The output differs first at batch 1, position 2, feature 0: 0.1235 came back, 20 was "
             "expected. 1 of 24 numbers differs, by at most 20."
         ),
-        (
-            "The output differs first at batch 1, position 2, feature 0. 1 of 24 numbers differs, by "
-            "at most 20."
-        ),
+        ("The output differs first at batch 1, position 2, feature 0. 1 of 24 numbers differs, by at most 20."),
     ),
     "close_many_numbers": (
         lambda: checks.close(2 * X, X, "the weights of head 2", axes=("head", "row", "column")),
@@ -176,10 +173,7 @@ GOLDEN = {
             "The weights of head 2 differ first at head 0, row 0, column 1: 2 came back, 1 was "
             "expected. 23 of 24 numbers differ, by at most 23."
         ),
-        (
-            "The weights of head 2 differ first at head 0, row 0, column 1. 23 of 24 numbers differ, "
-            "by at most 23."
-        ),
+        ("The weights of head 2 differ first at head 0, row 0, column 1. 23 of 24 numbers differ, by at most 23."),
     ),
     "close_digits": (
         lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
@@ -239,11 +233,7 @@ GOLDEN = {
         "The output is NaN at batch 0, position 1, feature 2: 1 of 24 numbers is NaN.",
         SAME,
     ),
-    "close_nan_number": (
-        lambda: checks.close(math.nan, 1.0, "the loss"),
-        "The loss is NaN.",
-        SAME,
-    ),
+    "close_nan_number": (lambda: checks.close(math.nan, 1.0, "the loss"), "The loss is NaN.", SAME),
     "close_infinite": (
         lambda: checks.close((X + 1) / 0, X),
         "The output is infinite at batch 0, position 0, feature 0: 24 of 24 numbers are infinite.",
@@ -347,10 +337,7 @@ GOLDEN = {
     ),
     "equal_mask": (
         lambda: checks.equal(torch.ones(2, 2).bool(), torch.ones(2, 2).tril().bool(), "the mask"),
-        (
-            "The mask differs first at row 0, column 1: True came back, False was expected. 1 of 4 "
-            "entries differs."
-        ),
+        ("The mask differs first at row 0, column 1: True came back, False was expected. 1 of 4 entries differs."),
         "The mask differs first at row 0, column 1. 1 of 4 entries differs.",
     ),
     "equal_ids": (
@@ -409,10 +396,7 @@ GOLDEN = {
     ),
     "unpack": (
         lambda: checks.unpack(X, ("output", "weights"), "attention(q, k, v)"),
-        (
-            "attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 (output, weights) "
-            "was expected."
-        ),
+        ("attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 (output, weights) was expected."),
         SAME,
     ),
     "between": (
@@ -445,11 +429,7 @@ GOLDEN = {
         "Head 1 says 0.3.",
         "Head 1 says something else.",
     ),
-    "true_tensor": (
-        lambda: checks.true(torch.ones(2) == 1, "Both should be one."),
-        "Both should be one.",
-        SAME,
-    ),
+    "true_tensor": (lambda: checks.true(torch.ones(2) == 1, "Both should be one."), "Both should be one.", SAME),
     "raises_returned": (
         lambda: checks.raises(ValueError, half, 9, naming=("block_size", 9)),
         "half(9) returned 4, but a ValueError that names block_size or 9 was expected.",
@@ -473,10 +453,7 @@ GOLDEN = {
     ),
     "raises_only_values": (
         lambda: checks.raises(ValueError, refuse, "naïve", naming="ï"),
-        (
-            "refuse('naïve') raised a ValueError, as it should, but its message does not name ï (\"I do "
-            'not like it").'
-        ),
+        ("refuse('naïve') raised a ValueError, as it should, but its message does not name ï (\"I do not like it\")."),
         "refuse(…) raised a ValueError, as it should, but its message does not name what is wrong.",
     ),
     "raises_prose": (
@@ -486,10 +463,7 @@ GOLDEN = {
     ),
     "raises_module": (
         lambda: checks.raises(ValueError, nn.Identity(), X),
-        (
-            "Identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a "
-            "ValueError was expected."
-        ),
+        ("Identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."),
         "Identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
     ),
     "raises_remote": (
@@ -578,10 +552,7 @@ GOLDEN = {
     ),
     "causal_many_leaks": (
         lambda: checks.causal_by_gradient(blend, NONZERO),
-        (
-            "Position 0 depends on position 1 (and 2 more such pairs): the output there must not change "
-            "with that input."
-        ),
+        ("Position 0 depends on position 1 (and 2 more such pairs): the output there must not change with that input."),
         SAME,
     ),
     "causal_blind": (
@@ -665,10 +636,7 @@ GOLDEN = {
     ),
     "buffers_follow": (
         lambda: checks.buffers_follow(Table(False)),
-        (
-            "The module has no buffer: a constant tensor follows `.to(...)` only if it is "
-            "registered as a buffer."
-        ),
+        ("The module has no buffer: a constant tensor follows `.to(...)` only if it is registered as a buffer."),
         SAME,
     ),
     "buffers_follow_names": (
@@ -895,10 +863,7 @@ def test_public_sentence_hides_exception_classes_of_the_student() -> None:
     assert "It_is_77" in str(caught.value) and caught.value.public.startswith("push(…) raised a KeyError")
     with pytest.raises(checks.CheckFailed) as caught:
         checks.raises(KeyError, leak, 77, naming="number", what="push(77)")
-    assert (
-        caught.value.public
-        == "push(…) raised a KeyError, as it should, but its message does not name number."
-    )
+    assert caught.value.public == "push(…) raised a KeyError, as it should, but its message does not name number."
 
 
 def test_randomize_does_not_depend_on_the_order_of_construction() -> None:
@@ -942,13 +907,7 @@ def test_in_place_changes_fail_only_input_untouched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("naming", "args"),
-    [
-        (None, (9, 7)),
-        ("T", (9, 7)),
-        (9, (9, 7)),
-        (("nothing", "block_size"), (9, 7)),
-    ],
+    ("naming", "args"), [(None, (9, 7)), ("T", (9, 7)), (9, (9, 7)), (("nothing", "block_size"), (9, 7))]
 )
 def test_raises_accepts_the_expected_exception(naming: object, args: tuple[int, int]) -> None:
     checks.raises(ValueError, refuse_well, *args, naming=naming)
@@ -967,11 +926,7 @@ def test_raises_accepts_an_exception_of_a_worker_as_its_builtin_type() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [
-        NotImplementedError("half is not written yet."),
-        StudentTimeoutError("No answer."),
-        InfrastructureError("x"),
-    ],
+    [NotImplementedError("half is not written yet."), StudentTimeoutError("No answer."), InfrastructureError("x")],
 )
 def test_raises_does_not_catch_timeouts_crashes_and_missing_code(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
@@ -1290,13 +1245,9 @@ def test_wrong_results_of_a_worker_fail(remote: RemoteStudent) -> None:
         checks.CheckFailed, match="^The output at the first position must not depend on later positions"
     ):
         checks.prefix_invariant(leaky, x)
-    with pytest.raises(
-        checks.CheckFailed, match="^The call changed its input at batch 0, position 0, feature 0"
-    ):
+    with pytest.raises(checks.CheckFailed, match="^The call changed its input at batch 0, position 0, feature 0"):
         checks.input_untouched(remote.grow, x.clone())
     with pytest.raises(checks.CheckFailed, match=r"^scale\(3\) returned 9, but a ValueError was expected\.$"):
         checks.raises(ValueError, remote.scale, 3)
-    with pytest.raises(
-        checks.CheckFailed, match=r"^Layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"
-    ):
+    with pytest.raises(checks.CheckFailed, match=r"^Layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"):
         checks.raises(ValueError, leaky, x)

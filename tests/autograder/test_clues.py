@@ -91,9 +91,7 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
         if red and not named:
             silent.append(mistake.id)
         shared += bool(named) and mistake.id not in named
-        strange += [
-            result.hint for result in red if result.hint and result.hint not in {m.hint for m in known}
-        ]
+        strange += [result.hint for result in red if result.hint and result.hint not in {m.hint for m in known}]
     record_property("failing", failing)
     record_property("shared", shared)
     assert silent == [] and strange == []
@@ -102,10 +100,7 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
 
 @each_assignment
 def test_correct_answers_unlock_no_hint(assignment: Assignment, tmp_path: Path) -> None:
-    right = [
-        COURSE.solution_file(assignment).read_text(),
-        *(t for _, t in load_alternatives(COURSE, assignment)),
-    ]
+    right = [COURSE.solution_file(assignment).read_text(), *(t for _, t in load_alternatives(COURSE, assignment))]
     for text in right:
         report = check_copy(assignment, text, tmp_path / assignment.name)
         assert report.all_passed
@@ -184,9 +179,7 @@ def test_changed_text_of_the_engine_keeps_the_hints_current(
     assert not is_current(course, adding, text)
 
 
-def test_hints_are_unlocked_despite_rounding_differences(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hints_are_unlocked_despite_rounding_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every number of every answer differs by about a millionth, and every mistake still unlocks its hint."""
     random, read = np.random.default_rng(0), _Reading._read_floats
 
@@ -249,15 +242,11 @@ def test_check_reports_stale_and_damaged_hints(
 def test_check_reports_missing_and_left_over_hints(course: Course, adding: Assignment) -> None:
     text = hints(course).read_text()
     hints(course).unlink()
-    assert building.check(course) == [
-        "assignments/01_adding/hints.json is missing; run `autograder build 01_adding`."
-    ]
+    assert building.check(course) == ["assignments/01_adding/hints.json is missing; run `autograder build 01_adding`."]
     hints(course).write_text(text)
     course.mistakes_file(adding).unlink()
     assert not has_hints(course, adding)
-    assert building.check(course) == [
-        "assignments/01_adding/hints.json is not written by the build; remove it."
-    ]
+    assert building.check(course) == ["assignments/01_adding/hints.json is not written by the build; remove it."]
 
 
 def test_place_of_a_mistake_is_its_function(course: Course, adding: Assignment) -> None:

@@ -152,9 +152,7 @@ def test_canvas_last_of_two_uploads_is_collected(packed, gather, tmp_path):
     files = {"lovelaceada_1001_90_adding.py": "first\n", "lovelaceada_1001_100_adding-1.py": "second\n"}
     report = gather(packed("submissions.zip", files))
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "second\n"}
-    assert report.notes == [
-        "submissions.zip: lovelaceada: adding.py is there more than once; the last one counts."
-    ]
+    assert report.notes == ["submissions.zip: lovelaceada: adding.py is there more than once; the last one counts."]
 
 
 TYPED = {
@@ -279,9 +277,7 @@ def team_sheet(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("tool", ["moodle", "moodle-feedback"])
-def test_moodle_group_number_is_not_used_as_participant_number(
-    packed, gather, course, team_sheet, tmp_path, tool
-):
+def test_moodle_group_number_is_not_used_as_participant_number(packed, gather, course, team_sheet, tmp_path, tool):
     """Collected without a roster: Ada is participant 17, Team Blue is group 17, and Ada must not get its
     score.
     """
@@ -299,9 +295,7 @@ def test_moodle_group_number_is_not_used_as_participant_number(
     ]
 
 
-def export_to(
-    tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
-) -> Exported:
+def export_to(tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None) -> Exported:
     """Export a grade and a page for each collected student: 1 point, 2 points and so on."""
     students = sorted(known(tmp_path / "submitted"))
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
@@ -353,11 +347,7 @@ def test_group_work_is_collected_for_each_member(packed, gather, course, team_sh
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "student,name,moodle\nada42,Ada Lovelace,17\n",
-        "student,moodle\nada42,17\n",
-        "student,name\n17,Ada Lovelace\n",
-    ],
+    ["student,name,moodle\nada42,Ada Lovelace,17\n", "student,moodle\nada42,17\n", "student,name\n17,Ada Lovelace\n"],
 )
 def test_roster_without_groups_assigns_group_work_to_no_student(packed, gather, roster, tmp_path, text):
     report = gather(packed("adding.zip", TEAMS), roster=roster(text))
@@ -382,9 +372,7 @@ def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, 
 
 
 def test_canvas_group_work_is_matched_by_the_roster(packed, gather, roster, tmp_path):
-    people = roster(
-        "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
-    )
+    people = roster("student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n")
     gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
 
@@ -393,9 +381,7 @@ def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(packed, g
     gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
     (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
-    assert problem.startswith(
-        f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written"
-    )
+    assert problem.startswith(f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written")
 
 
 def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
@@ -410,9 +396,7 @@ def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, cour
 def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
     gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    assert (
-        "If both are one person" in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
-    )
+    assert "If both are one person" in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
     people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
 
@@ -500,10 +484,7 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     gather(packed("assignment_5_export.zip", GRADESCOPE))
     facts = known(tmp_path / "submitted")
     assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
-    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == (
-        "2026-03-21T06:00:00+00:00",
-        None,
-    )
+    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == ("2026-03-21T06:00:00+00:00", None)
     assert facts["124"].submitted_at == "2026-03-21T07:00:00+00:00"
     assert facts["submission_99"].submitted_at is None
     assert facts["grace@example.org"].moment == facts["00123"].moment
@@ -578,9 +559,7 @@ def test_plain_folders_and_archives_are_collected(packed, gather, tmp_path):
         f"eve/{NAME}/NOT_COLLECTED.txt": "eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8.\n",
     }
     assert tree(tmp_path / "submitted") == expected
-    assert report.odd == [
-        "class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."
-    ]
+    assert report.odd == ["class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."]
     assert gather(unpacked(archive) / "class").counts == {"unchanged": 4}
     assert gather(tmp_path / "submitted").counts == {"unchanged": 3}
 
@@ -686,16 +665,8 @@ def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_pat
     "text, key, student",
     [
         ('Student,ID,SIS User ID,SIS Login ID,Section\n"Lovelace, Ada",1001,S-1,ada1,One\n', "1001", "ada1"),
-        (
-            "Identifier,Full name,Email address\nParticipant 657831,Ada Lovelace,ada@x.org\n",
-            "657831",
-            "ada@x.org",
-        ),
-        (
-            "Identifier;Vollständiger Name\nTeilnehmer/in657831;Ada Lovelace\n",
-            "657831",
-            "Teilnehmer/in657831",
-        ),
+        ("Identifier,Full name,Email address\nParticipant 657831,Ada Lovelace,ada@x.org\n", "657831", "ada@x.org"),
+        ("Identifier;Vollständiger Name\nTeilnehmer/in657831;Ada Lovelace\n", "657831", "Teilnehmer/in657831"),
         ("First Name,Last Name,SID,Email\nAda,Lovelace,00123,ada@x.org\n", "lovelaceada", "00123"),
         ("student,name\nada42,Ada King Lovelace\n", "lovelaceadaking", "ada42"),
     ],
@@ -819,15 +790,12 @@ def test_moodle_worksheet_provides_submission_times(packed, gather, table, tmp_p
         **dict.fromkeys(("657834", "657835", "657836", "657837")),
     }
     assert report.odd[-1] == (
-        "times.csv has no time, or several times, for: Alan Turing, Barbara Liskov, Donald Knuth, "
-        "Participant."
+        "times.csv has no time, or several times, for: Alan Turing, Barbara Liskov, Donald Knuth, Participant."
     )
 
 
 def test_german_worksheet_without_names_provides_submission_times(packed, gather, table, tmp_path):
-    sheet = (
-        'ID;Bewertung;"Zuletzt geändert (Abgabe)"\nTeilnehmer/in657831;;"Freitag, 27. November 2026, 23:58"\n'
-    )
+    sheet = 'ID;Bewertung;"Zuletzt geändert (Abgabe)"\nTeilnehmer/in657831;;"Freitag, 27. November 2026, 23:58"\n'
     gather(packed("adding.zip", MOODLE), times=table(sheet))
     assert when(tmp_path / "submitted")["657831"] == "2026-11-27T23:58:00+00:00"
 
@@ -844,9 +812,7 @@ def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_pa
 def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
     assert gather(archive).counts == {"new": 1}
-    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {
-        "unchanged": 1
-    }
+    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {"unchanged": 1}
     assert gather(archive).counts == {"unchanged": 1}
     assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
     assert known(tmp_path / "submitted")["1002"].late
@@ -868,14 +834,8 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     "text, sentence",
     [
         ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
-        (
-            "student,submitted_at\n1001,03/04/2026 9:00\n",
-            r"in the row of 1001: '03/04/2026 9:00' is not a time",
-        ),
-        (
-            "student,submitted_at\n1001,yesterday\n",
-            "is not a time that can be read; write it like 2026-11-27 23:58",
-        ),
+        ("student,submitted_at\n1001,03/04/2026 9:00\n", r"in the row of 1001: '03/04/2026 9:00' is not a time"),
+        ("student,submitted_at\n1001,yesterday\n", "is not a time that can be read; write it like 2026-11-27 23:58"),
         ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "the course has no assignment 'essay'"),
     ],
 )
@@ -902,9 +862,7 @@ def test_time_formats_of_the_sites_are_accepted(text, moment):
     assert read_moment(text).isoformat() == moment
 
 
-@pytest.mark.parametrize(
-    "text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"]
-)
+@pytest.mark.parametrize("text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"])
 def test_other_time_formats_are_refused(text):
     with pytest.raises(ValueError):
         read_moment(text)
@@ -918,11 +876,7 @@ def test_student_with_only_unusable_files_is_refused_and_not_missing(packed, gat
     gather(packed("adding.zip", {**rest, "hopperada_1009_9_adding.py": b"0" * (5 << 20)}))
     found = {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem}
     none = "No file adding.py or adding.ipynb was handed in; there is only"
-    assert found == {
-        "1005": f"{none} essay.pdf.",
-        "1006": f"{none} text.html.",
-        "1009": f"{none} NOT_COLLECTED.txt.",
-    }
+    assert found == {"1005": f"{none} essay.pdf.", "1006": f"{none} text.html.", "1009": f"{none} NOT_COLLECTED.txt."}
 
 
 def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
@@ -937,9 +891,7 @@ def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path)
     files = {"lovelaceada_1001_1_adding.py": "x\n", "li_LATE_1007_question_9_99_adding.py": "x\n"}
     report = gather(packed("submissions.zip", files))
     assert set(known(tmp_path / "submitted")) == {"1001"}
-    assert report.odd == [
-        "submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."
-    ]
+    assert report.odd == ["submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."]
 
 
 # ------------------------------------------------------------------ and back again
@@ -966,17 +918,13 @@ Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modifi
     "tool, files, sheet, column",
     [("canvas", CANVAS, CANVAS_SHEET, "Adding (7)"), ("moodle", MOODLE, MOODLE_SHEET, "Grade")],
 )
-def test_collected_students_are_found_in_the_sites_sheet(
-    packed, gather, course, tmp_path, tool, files, sheet, column
-):
+def test_collected_students_are_found_in_the_sites_sheet(packed, gather, course, tmp_path, tool, files, sheet, column):
     """Every collected student is found in the site's own sheet, each in a separate row."""
     gather(packed("download.zip", files))
     students = [student for student in sorted(known(tmp_path / "submitted")) if student in sheet]
     grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
     (tmp_path / "sheet.csv").write_text(sheet, "utf-8")
-    exported = export(
-        tool, ExportRequest(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv")
-    )
+    exported = export(tool, ExportRequest(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv"))
     assert exported.problems == []
     with (tmp_path / "sheet-filled.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[column] != "10"]
@@ -1020,9 +968,7 @@ def test_invalid_record_is_reported(tmp_path, text):
 # ------------------------------------------------------------------ hostile archives
 
 
-@pytest.mark.parametrize(
-    "sid", ["../../evil", "/etc/evil", "..", "con", "a\\b", "x" * 300, "'\"\\0'", ".hidden"]
-)
+@pytest.mark.parametrize("sid", ["../../evil", "/etc/evil", "..", "con", "a\\b", "x" * 300, "'\"\\0'", ".hidden"])
 def test_ids_cannot_escape_the_folder(packed, gather, tmp_path, sid):
     metadata = f"submission_1:\n  ':submitters':\n  - {{':sid': {json.dumps(sid)}}}\n"
     gather(packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"}))

@@ -72,10 +72,7 @@ def test_test_that_passes_now_shows_the_old_message():
 def test_added_and_removed_tests_are_changes():
     (change,) = compare([grade("ada", A)], [grade("ada", B)]).changes
     assert change.kind == "same"
-    assert [(t.name, t.before, t.after) for t in change.tests] == [
-        ("b", None, "passed"),
-        ("a", "passed", None),
-    ]
+    assert [(t.name, t.before, t.after) for t in change.tests] == [("b", None, "passed"), ("a", "passed", None)]
 
 
 def test_other_points_for_an_equal_outcome_are_a_change():
@@ -133,10 +130,7 @@ def test_compare_command_prints_the_table_and_exits_with_0(tmp_path):
 
 
 def test_markup_in_names_is_printed_literally(tmp_path):
-    old, new = (
-        journal(tmp_path / "old", grade("[red]x[/]", A)),
-        journal(tmp_path / "new", grade("[red]x[/]", NO_A)),
-    )
+    old, new = (journal(tmp_path / "old", grade("[red]x[/]", A)), journal(tmp_path / "new", grade("[red]x[/]", NO_A)))
     assert "[red]x[/]" in run(old, new).stdout
 
 
@@ -168,6 +162,4 @@ def test_unreadable_lines_are_reported(tmp_path):
         file.write('{"a": 1}\n')
     done = run(old, new)
     assert done.exit_code == 0
-    assert done.stderr.startswith(
-        f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."
-    )
+    assert done.stderr.startswith(f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing.")

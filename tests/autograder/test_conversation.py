@@ -184,9 +184,7 @@ def test_diverging_answers_do_not_repeat_calls(grader):
     assert outcomes(graded(grader, counting)) == outcomes(graded(grader, counting))
     grade = graded(grader, counting)
     assert grade.tests[0].outcome == "passed"
-    assert grade.tests[1].outcome == "passed", (
-        "the third answer of the second test is wrong once, not when alone"
-    )
+    assert grade.tests[1].outcome == "passed", "the third answer of the second test is wrong once, not when alone"
 
 
 def test_forbidden_name_fails_despite_cached_answers(grader):
@@ -197,11 +195,7 @@ def test_forbidden_name_fails_despite_cached_answers(grader):
 @pytest.mark.parametrize(
     ("body", "outcome", "words"),
     [
-        (
-            "while x != 1: pass  # a vector is neither one nor not one\n    return 2",
-            "timeout",
-            "no answer within",
-        ),
+        ("while x != 1: pass  # a vector is neither one nor not one\n    return 2", "timeout", "no answer within"),
         ("import os; os._exit(3) if x != 1 else None\n    return 2", "crashed", "exit code 3"),
     ],
 )

@@ -181,9 +181,7 @@ def test_preload_accepts_only_module_names(tmp_path: Path) -> None:
     assert problems_of(tmp_path, text.replace("numpy", "my module")).endswith(sentence)
 
 
-@pytest.mark.parametrize(
-    "stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"]
-)
+@pytest.mark.parametrize("stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"])
 def test_assignment_name_that_hides_a_module_is_refused(tmp_path: Path, stem: str) -> None:
     """A student's folder comes first on the import path: torch would import a student's `random`."""
     said = problems_of(tmp_path, COURSE.replace("01_adding", f"01_{stem}"))

@@ -85,11 +85,9 @@ def test_files_match_their_kinds(big_class: list[DemoStudent]) -> None:
 
 
 def check_files(answer: SampleAnswer, stem: str) -> None:
-    names = {
-        "nothing": [],
-        "notebook": [f"{stem}.ipynb"],
-        "both_files": [f"{stem}.ipynb", f"{stem}.py"],
-    }.get(answer.kind, [f"{stem}.py"])
+    names = {"nothing": [], "notebook": [f"{stem}.ipynb"], "both_files": [f"{stem}.ipynb", f"{stem}.py"]}.get(
+        answer.kind, [f"{stem}.py"]
+    )
     assert [name for name, _ in answer.files] == names
     for name, content in answer.files:
         if answer.kind == "latin1":
@@ -183,9 +181,7 @@ def graded(
     students = write_demo(tiny, folder, 30, seed=4)
     grader = Grader(tiny, sandbox, 11, [TINY])
     try:
-        grades = {
-            submission.student: grader.grade(submission) for submission in find_submissions(folder, tiny)
-        }
+        grades = {submission.student: grader.grade(submission) for submission in find_submissions(folder, tiny)}
     finally:
         grader.close()
     return [(student.answers[TINY], grades.pop(student.name, None)) for student in students]
@@ -223,9 +219,7 @@ def test_two_mistakes_lose_points_in_two_parts(graded: list[tuple[SampleAnswer, 
         assert {test.part for test in grade.tests if test.outcome != "passed"} == {"add", "total"}
 
 
-def test_unfinished_answer_keeps_points_of_written_functions(
-    graded: list[tuple[SampleAnswer, Grade | None]],
-) -> None:
+def test_unfinished_answer_keeps_points_of_written_functions(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
     for answer, grade in of_kind(graded, "unfinished"):
         assert answer.unwritten == ("Total.push",)
         assert {test.part for test in grade.tests if test.outcome == "passed"} == {"add"}

@@ -177,8 +177,7 @@ def test_transcripts_ignore_the_order_of_changed_weights():
 def made(**buffers: torch.Tensor) -> Transcript:
     described = [[name, buffer, True] for name, buffer in buffers.items()]
     return answered(
-        "call",
-        {"result": Handle(0, {"kind": "module", "parameters": [], "buffers": described}), "modules": []},
+        "call", {"result": Handle(0, {"kind": "module", "parameters": [], "buffers": described}), "modules": []}
     )
 
 

@@ -18,22 +18,13 @@ ROOT = Path(__file__).parents[2]
 HEADS = "03_masked_heads"
 READY = "torch.nn.functional.scaled_dot_product_attention"
 ROADS = {
-    "a table of modules": (
-        READY,
-        "sys.modules['torch.nn.' + 'functional'].scaled_dot_product_attention(q, k, v)",
-    ),
-    "a pickled name": (
-        READY,
-        "pickle.loads(b'ctorch.nn.functional\\nscaled_dot_product_attention\\n.')(q, k, v)",
-    ),
+    "a table of modules": (READY, "sys.modules['torch.nn.' + 'functional'].scaled_dot_product_attention(q, k, v)"),
+    "a pickled name": (READY, "pickle.loads(b'ctorch.nn.functional\\nscaled_dot_product_attention\\n.')(q, k, v)"),
     "a format": (
         READY,
         "string.Formatter().get_field('0.scaled_dot_product_attention', [torch.nn.functional], {})[0](q, k, v)",
     ),
-    "a part of a layer": (
-        "torch.nn.MultiheadAttention",
-        "torch.nn.TransformerEncoderLayer(4, 1, 4).self_attn",
-    ),
+    "a part of a layer": ("torch.nn.MultiheadAttention", "torch.nn.TransformerEncoderLayer(4, 1, 4).self_attn"),
     "a list of modules": (READY, "[torch.nn.functional][0].scaled_dot_product_attention(q, k, v)"),
 }
 HIDING = """
@@ -59,9 +50,7 @@ def ready_made(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 
 def test_what_is_entered_is_recorded_with_the_first_line(ready_made: types.ModuleType) -> None:
     function = ready_made.function
-    entries = record_entries(
-        ["ready_made.function", "ready_made.Class", "ready_made.nothing", "away.function"]
-    )
+    entries = record_entries(["ready_made.function", "ready_made.Class", "ready_made.nothing", "away.function"])
     code = "import ready_made as r\nmade = r.Class(3)\nnumber = r.function(made.number)\nr.function(7)"
     space: dict = {}
     exec(compile(code, "adding.ipynb cell 2", "exec"), space)

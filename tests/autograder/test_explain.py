@@ -37,22 +37,10 @@ def raised(kind="ValueError", text=SECRET, **options):
         (TestAlarm(), "timeout", "This test took too long."),
         (StudentCrashedError(ENDED), "crashed", ENDED),
         (MissingNameError(MISSING), "failed", MISSING),
-        (
-            raised(),
-            "failed",
-            f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))",
-        ),
-        (
-            raised("IndexError", ""),
-            "failed",
-            "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))",
-        ),
+        (raised(), "failed", f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))"),
+        (raised("IndexError", ""), "failed", "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))"),
         (raised("NotImplementedError", "x"), "failed", "`Head.forward` is not written yet (line 12)."),
-        (
-            raised("TypeError", "1 argument.", frames=()),
-            "failed",
-            "Your code raised a TypeError: 1 argument.",
-        ),
+        (raised("TypeError", "1 argument.", frames=()), "failed", "Your code raised a TypeError: 1 argument."),
     ],
 )
 def test_visible_sentences(error, outcome, message):
@@ -91,12 +79,8 @@ LEFTOVER = f"def head(x: int) -> int:\n    # TODO: double it\n    y = 2 * x\n\n 
 @pytest.mark.parametrize("full", [True, False])
 def test_a_line_of_the_stub_below_finished_code_is_not_called_unwritten(full):
     frame = Frame("heads.py", 5, "head", STUB_LINE, before="y = 2 * x")
-    found = explain(
-        raised("NotImplementedError", frames=(frame,)), full=full, file=SourceFile("heads.py", LEFTOVER)
-    )
-    assert (
-        found.message == f"Below your code, `head` still has the line `{STUB_LINE}` (in line 5): delete it."
-    )
+    found = explain(raised("NotImplementedError", frames=(frame,)), full=full, file=SourceFile("heads.py", LEFTOVER))
+    assert found.message == f"Below your code, `head` still has the line `{STUB_LINE}` (in line 5): delete it."
 
 
 @pytest.mark.parametrize("before", ["# TODO: double it", "def head(x):", '"""Twice as much."""', ""])
@@ -107,9 +91,7 @@ def test_an_untouched_gap_is_not_written_yet(before):
 
 
 NOTHING = CheckFailed("The output is None; a tensor was expected.")
-WITHOUT_RETURN = (
-    "class Head:\n    def forward(\n        self, x: int\n    ) -> int:\n        y = 2 * x  # return it\n"
-)
+WITHOUT_RETURN = "class Head:\n    def forward(\n        self, x: int\n    ) -> int:\n        y = 2 * x  # return it\n"
 
 
 @pytest.mark.parametrize("full", [True, False])
@@ -121,9 +103,7 @@ def test_a_forgotten_return_is_said_as_such(full):
         found = explain(NOTHING, full=full, file=file)
         assert found.message == "The output is None; a tensor was expected. `Head.forward` has no `return`."
     error = TypeError("unsupported operand type(s) for +: 'NoneType' and 'int'")
-    assert explain(error, full=full, file=file).message.endswith(
-        "(TypeError). `Head.forward` has no `return`."
-    )
+    assert explain(error, full=full, file=file).message.endswith("(TypeError). `Head.forward` has no `return`.")
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,7 @@ RUNNER = {
 }
 
 
-def outcome_of(
-    name: str, part: str, outcome: str, score: float, most: float, message: str | None = None
-) -> TestResult:
+def outcome_of(name: str, part: str, outcome: str, score: float, most: float, message: str | None = None) -> TestResult:
     title = f"{name.replace('_', ' ').capitalize()}."
     return TestResult(name, part, title, outcome, score, most, message)  # type: ignore[arg-type]
 
@@ -56,12 +54,7 @@ def ada() -> Grade:
     tests = (
         outcome_of("adds_small_numbers", "add", "passed", 1.5, 1.5),
         outcome_of(
-            "adds_any_numbers",
-            "add",
-            "failed",
-            0,
-            2.5,
-            'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m',
+            "adds_any_numbers", "add", "failed", 0, 2.5, 'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m'
         ),
         outcome_of("remembers", "total", "passed", 6, 6),
     )
@@ -87,9 +80,7 @@ def alan() -> Grade:
 
 
 def eve() -> Grade:
-    return Grade(
-        "1004", NAME, "refused", 0, 10, problem="adding.py is not UTF-8 text (byte 3); save it as UTF-8."
-    )
+    return Grade("1004", NAME, "refused", 0, 10, problem="adding.py is not UTF-8 text (byte 3); save it as UTF-8.")
 
 
 CLASS = (ada(), grace(), alan(), eve())
@@ -169,9 +160,7 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
     roster.write_text("student,name,canvas\nhopperg,Grace Hopper,1002\n", "utf-8")
     by_login = Grade("ada@example.org", NAME, "graded", 5, 10)
     by_roster = Grade("hopperg", NAME, "graded", 6, 10)
-    exported = ask(
-        "canvas", "canvas-downloaded.csv", grades=(by_login, by_roster), roster=read_roster(roster)
-    )
+    exported = ask("canvas", "canvas-downloaded.csv", grades=(by_login, by_roster), roster=read_roster(roster))
     assert not exported.problems
     filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
     assert "ada@example.org,Section 1,5,4.00" in filled
@@ -192,20 +181,12 @@ def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_
 
 def test_export_contains_the_final_scores(ask, tmp_path):
     ask("canvas", "canvas-downloaded.csv", grades=(ada(),), scores={("1001", NAME): 6.25})
-    assert "ada@example.org,Section 1,6.25,4.00" in (tmp_path / "canvas-downloaded-filled.csv").read_text(
-        "utf-8"
-    )
+    assert "ada@example.org,Section 1,6.25,4.00" in (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
     "title, found",
-    [
-        ("1 Adding (5)", True),
-        ("01_adding (5)", True),
-        ("ADDING (5)", True),
-        ("Adding", False),
-        ("Add (5)", False),
-    ],
+    [("1 Adding (5)", True), ("01_adding (5)", True), ("ADDING (5)", True), ("Adding", False), ("Add (5)", False)],
 )
 def test_canvas_column_is_found_by_title_or_name(ask, tmp_path, title, found):
     sheet = tmp_path / "book.csv"
@@ -263,9 +244,7 @@ def test_moodle_export_changes_only_the_grades(ask, tmp_path):
 def test_german_moodle_worksheet_with_decimal_commas_is_filled(ask, tmp_path):
     third = Grade("1002", NAME, "graded", 10 / 3, 10)
     exported = ask("moodle", "moodle-german-downloaded.csv", grades=(ada(), third))
-    assert (tmp_path / "moodle-german-downloaded-filled.csv").read_bytes() == golden(
-        "moodle-german-filled.csv"
-    )
+    assert (tmp_path / "moodle-german-downloaded-filled.csv").read_bytes() == golden("moodle-german-filled.csv")
     assert "Bewertung is out of 100 there: scores out of 10 are scaled." in exported.summary
 
 
@@ -306,9 +285,7 @@ def test_sheet_keeps_all_other_bytes(encoding, end):
 
 def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
     write_all(tmp_path / "grades", course, CLASS)
-    exported = ask(
-        "moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip"
-    )
+    exported = ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip")
     with zipfile.ZipFile(tmp_path / "f.zip") as packed:
         pages = {name: packed.read(name).decode() for name in packed.namelist()}
     assert sorted(pages) == [
@@ -415,8 +392,7 @@ def formgrader(gradebook, course: Course):
 
 
 @pytest.mark.parametrize(
-    "manual, extra, total",
-    [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")],
+    "manual, extra, total", [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")]
 )
 def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, manual, extra, total):
     """Manual points replace the part's points, and extra credit is added, as in nbgrader."""
@@ -437,9 +413,7 @@ def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(formgrader
     journal.write_text(journal.read_text("utf-8") + again.to_json() + "\n", "utf-8")
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert done.exit_code == 1
-    assert (
-        f"1001, {NAME}: the points that were given by hand in nbgrader are for another grading" in done.stderr
-    )
+    assert f"1001, {NAME}: the points that were given by hand in nbgrader are for another grading" in done.stderr
     assert "1001,,10,10" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
@@ -468,9 +442,7 @@ def test_invalid_gradebook_is_reported(command, course, tmp_path):
     (course.root / "gradebook.db").write_bytes(b"no database" * 100)
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert (done.exit_code, (tmp_path / "scores.csv").is_file()) == (1, True)
-    assert done.stderr.startswith(
-        "nbgrader's gradebook cannot be read (DatabaseError): points given by hand are"
-    )
+    assert done.stderr.startswith("nbgrader's gradebook cannot be read (DatabaseError): points given by hand are")
 
 
 # ------------------------------------------------------------------ students who handed in nothing
@@ -478,8 +450,7 @@ def test_invalid_gradebook_is_reported(command, course, tmp_path):
 
 def test_csv_with_a_roster_has_a_row_for_every_student(ask, tmp_path):
     (tmp_path / "roster.csv").write_text(
-        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n",
-        "utf-8",
+        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n", "utf-8"
     )
     exported = ask("csv", output=tmp_path / "scores.csv", roster=read_roster(tmp_path / "roster.csv"))
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
@@ -496,9 +467,7 @@ def names_in(file: Path) -> dict[str, str]:
 
 def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
     """The folder of grades contains the names, wherever the submissions were."""
-    (tmp_path / "grades" / "names.json").write_text(
-        '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
-    )
+    (tmp_path / "grades" / "names.json").write_text('{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8")
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert done.exit_code == 0, done.stderr
     assert names_in(tmp_path / "scores.csv") == {"1001": "", "1002": "Grace Hopper", "1003": "", "1004": ""}
@@ -573,9 +542,7 @@ def test_junit_export_matches_the_golden_file_and_the_schema(ask, tmp_path):
 
 
 def test_junit_schema_detects_an_error():
-    wrong = ElementTree.fromstring(
-        "<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>"
-    )
+    wrong = ElementTree.fromstring("<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>")
     assert len(violations(wrong)) == 6
 
 
@@ -644,9 +611,7 @@ def test_classroom50_export_of_a_class_is_one_file_per_student(ask, tmp_path):
     assert "not known" in exported.summary
 
 
-@pytest.mark.parametrize(
-    "points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)]
-)
+@pytest.mark.parametrize("points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)])
 def test_scale_converts_points_to_integers(points, times):
     assert scale(points) == times
 
@@ -704,11 +669,7 @@ def gradescope(archive: Path, tmp_path: Path):
         variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
-            [root / "run_autograder"],
-            cwd=root,
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
+            [root / "run_autograder"], cwd=root, env={**environment, **variables}, capture_output=True, text=True
         )
 
     run.root = root  # type: ignore[attr-defined]
@@ -789,9 +750,7 @@ def test_gradescope_without_settings_has_no_results(gradescope):
 def test_gradescope_without_a_course_has_no_results(gradescope):
     (gradescope.root / "source" / "course" / "course.yml").unlink()
     done = gradescope(adding="")
-    assert (
-        done.returncode == 3 and "course.yml" in done.stdout and "Traceback" not in done.stdout + done.stderr
-    )
+    assert done.returncode == 3 and "course.yml" in done.stdout and "Traceback" not in done.stdout + done.stderr
     assert not (gradescope.root / "results" / "results.json").exists()
 
 
@@ -850,10 +809,7 @@ def test_no_file_is_written_if_no_score_fits(command, tmp_path):
 def test_missing_output_folder_is_not_created(command, tmp_path):
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "no" / "x.csv"))
     assert (done.exit_code, (tmp_path / "no").exists()) == (2, False)
-    assert (
-        done.stderr
-        == f"There is no folder {tmp_path / 'no'}; make it, or name another place with --output.\n"
-    )
+    assert done.stderr == f"There is no folder {tmp_path / 'no'}; make it, or name another place with --output.\n"
 
 
 @pytest.mark.parametrize(
@@ -899,17 +855,10 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     grades = tmp_path / "grades"
     grades.mkdir()
     (grades / "grades.jsonl").write_text(ada().to_json() + "\n", "utf-8")
-    entry = {
-        "student": "1001",
-        "assignment": NAME,
-        "submission_sha256": "",
-        "at": "2026-03-20T23:00:00+00:00",
-    }
+    entry = {"student": "1001", "assignment": NAME, "submission_sha256": "", "at": "2026-03-20T23:00:00+00:00"}
     (grades / "times.json").write_text(json.dumps({"schema": 1, "times": [entry]}), "utf-8")
     monkeypatch.chdir(course.root)
-    done = CliRunner().invoke(
-        app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")]
-    )
+    done = CliRunner().invoke(app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")])
     assert done.exit_code == 0, done.stderr
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 

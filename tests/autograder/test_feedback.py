@@ -83,9 +83,7 @@ def subtracting(student: str) -> Grade:
     )
 
 
-def refused(
-    student: str, problem: str = "The file is not UTF-8 text (byte 7).", assignment: str = NAME
-) -> Grade:
+def refused(student: str, problem: str = "The file is not UTF-8 text (byte 7).", assignment: str = NAME) -> Grade:
     return Grade(student, assignment, "refused", 0.0, 10.0 if assignment == NAME else 0.0, problem=problem)
 
 
@@ -146,13 +144,7 @@ def test_discrimination_equals_hand_computed_values() -> None:
 
 @pytest.mark.parametrize(
     ("passed", "rest"),
-    [
-        ([], []),
-        ([True], [3]),
-        ([True, True], [1, 2]),
-        ([False, False], [1, 2]),
-        ([True, False], [0.1 + 0.2, 0.3]),
-    ],
+    [([], []), ([True], [3]), ([True, True], [1, 2]), ([False, False], [1, 2]), ([True, False], [0.1 + 0.2, 0.3])],
 )
 def test_discrimination_is_none_when_undefined(passed: list[bool], rest: list[float]) -> None:
     assert stats.discrimination(passed, rest) is None
@@ -232,13 +224,7 @@ def test_gradebook_quotes_unusual_names(tmp_path: Path) -> None:
 
 
 def test_numbers_have_at_most_two_decimals() -> None:
-    assert [number(x) for x in (12.0, 7.5, 10 / 3, 0.1 + 0.2, 123456.0)] == [
-        "12",
-        "7.5",
-        "3.33",
-        "0.3",
-        "123456",
-    ]
+    assert [number(x) for x in (12.0, 7.5, 10 / 3, 0.1 + 0.2, 123456.0)] == ["12", "7.5", "3.33", "0.3", "123456"]
 
 
 # Feedback pages
@@ -302,9 +288,7 @@ def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> No
 def test_skipped_tests_are_one_line_each(tmp_path: Path, adding: Assignment) -> None:
     reason = "This waits until “After one push, the total is that number.” passes."
     waiting = [result(index, "skipped", message=reason) for index in (3, 4)]
-    page = Page(
-        write_feedback(tmp_path, graded("ada", result(2, "crashed", message="It died."), *waiting), adding)
-    )
+    page = Page(write_feedback(tmp_path, graded("ada", result(2, "crashed", message="It died."), *waiting), adding))
     assert page.text.count(reason) == 1
     assert page.inside("li")[-2:] == [TESTS[3][2], TESTS[4][2]]
     assert page.inside("h3") == [TESTS[2][2]]
@@ -372,22 +356,7 @@ def test_words_depend_on_the_score(score: float, start: str) -> None:
     assert word(Grade("ada", NAME, "graded", score, 10)).startswith(start)
 
 
-NAMES = [
-    "ada",
-    "Ada",
-    "../ada",
-    "a/b",
-    "a b",
-    "a_b",
-    "",
-    ".",
-    "..",
-    "å",
-    "a\u030a",
-    "<script>",
-    "x" * 300,
-    "a\0b",
-]
+NAMES = ["ada", "Ada", "../ada", "a/b", "a b", "a_b", "", ".", "..", "å", "a\u030a", "<script>", "x" * 300, "a\0b"]
 
 
 def test_every_student_has_a_separate_folder(tmp_path: Path, adding: Assignment) -> None:
@@ -764,9 +733,7 @@ def test_file_without_grades_is_refused(tmp_path: Path, course: Course, name: st
         (tmp_path / mine).write_text("mine", "utf-8")
     done = report_of(tmp_path / name, course)
     assert (done.exit_code, done.stderr) == (2, f"{tmp_path / name} holds no grades.\n")
-    assert (
-        (tmp_path / "index.html").read_text("utf-8") == (tmp_path / "grades.csv").read_text("utf-8") == "mine"
-    )
+    assert (tmp_path / "index.html").read_text("utf-8") == (tmp_path / "grades.csv").read_text("utf-8") == "mine"
 
 
 def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:

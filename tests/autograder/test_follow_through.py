@@ -228,10 +228,7 @@ def test_a_head_is_right_once_attention_is(course, grader):
 
 
 def test_classes_follow_through_too(course, grader):
-    edit = (
-        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
-        "variance = x.var(dim=-1, keepdim=True)",
-    )
+    edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
     grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, edit))
     later = of_part(grade, "feed_forward", "post_norm", "pre_norm", "encoder")
     assert [test.name for test in later if not test.is_right] == []
@@ -240,14 +237,8 @@ def test_classes_follow_through_too(course, grader):
 
 
 def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
-    broken = (
-        "return x + self.dropout(self.ff(self.norm2(x)))",
-        "return self.dropout(self.ff(self.norm2(x)))",
-    )
-    edit = (
-        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
-        "variance = x.var(dim=-1, keepdim=True)",
-    )
+    broken = ("return x + self.dropout(self.ff(self.norm2(x)))", "return self.dropout(self.ff(self.norm2(x)))")
+    edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
     alone = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken))
     both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, edit))
     wrong = [test.name for test in of_part(alone, "pre_norm") if not test.is_right]

@@ -17,9 +17,7 @@ from autograder.text.files import write_whole
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_failed_write_names_the_file_and_keeps_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_write_names_the_file_and_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "page.html"
     write_whole(file, "old")
 
@@ -36,10 +34,7 @@ def test_failed_write_names_the_file_and_keeps_the_old_one(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_full_disk_raises_infrastructure_error_from_the_journal(tmp_path: Path) -> None:
     grade = Grade("ada", "01_adding", "graded", 1.0, 1.0)
-    with (
-        pytest.raises(InfrastructureError, match="cannot be written: No space left"),
-        Journal(tmp_path) as journal,
-    ):
+    with pytest.raises(InfrastructureError, match="cannot be written: No space left"), Journal(tmp_path) as journal:
         journal.append(grade)
         journal._file = Path("/dev/full").open("ab")  # noqa: SIM115
         journal.append(grade)

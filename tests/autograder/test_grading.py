@@ -46,9 +46,7 @@ TINY = "01_adding"
 
 def hurried(course: Course, **limits: float) -> Course:
     """The same course with short limits, for endless loops."""
-    assignments = tuple(
-        a.model_copy(update={"limits": a.limits.model_copy(update=limits)}) for a in course.assignments
-    )
+    assignments = tuple(a.model_copy(update={"limits": a.limits.model_copy(update=limits)}) for a in course.assignments)
     return course.model_copy(update={"assignments": assignments})
 
 
@@ -121,9 +119,7 @@ def test_stub_scores_zero_and_names_the_missing_functions(grade, stub):
     found = grade(stub)
     assert (found.status, found.score) == ("graded", 0)
     for name in ("causal_mask", "attention", "Head.__init__"):
-        line = 1 + next(
-            n for n, text in enumerate(stub.split("\n")) if f'"{name} is not written yet.' in text
-        )
+        line = 1 + next(n for n, text in enumerate(stub.split("\n")) if f'"{name} is not written yet.' in text)
         assert f"`{name}` is not written yet (line {line})." in messages(found)
 
 
@@ -157,8 +153,7 @@ def test_definitions_before_a_failing_line_are_graded(grade, solution):
 
 def test_forbidden_layer_of_pytorch_scores_no_points(grade, solution):
     shortcut = solution.replace(
-        "return weights @ v, weights",
-        "return nn.functional.scaled_dot_product_attention(q, k, v, mask), weights",
+        "return weights @ v, weights", "return nn.functional.scaled_dot_product_attention(q, k, v, mask), weights"
     )
     found = grade(shortcut)
     assert (of_part(found, "mask"), of_part(found, "attention")) == (3, 0)
@@ -216,37 +211,17 @@ IN_ATTENTION = "scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
 EAT = "hoard = []\n    while True: hoard.append(bytearray(1 << 20))"
 NULL = "import ctypes; ctypes.string_at(0)"
 DISASTERS = {
-    "endless loop at import": (
-        "import math",
-        "while True: pass",
-        0,
-        "gave no answer within",
-    ),
+    "endless loop at import": ("import math", "while True: pass", 0, "gave no answer within"),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),
-    "endless loop": (
-        IN_THE_MASK,
-        "while True: pass",
-        7,
-        "gave no answer within",
-    ),
-    "sleeping": (
-        IN_THE_MASK,
-        "import time; time.sleep(10**6)",
-        7,
-        "gave no answer within 7.5 seconds on the clock",
-    ),
+    "endless loop": (IN_THE_MASK, "while True: pass", 7, "gave no answer within"),
+    "sleeping": (IN_THE_MASK, "import time; time.sleep(10**6)", 7, "gave no answer within 7.5 seconds on the clock"),
     "os._exit": (IN_ATTENTION, "import os; os._exit(3)", 4.0, "ended the process that ran it (exit code 3)"),
     "abort": (IN_ATTENTION, "import os; os.abort()", 4.0, "ended the process that ran it (signal "),
     "segmentation fault": (IN_ATTENTION, NULL, 4.0, "ended the process that ran it (signal 11)"),
     "too much memory": (IN_ATTENTION, EAT, 4.0, "Your code raised a MemoryError"),
     "a huge tensor": (IN_ATTENTION, "return torch.ones(10**11)", 4.0, "Your code raised a RuntimeError"),
-    "too much recursion": (
-        IN_ATTENTION,
-        "return attention(q, k, v)",
-        4.0,
-        "Your code raised a RecursionError",
-    ),
+    "too much recursion": (IN_ATTENTION, "return attention(q, k, v)", 4.0, "Your code raised a RecursionError"),
     "output without end": (IN_THE_MASK, "while True: print('x' * 10**6)", 7, "gave no answer within"),
     "much output": (IN_THE_MASK, "print('x' * 10**7); " + IN_THE_MASK, FULL, ""),
     "sys.exit": (IN_ATTENTION, "import sys; sys.exit(0)", 4.0, "Your code raised a SystemExit"),
@@ -289,9 +264,7 @@ LEAKS = {
 @pytest.mark.parametrize("way", LEAKS)
 def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solution, way):
     hidden = {test.name for test in grader.tests[NAME] if test.hidden}
-    found = grade(
-        solution.replace(IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}")
-    )
+    found = grade(solution.replace(IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}"))
     shown = [test.message for test in found.tests if test.outcome == "failed" and test.name in hidden]
     assert any("Your code raised" in message or "not written" in message for message in shown)
     leaked = [message for message in shown if "SECRET" in message.replace(LEAKS[way], "")]
@@ -341,9 +314,7 @@ def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
     return living(descendants(sandbox._servers[()].process.pid) - before)
 
 
-@pytest.mark.parametrize(
-    ("when", "reply"), [("import math", 2), (IN_ATTENTION, 5)], ids=["loading", "testing"]
-)
+@pytest.mark.parametrize(("when", "reply"), [("import math", 2), (IN_ATTENTION, 5)], ids=["loading", "testing"])
 def test_killed_worker_is_replaced(grade, grader, solution, monkeypatch, when, reply):
     """The worker is killed while the grader waits for its nth reply; the code sleeps, so that it is still
     running.
@@ -495,13 +466,7 @@ def test_killed_grader_loses_no_submission(tiny, tmp_path):
     assert killed and (outcome.graded, outcome.failures) == (12, [])
     assert sorted(lines(out)) == [s.student for s in submissions]
     with Journal(out) as journal:
-        assert list(scores(journal)) and [scores(journal)[f"student{n:02}"] for n in range(5)] == [
-            10,
-            6,
-            0,
-            4,
-            0,
-        ]
+        assert list(scores(journal)) and [scores(journal)[f"student{n:02}"] for n in range(5)] == [10, 6, 0, 4, 0]
 
 
 CLASS = """
@@ -534,9 +499,7 @@ def class_process(tmp_path: Path, course: Course, out: Path, stop_after: int = 0
     temporary = out.parent / "temporary"
     temporary.mkdir(exist_ok=True)
     more = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)}
-    return subprocess.Popen(
-        command, env={**os.environ, **more}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    return subprocess.Popen(command, env={**os.environ, **more}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 @pytest.mark.slow

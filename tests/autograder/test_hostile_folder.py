@@ -82,9 +82,7 @@ def test_grade(room: Room) -> None:
     refused = {student for student, score in scores.items() if score == 0}
     assert {"pipe", "zero", "linked", "socket", "huge", "hard", "tree", "away", "moved", "bytes"} <= refused
     assert all(scores[student] == 4.0 for student in got_in), "their own `add` is right"
-    assert "forged" not in json.dumps(
-        list((room.root / "grades").rglob("names.json")), default=Path.read_text
-    )
+    assert "forged" not in json.dumps(list((room.root / "grades").rglob("names.json")), default=Path.read_text)
     room.assert_nothing_leaked("grades")
 
 
@@ -125,9 +123,7 @@ def test_report_with_pictures(room: Room) -> None:
     room.assert_nothing_leaked("again")
 
 
-@pytest.mark.parametrize(
-    "student", ["pipe", "zero", "linked", "socket", "huge", "hard", "tree", "beside", "away"]
-)
+@pytest.mark.parametrize("student", ["pipe", "zero", "linked", "socket", "huge", "hard", "tree", "beside", "away"])
 def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""
     course = load_course(write_tiny_course(tmp_path / "course"))
@@ -138,17 +134,7 @@ def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     subprocess.run(["rm", "-rf", str(tmp_path / "class")], check=True)
 
 
-OPENING = {
-    "open",
-    "fdopen",
-    "read_text",
-    "read_bytes",
-    "readlink",
-    "ZipFile",
-    "TarFile",
-    "memmap",
-    "fromfile",
-}
+OPENING = {"open", "fdopen", "read_text", "read_bytes", "readlink", "ZipFile", "TarFile", "memmap", "fromfile"}
 OPENING |= {"copy", "copy2", "copyfile", "copyfileobj", "copytree", "getline", "getlines", "loadtxt"}
 ROOMS = ("submissions", "lms", "gradebook", "grading", "feedback", "source", "api.py")
 OTHERS_FILES = {
@@ -184,23 +170,15 @@ def openings(file: Path) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
             inside[child] = name
         of_gate = isinstance(node, ast.Attribute) and ast.unparse(node.value) == "gate"
-        found = (
-            node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        )
+        found = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
         if found in OPENING and not of_gate:
             yield f"{file.relative_to(ENGINE).as_posix()} {name}".strip(), node.lineno
 
 
 def test_only_the_gate_opens_what_a_student_placed() -> None:
-    files = [
-        f
-        for room in ROOMS
-        for f in ([ENGINE / room] if room.endswith(".py") else (ENGINE / room).rglob("*.py"))
-    ]
+    files = [f for room in ROOMS for f in ([ENGINE / room] if room.endswith(".py") else (ENGINE / room).rglob("*.py"))]
     found = [opening for file in sorted(files) for opening in openings(file)]
-    strange = [
-        f"{where}, line {line}" for where, line in found if not any(map(where.startswith, OTHERS_FILES))
-    ]
+    strange = [f"{where}, line {line}" for where, line in found if not any(map(where.startswith, OTHERS_FILES))]
     assert strange == [], "opened without `source.gate`; or say here why it is no student's file"
     stale = [known for known in OTHERS_FILES if not any(where.startswith(known) for where, _ in found)]
     assert stale == []

@@ -127,12 +127,7 @@ def test_late_day_ends_at_the_local_time_of_the_due_date(due, length):
 
 def test_repeated_hour_is_read_as_the_later_one():
     assert on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN).astimezone(timezone.utc).hour == 1
-    assert (
-        days_late(
-            on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN), berlin("2026-10-25 02:30", fold=1), NOW
-        )
-        == 0
-    )
+    assert days_late(on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN), berlin("2026-10-25 02:30", fold=1), NOW) == 0
 
 
 def test_skipped_hour_is_read_as_the_later_one():
@@ -220,9 +215,7 @@ def test_due_date_without_a_policy_marks_lateness_without_deduction(tmp_path):
 
 
 def test_due_date_without_a_time_ends_with_the_day(tmp_path):
-    course = write_course(
-        tmp_path, POLICY.replace("2026-11-27 23:59", "2026-11-27").replace("grace_minutes: 15, ", "")
-    )
+    course = write_course(tmp_path, POLICY.replace("2026-11-27 23:59", "2026-11-27").replace("grace_minutes: 15, ", ""))
     assert final(course, graded(), berlin("2026-11-27 23:59:59")).days == 0
     assert final(course, graded(), berlin("2026-11-28 00:00")).days == 1
 
@@ -231,9 +224,7 @@ def test_due_date_without_a_time_ends_with_the_day(tmp_path):
 
 
 def test_extension_applies_to_the_named_student(course):
-    more = with_extensions(
-        course, Extension(student="ada", days=2), Extension(student="ben", assignment=NAME, days=1)
-    )
+    more = with_extensions(course, Extension(student="ada", days=2), Extension(student="ben", assignment=NAME, days=1))
     assignment = course.assignment(NAME)
     assert due_for(more, assignment, "ada") == berlin("2026-11-29 23:59")
     assert due_for(more, assignment, "ben") == berlin("2026-11-28 23:59")
@@ -309,26 +300,10 @@ def test_a_refused_attempt_does_not_hide_a_graded_one(course):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        (
-            "Europe/Berlin",
-            "Berlin",
-            "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`",
-        ),
-        (
-            "percent_a_day: 10",
-            "percent_a_day: 101",
-            "line 5: `percent_a_day` of `late` must be at most 100, not 101.",
-        ),
-        (
-            "grace_minutes: 15",
-            "grace_minutes: -1",
-            "line 5: `grace_minutes` of `late` must be at least 0, not -1.",
-        ),
-        (
-            "2026-11-27 23:59",
-            "friday",
-            "line 8: `due` of the assignment `01_adding` must be a date and time such as",
-        ),
+        ("Europe/Berlin", "Berlin", "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`"),
+        ("percent_a_day: 10", "percent_a_day: 101", "line 5: `percent_a_day` of `late` must be at most 100, not 101."),
+        ("grace_minutes: 15", "grace_minutes: -1", "line 5: `grace_minutes` of `late` must be at least 0, not -1."),
+        ("2026-11-27 23:59", "friday", "line 8: `due` of the assignment `01_adding` must be a date and time such as"),
         ("50}", "50, extensions: [{student: ada}]}", "line 5: extension 1 must say either `due` or `days`."),
         ("50}", "50, extensions: [{student: ada, due: 2026-12-01}]}", "it must say for which `assignment`."),
         (
@@ -379,9 +354,7 @@ def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):
 def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
-    write_collected(
-        tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
-    )
+    write_collected(tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")])
     keep_times(tmp_path / "grades", folder, texts.put(tmp_path / "grades", [submission("ada", path=folder)]))
     assert list(read_times(tmp_path / "grades").values()) == [berlin("2026-11-27 12:00")]
 
@@ -465,9 +438,7 @@ def rows(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def test_gradebook_contains_raw_and_final_scores(written):
-    found = {
-        name: (row["score"], row["final_score"], row["days_late"]) for name, row in rows(written).items()
-    }
+    found = {name: (row["score"], row["final_score"], row["days_late"]) for name, row in rows(written).items()}
     assert found == {"ada": ("8", "6.4", "2"), "ben": ("8", "8", "0"), "cy": ("8", "8", "")}
 
 
@@ -481,10 +452,7 @@ def test_feedback_page_explains_the_deduction(written):
     assert '<p class="score">6.4 <small>of 10 points</small></p>' in late
     assert "8 points, minus 1.6 for two days late." in late
     for student in ("ben", "cy"):
-        assert (
-            "late"
-            not in (written / "feedback" / student / f"{NAME}.html").read_text("utf-8").split("<main")[1]
-        )
+        assert "late" not in (written / "feedback" / student / f"{NAME}.html").read_text("utf-8").split("<main")[1]
 
 
 def test_report_lists_late_and_unknown_submission_times(written):
@@ -558,8 +526,7 @@ def test_extension_for_an_assignment_without_grades_is_not_reported(course):
 def test_file_in_place_of_a_folder_is_reported(tmp_path, course):
     (tmp_path / "grades").write_text("")
     done = CliRunner().invoke(
-        app,
-        ["demo", "--students", "1", "--output", str(tmp_path / "grades" / "x"), "--course", str(course.root)],
+        app, ["demo", "--students", "1", "--output", str(tmp_path / "grades" / "x"), "--course", str(course.root)]
     )
     assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr.endswith("Not a directory.\n")
@@ -567,9 +534,7 @@ def test_file_in_place_of_a_folder_is_reported(tmp_path, course):
 
 def test_report_command_applies_a_new_extension(written, course):
     file = course.root / "course.yml"
-    file.write_text(
-        file.read_text("utf-8").replace("50}", "50, extensions: [{student: ada, days: 2}]}"), "utf-8"
-    )
+    file.write_text(file.read_text("utf-8").replace("50}", "50, extensions: [{student: ada, days: 2}]}"), "utf-8")
     done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
     assert done.exit_code == 0, done.output
     assert rows(written)["ada"]["final_score"] == "8"

@@ -76,10 +76,7 @@ def test_mistake_can_have_a_title_and_several_edits(course: Course, adding: Assi
             '"self.value = self.value + number\\n        return self.value"',
             '"if number > 5:\\n            self.value += number\\n        return self.value"',
         ),
-        (
-            "self.value = self.value + number",
-            "|\n    if number > 5:\n        self.value += number\n",
-        ),
+        ("self.value = self.value + number", "|\n    if number > 5:\n        self.value += number\n"),
     ],
     ids=["blocks", "with its own indentation", "one line by several"],
 )
@@ -93,9 +90,7 @@ def test_edit_can_replace_several_lines(course: Course, adding: Assignment, old:
 
 def test_edit_includes_the_decorators_of_its_function(course: Course, adding: Assignment) -> None:
     file = course.solution_file(adding)
-    file.write_text(
-        file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push")
-    )
+    file.write_text(file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push"))
     course.mistakes_file(adding).write_text(
         "- {id: forgets, in: Total.push, replace: functools, with: itertools, hint: h}\n"
     )
@@ -105,8 +100,7 @@ def test_edit_includes_the_decorators_of_its_function(course: Course, adding: As
 def test_an_edit_stays_inside_its_function(course: Course) -> None:
     text = "- {id: a, in: add, replace: self.value = start, with: pass, hint: h}\n"
     assert problems_of(course, text) == [
-        f"{LABEL}, line 1: the mistake `a`: `self.value = start` is not found in `add`; "
-        "it must be there exactly once."
+        f"{LABEL}, line 1: the mistake `a`: `self.value = start` is not found in `add`; it must be there exactly once."
     ]
 
 
@@ -127,16 +121,13 @@ def test_invalid_edits_are_reported(course: Course) -> None:
 - {id: broken, in: add, replace: a + b, with: a * b, hint: h}
 """
     assert problems_of(course, text) == [
-        f"{LABEL}, line 1: the mistake `nothing_new`: the edit changes nothing, "
-        "`replace` and `with` are the same.",
+        f"{LABEL}, line 1: the mistake `nothing_new`: the edit changes nothing, `replace` and `with` are the same.",
         f"{LABEL}, line 2: the mistake `same_to_python` changes nothing: Python reads it like the solution.",
         f"{LABEL}, line 3: the mistake `three_times`: `together` is found 3 times in `add`; "
         "it must be there exactly once.",
-        f"{LABEL}, line 4: the mistake `nowhere`: the solution has no `Total.pusch`; "
-        "did you mean `Total.push`?",
+        f"{LABEL}, line 4: the mistake `nowhere`: the solution has no `Total.pusch`; did you mean `Total.push`?",
         f"{LABEL}, line 5: the mistake `bare` needs `in`, `replace` and `with`, or else a list of `edits`.",
-        f"{LABEL}, line 6: the mistake `half_an_edit` needs `in`, `replace` and `with`, "
-        "or else a list of `edits`.",
+        f"{LABEL}, line 6: the mistake `half_an_edit` needs `in`, `replace` and `with`, or else a list of `edits`.",
         f"{LABEL}, line 7: the mistake `broken` is not Python after its edits: invalid syntax.",
         f"{LABEL}, line 8: the mistake `overlap` has two edits of the same place; make them one.",
         f"{LABEL}, line 13: the mistake `broken` is there already, in line 7.",
@@ -156,9 +147,7 @@ def test_invalid_mistakes_yml_is_reported(course: Course) -> None:
 
 
 def test_edit_that_does_not_compile_is_reported(course: Course) -> None:
-    (problem,) = problems_of(
-        course, "- {id: a, in: add, replace: a + b, with: (yield) + (await b), hint: h}\n"
-    )
+    (problem,) = problems_of(course, "- {id: a, in: add, replace: a + b, with: (yield) + (await b), hint: h}\n")
     assert problem == f"{LABEL}, line 1: the mistake `a` is not Python after its edits: " + (
         "'await' outside async function."
     )

@@ -25,12 +25,7 @@ def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> st
     """Return a solution with one function whose gap contains this code."""
     body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
     return (
-        "import torch\n\n\n"
-        f"{signature}\n"
-        "    # TODO: write it\n"
-        "    ### BEGIN SOLUTION\n"
-        f"{body}\n"
-        "    ### END SOLUTION\n"
+        f"import torch\n\n\n{signature}\n    # TODO: write it\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION\n"
     )
 
 
@@ -272,9 +267,7 @@ def test_equivalent_mutants_are_loaded_with_their_reasons(course):
 
 def test_id_without_a_mutant_is_reported(course):
     write(course, "- id: f:minus_becomes_plus:1:000000\n  reason: It was so once.\n")
-    assert refused(course).startswith(
-        f"{LABEL}, line 1: the solution has no mutant `f:minus_becomes_plus:1:000000`; "
-    )
+    assert refused(course).startswith(f"{LABEL}, line 1: the solution has no mutant `f:minus_becomes_plus:1:000000`; ")
     write(course, "- id: nothing like it\n  reason: It was so once.\n")
     assert "has its statement changed? Then look at it again." in refused(course)
 

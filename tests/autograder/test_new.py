@@ -159,11 +159,7 @@ def test_new_assignment_builds_and_passes_the_audit(tmp_path):
     made = autograder(tmp_path, "new", "14_beam_search")
     assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "course.yml")
     assert "autograder audit 14_beam_search" in made.stderr
-    for words in (
-        ["build"],
-        ["build", "--check"],
-        ["audit", "14_beam_search", "--seeds", "3", "--jobs", "1"],
-    ):
+    for words in (["build"], ["build", "--check"], ["audit", "14_beam_search", "--seeds", "3", "--jobs", "1"]):
         done = autograder(tmp_path, *words)
         assert done.returncode == 0, done.stdout + done.stderr
     drawn = autograder(tmp_path, "check", "assignments/14_beam_search", "--picture")
@@ -188,9 +184,7 @@ def test_worked_example_of_the_guide_runs(tmp_path):
     said: dict[str, str] = {}
     for file, text in walk_through():
         if file:
-            assert (folder / file).exists() or "/alternatives/" in file, (
-                "`autograder new` makes the file first"
-            )
+            assert (folder / file).exists() or "/alternatives/" in file, "`autograder new` makes the file first"
             (folder / file).write_text(text, "utf-8")
             continue
         for line in text.splitlines():

@@ -109,14 +109,11 @@ def test_a_grade_depends_on_nobody_and_on_no_import(
 
 
 @pytest.mark.slow
-def test_every_order_and_slow_imports(
-    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_order_and_slow_imports(course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each student in a run of their own; five orders; and five orders while an import takes 20 s."""
     runs = {one.student: Plan(course, SEED) for one in submissions()}
     alone = {
-        student: grades(plan, submissions([student]), tmp_path / student)[student]
-        for student, plan in runs.items()
+        student: grades(plan, submissions([student]), tmp_path / student)[student] for student, plan in runs.items()
     }
     plan = Plan(course, SEED, jobs=2)
     for number in range(5):
@@ -133,9 +130,7 @@ def graded_apart(plan: Plan, handed_in: list[Submission], folder: Path) -> tuple
 
 
 @pytest.mark.slow
-def test_a_hostile_third_of_a_class(
-    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hostile_third_of_a_class(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody's grade changes, and no grader needs more memory than for an honest class and one large answer."""
     honest = [
         replace(one, student=f"{one.student}-{number}")

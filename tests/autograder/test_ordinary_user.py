@@ -50,23 +50,13 @@ class Surroundings:
 
     def run(self, *arguments: str, seconds: float = HANGS) -> subprocess.CompletedProcess[str]:
         command = [*self.prefix, *self._environment(), self.python, *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=self.folder, timeout=seconds, check=False
-        )
+        return subprocess.run(command, capture_output=True, text=True, cwd=self.folder, timeout=seconds, check=False)
 
     def autograder(self, *arguments: str, seconds: float = HANGS) -> subprocess.CompletedProcess[str]:
         return self.run("-c", CLI, *arguments, seconds=seconds)
 
     def pytest(self, file: str, chosen: str, seconds: float) -> subprocess.CompletedProcess[str]:
-        options = [
-            "-q",
-            "-rs",
-            "-p",
-            "no:cacheprovider",
-            f"--basetemp={self.folder / 'pytest'}",
-            "-k",
-            chosen,
-        ]
+        options = ["-q", "-rs", "-p", "no:cacheprovider", f"--basetemp={self.folder / 'pytest'}", "-k", chosen]
         return self.run("-m", "pytest", "--rootdir", str(ROOT), *options, str(ROOT / file), seconds=seconds)
 
     def _environment(self) -> list[str]:

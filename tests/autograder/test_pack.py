@@ -54,9 +54,7 @@ def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
     assert [archive.name for archive in archives] == ["01_adding-2.zip", "01_adding.zip"]
     for archive, text in zip(archives, (RIGHT, SUBTRACTS)):
         with zipfile.ZipFile(archive) as opened:
-            assert {name: opened.read(name).decode() for name in opened.namelist()} == {
-                "01_adding/adding.py": text
-            }
+            assert {name: opened.read(name).decode() for name in opened.namelist()} == {"01_adding/adding.py": text}
 
 
 def test_an_empty_file_is_not_packed(folder: Path) -> None:
@@ -113,9 +111,7 @@ def test_folder_name_without_an_assignment_is_refused(folder: Path) -> None:
     with pytest.raises(RefusedError, match="homework should have the assignment's name"):
         pack(find_work(folder), folder)
     folder = folder.rename(folder.with_name("x_adding"))
-    with pytest.raises(
-        RefusedError, match="x_adding should have the assignment's name, for example 03_adding"
-    ):
+    with pytest.raises(RefusedError, match="x_adding should have the assignment's name, for example 03_adding"):
         pack(find_work(folder), folder)
 
 

@@ -28,27 +28,11 @@ from autograder.course.mistakes import load_mistakes
 ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
 ABOUT = f"autograder-{autograder.__version__}.dist-info/"
-NOT_OF_THE_SOURCE = (
-    ".*",
-    "__pycache__",
-    "*.egg-info",
-    "build",
-    "dist",
-    "grades",
-    "grades-*",
-    "examples",
-    "demo",
-)
+NOT_OF_THE_SOURCE = (".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples", "demo")
 
 SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
 EVERYDAY = 50  # what is shorter may be everyday PyTorch in another assignment: model.eval(), a layer, a loop
-ANYWHERE = {
-    "withtorch.no_grad():",
-    "model.eval()",
-    "returncounts",
-    "returnoutput",
-    "self.block_size=block_size",
-}
+ANYWHERE = {"withtorch.no_grad():", "model.eval()", "returncounts", "returnoutput", "self.block_size=block_size"}
 GIVEN_LATER = {  # the layers of a head: from 04 on they are given, under the names that the course promises
     f"self.{layer}=nn.Linear(embed_size,head_size,bias=False)" for layer in ("query", "key", "value")
 }
@@ -152,9 +136,7 @@ def test_assignments_hold_no_answer(assignment):
     assert any(name.startswith(f"assignments/{assignment.name}/") for name in released())
     assert holding_answers(released(), assignment) == []
     assert naming(released(), hidden_tests(assignment)) == []
-    own = {
-        name: text for name, text in released().items() if name.startswith(f"assignments/{assignment.name}/")
-    }
+    own = {name: text for name, text in released().items() if name.startswith(f"assignments/{assignment.name}/")}
     assert naming(own, {mistake.id for mistake in load_mistakes(COURSE, assignment)}) == []
 
 
@@ -181,9 +163,7 @@ def test_version_is_the_same_everywhere(in_the_wheel):
 
 def pins() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    pinned = [
-        re.fullmatch(r"([\w.-]+)==(\d[\w.]*)( ;.*)?", line) for line in lines if line[:1] not in ("", "#")
-    ]
+    pinned = [re.fullmatch(r"([\w.-]+)==(\d[\w.]*)( ;.*)?", line) for line in lines if line[:1] not in ("", "#")]
     assert all(pinned), "each line of constraints.txt is name==version"
     return {plain(match[1]): match[2] for match in pinned}
 

@@ -62,11 +62,7 @@ def autograder(*words: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
     program = "from autograder.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", program, *map(str, words)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", program, *map(str, words)], cwd=ROOT, env=environment, capture_output=True, text=True
     )
 
 
@@ -144,8 +140,7 @@ def test_page_shows_the_picture_with_its_explanation(folder: Path, course: Cours
     (image,) = re.findall(r"<img [^>]*>", page)
     assert 'src="data:image/png;base64,' in image
     assert (
-        'alt="a row of sums, drawn from this submission. In a correct one: The sums climb like a staircase."'
-        in image
+        'alt="a row of sums, drawn from this submission. In a correct one: The sums climb like a staircase."' in image
     )
     assert "What to look for:" in page and page.index("What to look for:") < page.index("<img")
     waiting = page_of(folder, "kim")
@@ -162,9 +157,7 @@ def test_mistakes_are_shown_by_their_titles(graded: tuple[Path, str], course: Co
     assert title_of("99_gone", "some_mistake") == "some mistake"
 
 
-@pytest.mark.parametrize(
-    "text", ["- id: [", "a: b", "- 3\n- {id: subtracts}\n- {id: subtracts, title: 7}", "\x00"]
-)
+@pytest.mark.parametrize("text", ["- id: [", "a: b", "- 3\n- {id: subtracts}\n- {id: subtracts, title: 7}", "\x00"])
 def test_invalid_mistakes_yml_does_not_stop_a_report(course: Course, tmp_path: Path, text: str) -> None:
     other = course.model_copy(update={"root": tmp_path})
     file = other.mistakes_file(other.assignment(NAME))
@@ -192,9 +185,7 @@ def test_changed_pictures_py_draws_the_pictures_again(folder: Path, course: Cour
     assert len(pictures_of(folder, course, grades["Ada"])) == 1
 
 
-def test_pictures_are_drawn_from_the_graded_text(
-    folder: Path, course: Course, grades: dict, tmp_path: Path
-) -> None:
+def test_pictures_are_drawn_from_the_graded_text(folder: Path, course: Course, grades: dict, tmp_path: Path) -> None:
     found = keeping.get(folder, grades["Ada"])
     assert found is not None and [file.text for file in found.files] == [SUBTRACTS]
     another = Submission("Ada", NAME, (SourceFile("adding.py", RIGHT),))
@@ -226,9 +217,7 @@ def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
         list(keeping.iterate(tmp_path, put_away))
 
 
-def test_report_draws_from_the_stored_texts(
-    folder: Path, course: Course, tmp_path: Path, grades: dict
-) -> None:
+def test_report_draws_from_the_stored_texts(folder: Path, course: Course, tmp_path: Path, grades: dict) -> None:
     """Nothing is graded again; a submission whose text is missing is named."""
     journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
     (tmp_path / "grades.jsonl").write_text(journal, "utf-8")
@@ -245,9 +234,7 @@ def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     (tmp_path / "submissions").symlink_to(folder / "submissions")
-    drawn = draw_pictures(
-        Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None
-    )
+    drawn = draw_pictures(Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None)
     (problem,) = drawn.problems
     assert drawn.drawn == 0 and problem.startswith("Pictures of 7 submissions are not drawn: ")
 
@@ -282,9 +269,7 @@ def test_killed_drawing_process_loses_only_its_own_picture(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     source = course.pictures_file(course.assignment(NAME))
-    source.write_text(
-        PICTURES.replace("student.Total()", "student.Total()\n    import os; os._exit(1)"), "utf-8"
-    )
+    source.write_text(PICTURES.replace("student.Total()", "student.Total()\n    import os; os._exit(1)"), "utf-8")
     try:
         (tmp_path / "submissions").symlink_to(folder / "submissions")
         chosen = [grades[name] for name in ("Ada", "bo", "kim")]

@@ -350,9 +350,7 @@ def test_gradients_flow_through_a_module_of_the_test_without_changing_it(student
 def test_gradients_flow_through_nested_callbacks(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)
-    torch.testing.assert_close(
-        student.slope(lambda x: theirs(bent(x)), x), plain.slope(lambda x: mine(bent(x)), x)
-    )
+    torch.testing.assert_close(student.slope(lambda x: theirs(bent(x)), x), plain.slope(lambda x: mine(bent(x)), x))
     torch.testing.assert_close(student.slope(lambda x: student.product(x, x), x), 2 * x)
     ours, whole = x.clone().requires_grad_(), x.clone().requires_grad_()
     student.twice(bent, ours).sum().backward()
@@ -509,8 +507,7 @@ def test_two_modules_can_take_part_in_one_call(student):
     ):
         net.square().sum().backward()
     for (name, p), (_, q) in zip(
-        [*a.named_parameters(), *b.named_parameters()],
-        [*first.named_parameters(), *second.named_parameters()],
+        [*a.named_parameters(), *b.named_parameters()], [*first.named_parameters(), *second.named_parameters()]
     ):
         assert (p.grad is None) == (q.grad is None), name
         if p.grad is not None:
@@ -522,11 +519,7 @@ def test_submodule_can_be_an_argument(student):
     torch.testing.assert_close(student.weight_sum(theirs.a), plain.weight_sum(mine.a))
     torch.testing.assert_close(student.weight_sum(theirs.parts[1]), plain.weight_sum(mine.parts[1]))
     student.both(theirs.a, theirs.parts[2], torch.ones(4)).sum().backward()
-    assert (
-        theirs.a.weight.grad is not None
-        and theirs.parts[2].bias.grad is not None
-        and theirs.b.weight.grad is None
-    )
+    assert theirs.a.weight.grad is not None and theirs.parts[2].bias.grad is not None and theirs.b.weight.grad is None
 
 
 def test_parameter_replaced_during_a_call_is_transferred(student):
@@ -552,12 +545,8 @@ def test_parameters_added_and_removed_during_a_call_are_transferred(student):
             getattr(net, change)()
         assert list(theirs.state_dict()) == list(mine.state_dict()), change
         assert [n for n, _ in theirs.named_parameters()] == [n for n, _ in mine.named_parameters()], change
-        assert [p.requires_grad for p in theirs.parameters()] == [
-            p.requires_grad for p in mine.parameters()
-        ], change
-        assert [tuple(p.shape) for p in theirs.parameters()] == [tuple(p.shape) for p in mine.parameters()], (
-            change
-        )
+        assert [p.requires_grad for p in theirs.parameters()] == [p.requires_grad for p in mine.parameters()], change
+        assert [tuple(p.shape) for p in theirs.parameters()] == [tuple(p.shape) for p in mine.parameters()], change
     theirs.double()
     theirs.weight.requires_grad_(True)
     theirs(torch.ones(4, dtype=torch.double)).sum().backward()
@@ -579,9 +568,10 @@ def test_changed_buffers_are_transferred(student):
 
 def test_attributes_can_be_lists_of_modules_and_tensors(student):
     theirs = student.Lists(4)
-    assert [
-        type(layer).__mro__[1] is nn.Module or layer.weight.shape == (4, 4) for layer in theirs.layers
-    ] == [True, True]
+    assert [type(layer).__mro__[1] is nn.Module or layer.weight.shape == (4, 4) for layer in theirs.layers] == [
+        True,
+        True,
+    ]
     assert theirs.layers[0](torch.ones(2, 4)).shape == (2, 4)
     assert torch.equal(theirs.tensors[0], torch.ones(4))
     assert list(theirs.state_dict()) == list(plain.Lists(4).state_dict())
@@ -735,9 +725,7 @@ def of_text(text, filename):
 
 
 def test_an_error_tells_the_line_before_it_and_the_shapes_of_its_own_line():
-    student = of_text(
-        "class A:\n    w = None\n\ndef f(q, a):\n    a = A; a.w = q\n\n    return q @ a.w\n", "heads.py"
-    )
+    student = of_text("class A:\n    w = None\n\ndef f(q, a):\n    a = A; a.w = q\n\n    return q @ a.w\n", "heads.py")
     with pytest.raises(StudentRaisedError) as caught:
         student.f(torch.ones(2, 3), None)
     frame = caught.value.remote.frames[-1]
@@ -745,9 +733,6 @@ def test_an_error_tells_the_line_before_it_and_the_shapes_of_its_own_line():
 
 
 def test_a_syntax_error_in_a_notebook_says_cell_and_line():
-    cells = [
-        {"cell_type": "markdown", "source": "# Heads"},
-        {"cell_type": "code", "source": "x = 1\ndef f(x)\n"},
-    ]
+    cells = [{"cell_type": "markdown", "source": "# Heads"}, {"cell_type": "code", "source": "x = 1\ndef f(x)\n"}]
     with pytest.raises(MissingNameError, match="the file stopped in line 2 of cell 2 with SyntaxError"):
         of_text(json.dumps({"cells": cells}), "heads.ipynb").f(1)

@@ -43,9 +43,7 @@ def typed() -> list[Line]:
     lines = []
     for page in PAGES:
         shell = [line for block in blocks(page, "sh") for line in block.splitlines()]
-        prompts = [
-            line[2:] for block in blocks(page, "console") for line in block.splitlines() if line[:2] == "$ "
-        ]
+        prompts = [line[2:] for block in blocks(page, "console") for line in block.splitlines() if line[:2] == "$ "]
         prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
         spoken = re.findall(r"`((?:autograder|make|source|python|pytest) [^`]+)`", prose)
         lines += [Line(page.name, line) for line in [*shell, *prompts, *spoken] if line.strip()]
@@ -81,9 +79,7 @@ def test_command_exists(line):
         assert words == [".venv/bin/activate"]
     else:
         assert program in TOOLS, f"{program} is not among what the set-up installs"
-        assert shutil.which(
-            program, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        )
+        assert shutil.which(program, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 
 
 def accepted_by_autograder(words):
@@ -119,27 +115,21 @@ def test_files_in_the_layout_exist():
 
 
 def test_table_of_assignments_matches_the_course():
-    rows = re.findall(
-        r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE
-    )
+    rows = re.findall(r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE)
     course = [(a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in load_course(ROOT).assignments]
     assert rows == course, "each assignment of course.yml has a row in README.md"
 
 
 def argument_names(stub: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(read(stub))))
-    fields = {
-        node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")
-    }
+    fields = {node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")}
     return fields | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def test_table_of_names_lists_the_assignments_that_use_them() -> None:
     course = load_course(ROOT)
     names = {each.name[:2]: argument_names(course.stub_file(each)) for each in course.assignments}
-    rows = re.findall(
-        r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]*) \|$", read(ROOT / "docs/students.md"), re.MULTILINE
-    )
+    rows = re.findall(r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]*) \|$", read(ROOT / "docs/students.md"), re.MULTILINE)
     assert len(rows) > 20
     for name, assignments in rows:
         listed = set(re.findall(r"\d\d\b", assignments.replace("GPT-2", ""))) & set(names)
@@ -153,10 +143,7 @@ def test_example_of_a_failure_matches_the_output(tmp_path):
     (leak,) = [m for m in load_mistakes(course, assignment) if m.id == "head_without_a_mask"]
     folder = tmp_path / "assignments" / assignment.name
     folder.mkdir(parents=True)
-    for file in (
-        course.released_test_file(assignment),
-        course.released_test_file(assignment).with_name("hints.json"),
-    ):
+    for file in (course.released_test_file(assignment), course.released_test_file(assignment).with_name("hints.json")):
         shutil.copy(file, folder)
     (folder / "masked_heads.py").write_text(leak.source, "utf-8")
     (excerpt,) = blocks(ROOT / "README.md", "console")
@@ -193,9 +180,7 @@ def test_make_without_a_target_lists_the_targets():
 @needs_make
 def test_make_grades_a_folder_with_a_space_in_its_name():
     done = make("-n", "grade", "SUBMISSIONS=my class", "ASSIGNMENT=03_masked_heads", "JOBS=3")
-    assert (
-        'autograder grade "my class" --output "grades" --assignment "03_masked_heads" --jobs 3' in done.stdout
-    )
+    assert 'autograder grade "my class" --output "grades" --assignment "03_masked_heads" --jobs 3' in done.stdout
 
 
 @needs_make
@@ -218,12 +203,8 @@ def test_continuous_integration_runs_every_test():
     assert targets == ["test-all", "audit", "jupyter"]
     assert set(targets) <= make_targets()
     assert re.findall(r"run: make ([a-z-]+)", read(ROOT / ".github" / "workflows" / "ci.yml")) == targets
-    (quick,) = [
-        line for line in make("-n", "test").stdout.splitlines() if "pytest" in line and "==" not in line
-    ]
-    (every,) = [
-        line for line in make("-n", "test-all").stdout.splitlines() if "pytest" in line and "==" not in line
-    ]
+    (quick,) = [line for line in make("-n", "test").stdout.splitlines() if "pytest" in line and "==" not in line]
+    (every,) = [line for line in make("-n", "test-all").stdout.splitlines() if "pytest" in line and "==" not in line]
     assert quick.replace(' -m "not slow"', "") == every
 
 
@@ -232,10 +213,7 @@ def test_setup_refuses_an_old_python_with_a_message(tmp_path):
     old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     old.chmod(0o755)
     done = subprocess.run(
-        [ROOT / "scripts" / "setup", "report"],
-        env={**os.environ, "PYTHON": str(old)},
-        capture_output=True,
-        text=True,
+        [ROOT / "scripts" / "setup", "report"], env={**os.environ, "PYTHON": str(old)}, capture_output=True, text=True
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Python 3.10 or later is needed.")

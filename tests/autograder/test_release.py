@@ -96,10 +96,7 @@ def test_archive_is_reproducible(root, wheel, tmp_path):
 def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path):
     course = root / "course.yml"
     course.write_text(
-        course.read_text("utf-8").replace(
-            "    minutes: 10\n", "    minutes: 10\n    due: 2026-11-27 23:59\n"
-        ),
-        "utf-8",
+        course.read_text("utf-8").replace("    minutes: 10\n", "    minutes: 10\n    due: 2026-11-27 23:59\n"), "utf-8"
     )
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     readme = (tmp_path / "out" / "README.md").read_text("utf-8")
@@ -222,10 +219,7 @@ def test_stale_stub_is_refused(root, wheel, tmp_path):
     [
         (f"# {SECRET}", "constraints.txt gives away line"),
         ("# test_any_two_numbers", "constraints.txt names the hidden test `test_any_two_numbers`."),
-        (
-            "# What happens to the numbers of earlier pushes?",
-            "the mistake `forgets_what_came_before` of 01_adding",
-        ),
+        ("# What happens to the numbers of earlier pushes?", "the mistake `forgets_what_came_before` of 01_adding"),
         ("### BEGIN SOLUTION", "constraints.txt contains a marker of a solution."),
     ],
 )
@@ -240,11 +234,7 @@ def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, pro
     [
         ("autograder/notes.py", f"def push(self, number):\n    {SECRET}\n", "notes.py gives away line"),
         ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
-        (
-            "solutions/01_adding/adding.py",
-            "",
-            f"kit/{KIT}:solutions/01_adding/adding.py must not be released.",
-        ),
+        ("solutions/01_adding/adding.py", "", f"kit/{KIT}:solutions/01_adding/adding.py must not be released."),
         ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must not be released."),
     ],
 )
@@ -258,9 +248,7 @@ def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
     pictures.write_text('"""Shows whoever forgets_what_came_before."""\n\nPICTURES = {}\n', "utf-8")
     build(load_course(root))
     said = refused(root, wheel, tmp_path / "out")
-    assert (
-        f"assignments/{NAME}/pictures.py gives away the mistake `forgets_what_came_before` of {NAME}." in said
-    )
+    assert f"assignments/{NAME}/pictures.py gives away the mistake `forgets_what_came_before` of {NAME}." in said
 
 
 # ---------------------------------------------------------------------- the kit that goes along
@@ -276,11 +264,7 @@ def test_wheel_and_readme_of_this_course_contain_no_leaks():
 
 def release_of_kit(course: Course) -> dict[str, bytes]:
     """Return all files of a release except the assignments, which `build --check` verifies."""
-    return {
-        name: content
-        for name, content in files_of(course, (), None).items()
-        if "/" not in name or "kit" in name
-    }
+    return {name: content for name, content in files_of(course, (), None).items() if "/" not in name or "kit" in name}
 
 
 def test_wheel_is_built_and_can_be_installed_by_a_student(root, tmp_path):

@@ -173,17 +173,7 @@ def namespaces(started) -> Sandbox:
 # ------------------------------------------------------------------ files
 
 
-HIDDEN = [
-    "/etc/passwd",
-    "/etc",
-    "/root",
-    "/home",
-    "/var",
-    "/sys",
-    "/proc/1/environ",
-    "/proc/self/cmdline",
-    "/tmp",
-]
+HIDDEN = ["/etc/passwd", "/etc", "/root", "/home", "/var", "/sys", "/proc/1/environ", "/proc/self/cmdline", "/tmp"]
 LOOK = """
     import os
     def attempt(*paths):
@@ -199,22 +189,8 @@ LOOK = """
 
 
 def test_files_of_the_machine_and_the_course_cannot_be_read(safe):
-    of_the_course = [
-        str(ROOT),
-        str(ROOT / "pyproject.toml"),
-        str(ROOT / "tests"),
-        str(ROOT / "solutions"),
-        __file__,
-    ]
-    paths = [
-        *HIDDEN,
-        *of_the_course,
-        str(Path.home()),
-        "/proc/self/environ",
-        "/dev/shm",
-        "/dev/tty",
-        "/dev/mem",
-    ]
+    of_the_course = [str(ROOT), str(ROOT / "pyproject.toml"), str(ROOT / "tests"), str(ROOT / "solutions"), __file__]
+    paths = [*HIDDEN, *of_the_course, str(Path.home()), "/proc/self/environ", "/dev/shm", "/dev/tty", "/dev/mem"]
     assert attempt(safe, LOOK, *paths) == {"value": []}
 
 
@@ -278,18 +254,7 @@ def test_nothing_can_be_written_outside_the_scratch_folder(safe):
                     written.append(folder)
             return written
     """
-    folders = [
-        "/",
-        "/tmp",
-        "/usr",
-        "/usr/lib",
-        "/dev",
-        "/dev/shm",
-        "/etc",
-        "/var/tmp",
-        "/packages/0",
-        "/engine",
-    ]
+    folders = ["/", "/tmp", "/usr", "/usr/lib", "/dev", "/dev/shm", "/etc", "/var/tmp", "/packages/0", "/engine"]
     folders += [
         "/engine/autograder",
         str(ROOT),
@@ -498,11 +463,7 @@ def test_two_sandboxes_have_no_way_to_signal_each_other(safe, entry, way):
         + "    return locals()\n"
         + SPEAK
     )
-    with (
-        Sandbox(safe.tier, **entry) as other,
-        safe.spawn(limits()) as sender,
-        other.spawn(limits()) as receiver,
-    ):
+    with Sandbox(safe.tier, **entry) as other, safe.spawn(limits()) as sender, other.spawn(limits()) as receiver:
         received = []
         for bit in (1, 0, 1, 1, 0, 0):
             ask(sender, text, "send", bit)
@@ -747,9 +708,7 @@ def test_descriptors_are_limited(any_tier):
     ],
 )
 def test_ending_names_the_reason(any_tier, action, code):
-    text = (
-        f"import os, ctypes, signal, time\ndef attempt():\n    {action}\n    time.sleep(0.2)\n    os._exit(9)"
-    )
+    text = f"import os, ctypes, signal, time\ndef attempt():\n    {action}\n    time.sleep(0.2)\n    os._exit(9)"
     ending = last_attempt(any_tier, text)
     assert ending.reason == "exit"
     assert ending.code == code if code is not None else ending.code != 0
@@ -853,9 +812,7 @@ def test_close_leaves_no_process(tiers, entry, tier):
     with Sandbox(tier, **entry) as sandbox:
         workers = [sandbox.spawn(limits()) for _ in range(3)]
         for worker in workers:
-            ask(
-                worker, "import signal\ndef attempt(): signal.signal(signal.SIGTERM, signal.SIG_IGN) and None"
-            )
+            ask(worker, "import signal\ndef attempt(): signal.signal(signal.SIGTERM, signal.SIG_IGN) and None")
         family = descendants(os.getpid()) - before
         assert len(family) >= 4
     assert wait_until(lambda: living(family) == set())
@@ -1020,9 +977,7 @@ def test_best_tier_is_the_strongest_safe_one(tiers_that_work):
     tiers_that_work("landlock", "unsafe")
     assert launcher.best_tier() == "landlock"
     tiers_that_work("unsafe")
-    with pytest.raises(
-        SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"
-    ):
+    with pytest.raises(SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"):
         Sandbox("best")
 
 
@@ -1064,8 +1019,7 @@ def test_nothing_is_graded_on_a_machine_that_is_too_weak(tiers_that_work, built_
 
 def test_an_unknown_tier_is_a_sentence():
     with pytest.raises(
-        SandboxUnavailableError,
-        match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe",
+        SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe"
     ):
         Sandbox("chroot")
 
@@ -1088,20 +1042,10 @@ def test_ordinary_user_has_the_same_isolation(tiers):
         pytest.skip("This user is an ordinary one: all other tests have shown it.")
     python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     folders = os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")])
-    command = [
-        "setpriv",
-        "--reuid=4321",
-        "--regid=4321",
-        "--clear-groups",
-        "env",
-        "-i",
-        f"PYTHONPATH={folders}",
-    ]
+    command = ["setpriv", "--reuid=4321", "--regid=4321", "--clear-groups", "env", "-i", f"PYTHONPATH={folders}"]
     command += ["PYTHONDONTWRITEBYTECODE=1", "PATH=/usr/bin:/bin", python, "-c"]
     try:
-        trial = subprocess.run(
-            [*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/"
-        )
+        trial = subprocess.run([*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/")
     except FileNotFoundError:
         pytest.skip("There is no setpriv to become an ordinary user with.")
     if trial.returncode:

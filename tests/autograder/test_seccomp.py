@@ -57,9 +57,7 @@ def number_of(name: str, machine: str) -> int | None:
 def test_every_listed_call_is_allowed_and_no_other(machine):
     column = MACHINES.index(machine)
     allowed = {numbers[column] for numbers in seccomp.ALLOWED.values()} - {None}
-    by_argument = {
-        number_of(name, machine) for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")
-    }
+    by_argument = {number_of(name, machine) for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")}
     by_argument |= {number_of(name, machine) for name in ("sendto", "recvfrom")}
     for number in range(600):
         decision = decide(machine, number, 9999, 9999, 0, seccomp.MSG_OOB)
@@ -153,15 +151,10 @@ def test_the_table_agrees_with_the_kernels_headers(machine):
         pytest.skip(f"The kernel's headers are not installed ({path}).")
     kernel = {name: int(number) for name, number in re.findall(pattern, Path(path).read_text())}
     kernel.setdefault("newfstatat", kernel.get("fstatat"))
-    ours = {
-        name: number_of(name, machine)
-        for name in [*seccomp.ALLOWED, "futex", "clone", "clone3", "kill", "tgkill"]
-    }
+    ours = {name: number_of(name, machine) for name in [*seccomp.ALLOWED, "futex", "clone", "clone3", "kill", "tgkill"]}
     ours |= {name: number_of(name, machine) for name in ("fcntl", "ioctl", "prlimit64")}
     ours |= {name: number for name, number in REFUSED[machine].items()}
-    assert {
-        name: (number, kernel.get(name)) for name, number in ours.items() if number != kernel.get(name)
-    } == {}
+    assert {name: (number, kernel.get(name)) for name, number in ours.items() if number != kernel.get(name)} == {}
 
 
 def test_assembler_refuses_invalid_programs():

@@ -21,13 +21,7 @@ from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, find_works
-from tests.autograder.student_folder import (
-    FORGETS,
-    RIGHT,
-    SUBTRACTS,
-    copy_of,
-    same_as_golden,
-)
+from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS, copy_of, same_as_golden
 from tests.autograder.waiting import HANGS
 
 
@@ -112,9 +106,7 @@ def test_check_of_a_notebook_prints_the_golden_output(folder: Path) -> None:
     """Its magics and its own check cells do nothing; a place is a cell and a line."""
     notebook = nbformat.read(folder / "adding.ipynb", as_version=4)
     for cell in notebook.cells:
-        cell.source = cell.source.replace(
-            'raise NotImplementedError("add is not written yet.")', "return a - b"
-        )
+        cell.source = cell.source.replace('raise NotImplementedError("add is not written yet.")', "return a - b")
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%matplotlib inline\n!ls\nprint('hello')"))
     nbformat.write(notebook, folder / "adding.ipynb")
     before = sys.modules.get("autograder.notebook")
@@ -127,9 +119,7 @@ def test_check_of_a_notebook_prints_the_golden_output(folder: Path) -> None:
 def test_check_with_pictures_writes_them(folder: Path) -> None:
     write(
         folder,
-        SUBTRACTS.replace(
-            "if number < 0", "raise NotImplementedError('Total.push is not written yet.')\n        if 1"
-        ),
+        SUBTRACTS.replace("if number < 0", "raise NotImplementedError('Total.push is not written yet.')\n        if 1"),
     )
     (folder / "pictures").mkdir()
     (folder / "pictures" / "total_pushes.png").write_text("an older picture")
@@ -182,9 +172,7 @@ def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
         screens.append(screen)
     same_as_golden("hint", "\n$\n".join(screens))
     assert screens[0] == screens[-1]
-    assert not any(
-        line.strip() in screen for screen in screens for line in RIGHT.splitlines() if "together =" in line
-    )
+    assert not any(line.strip() in screen for screen in screens for line in RIGHT.splitlines() if "together =" in line)
     assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["hints.json"]
 
 
@@ -233,9 +221,7 @@ def test_hint_is_not_needed_when_all_tests_pass(folder: Path) -> None:
 # -- finding the work -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "target", [".", "01_adding", "adding", "01", "1", "adding.py", "adding.ipynb", "../01_adding"]
-)
+@pytest.mark.parametrize("target", [".", "01_adding", "adding", "01", "1", "adding.py", "adding.ipynb", "../01_adding"])
 def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
     work = find_work(target)
     assert (work.name, work.stem, work.title) == ("01_adding", "adding", "Adding")
@@ -395,9 +381,7 @@ cli.main()
 def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
     write(folder, RIGHT)
     for command in ("check", "hint", "progress", "pack"):
-        done = subprocess.run(
-            [sys.executable, "-c", UNIX_ONLY, command], capture_output=True, text=True, cwd=folder
-        )
+        done = subprocess.run([sys.executable, "-c", UNIX_ONLY, command], capture_output=True, text=True, cwd=folder)
         assert done.returncode == 0, done.stderr
 
 
@@ -405,17 +389,6 @@ def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
     """Libraries that a check does not use would double its time."""
     write(folder, SUBTRACTS)
     code = "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
-    )
-    needless = {
-        "matplotlib",
-        "IPython",
-        "jupytext",
-        "nbformat",
-        "transformers",
-        "jinja2",
-        "hypothesis",
-        "pandas",
-    }
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)
+    needless = {"matplotlib", "IPython", "jupytext", "nbformat", "transformers", "jinja2", "hypothesis", "pandas"}
     assert needless & set(done.stdout.split()) == set()

@@ -168,9 +168,7 @@ def test_unavailable_fixtures_are_refused_at_collection(tmp_path, fixture):
 
 
 def test_test_of_a_part_without_the_student_fixture_is_refused(tmp_path):
-    with pytest.raises(
-        CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"
-    ):
+    with pytest.raises(CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"):
         session_of(tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()"))
 
 

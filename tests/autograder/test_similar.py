@@ -201,10 +201,7 @@ def test_answers_equal_to_the_solution_are_not_listed(classroom, course, heads):
 
 
 @pytest.mark.parametrize(
-    "name",
-    sampled(
-        ["02_positional_encoding", "03_masked_heads", "06_bert_param_count"], "06_bert_param_count".__eq__
-    ),
+    "name", sampled(["02_positional_encoding", "03_masked_heads", "06_bert_param_count"], "06_bert_param_count".__eq__)
 )
 def test_independent_right_answers_are_not_listed(course, tmp_path, name):
     assignment = course.assignment(name)
@@ -332,9 +329,7 @@ def test_page_overwrites_only_an_earlier_page(adders, tmp_path):
     done = run(adders, "--output", mine / "alike.html")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"{mine} cannot be written: {mine} is not a folder.\n"
-    assert (
-        "essay.html already exists, and `similar` did not write it." in run(adders, "--output", mine).stderr
-    )
+    assert "essay.html already exists, and `similar` did not write it." in run(adders, "--output", mine).stderr
     assert mine.read_text("utf-8") == "<title>My essay</title>"
     assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0
 
@@ -348,9 +343,7 @@ def test_long_line_wraps_beside_its_number(adders, tmp_path):
 
 
 def test_class_without_similar_pairs_lists_none(adders):
-    (adders / "class" / "ben" / "01_adding" / "adding.py").write_text(
-        "def add(a, b):\n    return a + b\n", "utf-8"
-    )
+    (adders / "class" / "ben" / "01_adding" / "adding.py").write_text("def add(a, b):\n    return a + b\n", "utf-8")
     done = run(adders)
     assert done.exit_code == 0
     assert "No pair is unusually alike." in done.stdout
@@ -358,9 +351,7 @@ def test_class_without_similar_pairs_lists_none(adders):
 
 def test_wrong_arguments_are_reported(adders):
     assert run(adders, "--assignment", "02_other").exit_code == 2
-    done = CliRunner().invoke(
-        app, ["similar", str(adders / "nowhere"), "-a", "01_adding", "--course", str(adders)]
-    )
+    done = CliRunner().invoke(app, ["similar", str(adders / "nowhere"), "-a", "01_adding", "--course", str(adders)])
     assert (done.exit_code, "There is no file or folder" in done.stderr) == (2, True)
 
 

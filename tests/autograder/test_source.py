@@ -139,8 +139,7 @@ def test_name_counts_until_it_is_reassigned():
 
 
 @pytest.mark.parametrize(
-    "look",
-    ["object.__getattribute__(nn, n)", "methodcaller(n)(nn)", "dict(getmembers(nn))[n]", "f.__globals__[n]"],
+    "look", ["object.__getattribute__(nn, n)", "methodcaller(n)(nn)", "dict(getmembers(nn))[n]", "f.__globals__[n]"]
 )
 def test_dynamic_lookups_are_reported(look):
     found = [name for name, *_ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
@@ -226,9 +225,7 @@ def reached(text, *entry_points, filename="net.py"):
     return {name for name, *_ in source.names_used(text, filename, entry_points)["uses"]}
 
 
-COMPARED = (
-    "from torch import nn\ndef norm(x):\n    return x\ndef compare(x):\n    return nn.LayerNorm(3)(x)\n"
-)
+COMPARED = "from torch import nn\ndef norm(x):\n    return x\ndef compare(x):\n    return nn.LayerNorm(3)(x)\n"
 
 
 def test_only_names_reachable_from_entry_points_count():
@@ -314,8 +311,7 @@ def test_own_methods_named_like_lookups_are_not_lookups():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["import builtins\nbuiltins.eval('1')", "import builtins as b\nb.eval('1')", "\n__builtins__.eval('1')"],
+    "text", ["import builtins\nbuiltins.eval('1')", "import builtins as b\nb.eval('1')", "\n__builtins__.eval('1')"]
 )
 def test_lookups_by_pythons_own_functions_are_listed(text):
     assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
@@ -367,30 +363,21 @@ def test_unusual_cells_are_skipped():
 # ---------------------------------------------------------------------- outlines
 
 course = load_course(ROOT)
-written = [
-    a for a in course.assignments if course.solution_file(a).is_file() and course.stub_file(a).is_file()
-]
+written = [a for a in course.assignments if course.solution_file(a).is_file() and course.stub_file(a).is_file()]
 
 
 @pytest.mark.parametrize("assignment", written, ids=lambda a: a.name)
 def test_notebook_has_the_outline_of_its_script(assignment):
     for text in (course.solution_file(assignment).read_text(), course.stub_file(assignment).read_text()):
         outline = source.outline(text, f"{assignment.stem}.py")
-        assert (
-            source.outline(nbformat.writes(to_notebook(assignment, text)), f"{assignment.stem}.ipynb")
-            == outline
-        )
+        assert source.outline(nbformat.writes(to_notebook(assignment, text)), f"{assignment.stem}.ipynb") == outline
         assert source.outline(text + "\nextra = 1\n", f"{assignment.stem}.py") != outline
 
 
 def test_outline_ignores_comments_layout_and_docstrings():
     a = '"""About."""\n# a\ndef f(x):\n    """Docs."""\n    return (x +\n        1)\n'
     b = "def f(x): return x+1 # b"
-    assert (
-        source.outline(a, "a.py")
-        == source.outline(b, "a.py")
-        != source.outline("def f(x): return x+2", "a.py")
-    )
+    assert source.outline(a, "a.py") == source.outline(b, "a.py") != source.outline("def f(x): return x+2", "a.py")
     assert source.outline("x = 'text'", "a.py") != source.outline("x = 'Text'", "a.py")
     assert source.outline("check('part')\npicture('part')\n" + b, "a.py") == source.outline(b, "a.py")
 
@@ -419,8 +406,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(
-    "kind, filename",
-    [*((kind, "net.py") for kind in HOSTILE), ("parentheses", "net.ipynb"), ("imports", "net.ipynb")],
+    "kind, filename", [*((kind, "net.py") for kind in HOSTILE), ("parentheses", "net.ipynb"), ("imports", "net.ipynb")]
 )
 def test_hostile_text_affects_only_the_worker_that_reads_it(sandbox, kind, filename):
     text = HOSTILE[kind] if filename == "net.py" else notebook(HOSTILE[kind])

@@ -124,13 +124,8 @@ def test_folders_by_student_and_assignment_are_found(tmp_path: Path, course: Cou
 
 
 def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> None:
-    folder = write(
-        tmp_path / "class", {"ada.py": CODE, "ben.ipynb": NOTEBOOK, "cleo.py": CODE, "cleo.ipynb": NOTEBOOK}
-    )
-    write(
-        folder,
-        {"grades.csv": "x", "README.md": "x", ".hidden.py": "x", "test_adding.py": "", "test_user.py": CODE},
-    )
+    folder = write(tmp_path / "class", {"ada.py": CODE, "ben.ipynb": NOTEBOOK, "cleo.py": CODE, "cleo.ipynb": NOTEBOOK})
+    write(folder, {"grades.csv": "x", "README.md": "x", ".hidden.py": "x", "test_adding.py": "", "test_user.py": CODE})
     submissions = texts(found(folder, course, "01_adding"))
     assert {student: sorted(files) for (student, _), files in submissions.items()} == {
         "ada": ["ada.py"],
@@ -150,9 +145,7 @@ def test_folder_named_like_the_assignment_needs_no_option(tmp_path: Path, course
 
 
 def test_files_directly_below_a_student_are_found(tmp_path: Path, course: Course) -> None:
-    folder = write(
-        tmp_path / "class", {"ada/adding.py": CODE, "ada/totals.py": TOTAL, "ben/my_work.py": CODE}
-    )
+    folder = write(tmp_path / "class", {"ada/adding.py": CODE, "ada/totals.py": TOTAL, "ben/my_work.py": CODE})
     assert texts(found(folder, course, "01_adding")) == {
         ("ada", "01_adding"): {"adding.py": CODE},
         ("ben", "01_adding"): {"my_work.py": CODE},
@@ -186,17 +179,13 @@ def test_folder_of_one_student_is_found(tmp_path: Path, course: Course) -> None:
     assert list(found(tmp_path / "ada", course, "02_totals")) == [("ada", "02_totals")]
 
 
-@pytest.mark.parametrize(
-    "pack", [zipped, tarred, lambda files: tarred(files, "w:"), lambda f: tarred(f, "w", 1)]
-)
+@pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "w:"), lambda f: tarred(f, "w", 1)])
 def test_archives_can_replace_folders(tmp_path: Path, course: Course, pack: Callable[[dict], bytes]) -> None:
     ending = "zip" if pack is zipped else "tar.gz"
     folder = write(
         tmp_path / "class",
         {
-            f"ada.{ending}": pack(
-                {"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}
-            ),
+            f"ada.{ending}": pack({"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}),
             f"ben.{ending}": pack({"ben/01_adding/adding.ipynb": NOTEBOOK}),
             f"cleo/01_adding.{ending}": pack({"adding.py": CODE}),
             f"dan/01_adding.{ending}": pack({"01_adding/adding.py": CODE}),
@@ -218,9 +207,7 @@ def test_archives_can_replace_folders(tmp_path: Path, course: Course, pack: Call
 @pytest.mark.parametrize("pack", [zipped, tarred])
 @pytest.mark.parametrize("wrapper", ["", "class/", "./submitted/"])
 @pytest.mark.parametrize("option", [None, "01_adding"])
-def test_archive_of_a_class_is_read(
-    tmp_path: Path, course: Course, pack, wrapper: str, option: str | None
-) -> None:
+def test_archive_of_a_class_is_read(tmp_path: Path, course: Course, pack, wrapper: str, option: str | None) -> None:
     files = {f"{wrapper}{student}/01_adding/adding.py": CODE for student in ("ben", "ada", "Zoë Öz")}
     archive = tmp_path / ("submitted.zip" if pack is zipped else "submitted.tgz")
     archive.write_bytes(pack(files))
@@ -290,9 +277,7 @@ def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
 
 
 @pytest.mark.parametrize("option", [None, "01_adding"])
-def test_unusable_student_folders_are_refused_with_a_reason(
-    tmp_path: Path, course: Course, option: str | None
-) -> None:
+def test_unusable_student_folders_are_refused_with_a_reason(tmp_path: Path, course: Course, option: str | None) -> None:
     """Folders that begin with a dot, are empty, or contain nothing to grade."""
     folder = write(
         tmp_path / "c",
@@ -319,9 +304,7 @@ def test_unusable_student_folders_are_refused_with_a_reason(
 
 def test_system_files_are_not_students(tmp_path: Path, course: Course) -> None:
     names = (".git", ".earlier", "__MACOSX", ".ipynb_checkpoints", ".pytest_cache", ".Trash-1000", "._ada")
-    folder = write(
-        tmp_path / "c", {"ada/adding.py": CODE, ".DS_Store": "x", **{f"{n}/x.py": CODE for n in names}}
-    )
+    folder = write(tmp_path / "c", {"ada/adding.py": CODE, ".DS_Store": "x", **{f"{n}/x.py": CODE for n in names}})
     assert list(found(folder, course)) == [("ada", "01_adding")]
     assert list(found(folder, course, "01_adding")) == [("ada", "01_adding")]
 
@@ -332,14 +315,10 @@ def test_dot_folders_in_one_students_repository_are_ignored(tmp_path: Path, cour
 
 
 def test_file_with_the_expected_name_is_used(tmp_path: Path, course: Course) -> None:
-    folder = write(
-        tmp_path / "ada", {"adding.py": CODE, "helper.py": "x = 1\n", "old.zip": b"", "draft.ipynb": "{}"}
-    )
+    folder = write(tmp_path / "ada", {"adding.py": CODE, "helper.py": "x = 1\n", "old.zip": b"", "draft.ipynb": "{}"})
     assert texts(found(tmp_path / "ada" / "adding.py", course)) == {("ada", "01_adding"): {"adding.py": CODE}}
     shutil.move(folder, tmp_path / "class" / "ada")
-    assert texts(found(tmp_path / "class", course, "01_adding")) == {
-        ("ada", "01_adding"): {"adding.py": CODE}
-    }
+    assert texts(found(tmp_path / "class", course, "01_adding")) == {("ada", "01_adding"): {"adding.py": CODE}}
 
 
 def test_script_and_notebook_are_both_read(tmp_path: Path, course: Course) -> None:
@@ -347,9 +326,7 @@ def test_script_and_notebook_are_both_read(tmp_path: Path, course: Course) -> No
     assert sorted(file.name for file in only(tmp_path / "c", course).files) == ["adding.ipynb", "adding.py"]
 
 
-@pytest.mark.parametrize(
-    "given_too", ["test_adding.py", "pictures.py", ".hidden.py", "README.py", "a.pyc", "notes.md"]
-)
+@pytest.mark.parametrize("given_too", ["test_adding.py", "pictures.py", ".hidden.py", "README.py", "a.pyc", "notes.md"])
 def test_released_files_are_not_submissions(tmp_path: Path, course: Course, given_too: str) -> None:
     write(tmp_path, {"c/ada/01_adding/solution.py": CODE, f"c/ada/01_adding/{given_too}": "x = 1\n"})
     assert only(tmp_path / "c", course, None).files[0].name == "solution.py"
@@ -370,9 +347,7 @@ def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
     assert problem(folder, course) == "Found ada and ada.py; hand in only one of them."
 
 
-@pytest.mark.parametrize(
-    "other", ["adding (1).py", "adding-1.py", "adding2.py", "old/adding.py", "a/b/adding.py"]
-)
+@pytest.mark.parametrize("other", ["adding (1).py", "adding-1.py", "adding2.py", "old/adding.py", "a/b/adding.py"])
 @pytest.mark.parametrize("place", ["c/ada/01_adding", "c/ada"])
 @pytest.mark.parametrize("option", [None, "01_adding"])
 def test_two_attempts_are_refused_unless_equal(
@@ -416,10 +391,7 @@ def test_missing_file_names_the_expected_and_the_found_files(tmp_path: Path, cou
 
 
 def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
-    write(
-        tmp_path,
-        {"c/ada/01_ading/adding.py": CODE, "c/ada/02_totals/totals.py": TOTAL, "c/ada/data/x.csv": "1"},
-    )
+    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ada/02_totals/totals.py": TOTAL, "c/ada/data/x.csv": "1"})
     submissions = found(tmp_path / "c", course)
     assert list(submissions) == [("ada", "01_adding"), ("ada", "02_totals")], "where it is missed"
     assert submissions["ada", "01_adding"].problem == (
@@ -459,22 +431,13 @@ def test_folder_of_another_assignment_is_ignored(tmp_path: Path, course: Course)
 
 
 def test_a_stray_file_does_not_stop_the_class(tmp_path: Path, course: Course) -> None:
-    folder = write(
-        tmp_path / "c", {"ada/01_adding/adding.py": CODE, "notes.py": CODE, "ada.py": CODE, "ben.zip": b""}
-    )
+    folder = write(tmp_path / "c", {"ada/01_adding/adding.py": CODE, "notes.py": CODE, "ada.py": CODE, "ben.zip": b""})
     submissions = found(folder, course)
-    assert list(submissions) == [
-        ("ada", "01_adding"),
-        ("ada", "ada.py"),
-        ("ben", "ben"),
-        ("notes", "notes.py"),
-    ]
+    assert list(submissions) == [("ada", "01_adding"), ("ada", "ada.py"), ("ben", "ben"), ("notes", "notes.py")]
     assert submissions["ada", "01_adding"].files
     assert submissions["notes", "notes.py"].problem.startswith("notes.py lies beside the students' folders")
     folder = write(tmp_path / "s1", {"ada.py": CODE, "ben.py": CODE, "data/x.csv": "1"})
-    with pytest.raises(
-        SubmissionsError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"
-    ):
+    with pytest.raises(SubmissionsError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"):
         find_submissions(folder, course)
 
 
@@ -495,8 +458,7 @@ def hand_in_packed(folder: Path, content: bytes, pack: Callable[[dict], bytes] |
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
-    [(b"", ""), (b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n")],
+    ("content", "text"), [(b"", ""), (b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n")]
 )
 @pytest.mark.parametrize("pack", [None, zipped, tarred])
 def test_text_is_read_unchanged(tmp_path: Path, course: Course, content: bytes, text: str, pack) -> None:
@@ -514,9 +476,7 @@ def test_text_is_read_unchanged(tmp_path: Path, course: Course, content: bytes, 
     ],
 )
 @pytest.mark.parametrize("pack", [None, zipped, tarred])
-def test_file_that_is_not_text_is_refused(
-    tmp_path: Path, course: Course, content: bytes, sentence: str, pack
-) -> None:
+def test_file_that_is_not_text_is_refused(tmp_path: Path, course: Course, content: bytes, sentence: str, pack) -> None:
     hand_in_packed(tmp_path / "c" / "ada", content, pack)
     assert problem(tmp_path / "c", course) == sentence
 
@@ -528,8 +488,7 @@ def test_file_that_is_not_a_notebook_is_refused(tmp_path: Path, course: Course, 
     assert problem(tmp_path / "c", course) == sentence
     write(tmp_path, {"c/ada/adding.py": CODE})
     assert (
-        problem(tmp_path / "c", course)
-        == f"{sentence} The submission also contains adding.py; hand in only one file."
+        problem(tmp_path / "c", course) == f"{sentence} The submission also contains adding.py; hand in only one file."
     )
 
 
@@ -612,9 +571,7 @@ def test_encrypted_archives_are_refused(tmp_path: Path, course: Course) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)]
-)
+@pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)])
 @pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz"])
 def test_broken_archives_are_refused(tmp_path: Path, course: Course, content: bytes, ending: str) -> None:
     folder = hand_in(tmp_path, f"ada.{ending}", content)
@@ -632,21 +589,12 @@ def test_truncated_archives_are_refused(tmp_path: Path, course: Course, pack) ->
     assert "broken" in problem(folder, course)
 
 
-ODD_NAMES = [
-    "../adding.py",
-    "/etc/adding.py",
-    "a/../../adding.py",
-    "..\\adding.py",
-    "a//adding.py",
-    "C:/adding.py",
-]
+ODD_NAMES = ["../adding.py", "/etc/adding.py", "a/../../adding.py", "..\\adding.py", "a//adding.py", "C:/adding.py"]
 
 
 @pytest.mark.parametrize("name", [*ODD_NAMES, "d/" * 40 + "adding.py", "n" * 2000])
 @pytest.mark.parametrize("pack", [zipped, tarred])
-def test_archive_paths_outside_of_the_folder_are_refused(
-    tmp_path: Path, course: Course, name: str, pack
-) -> None:
+def test_archive_paths_outside_of_the_folder_are_refused(tmp_path: Path, course: Course, name: str, pack) -> None:
     ending = "zip" if pack is zipped else "tgz"
     folder = hand_in(tmp_path, f"ada.{ending}", pack({name: "x = 1\n", "adding.py": CODE}))
     assert "invalid name" in problem(folder, course)
@@ -703,9 +651,7 @@ def test_archive_bombs_are_refused(tmp_path: Path, course: Course) -> None:
     tracemalloc.stop()
     # A gzip of nothing but zeros is an empty tar, told from its first block.
     assert submissions.pop(("cleo", "01_adding")).problem.startswith("No file adding.py")
-    assert all(
-        "files" in s.problem or "larger" in s.problem or "unpacks" in s.problem for s in submissions.values()
-    )
+    assert all("files" in s.problem or "larger" in s.problem or "unpacks" in s.problem for s in submissions.values())
     assert len(submissions) == 6 and peak < 2 * STUDENT_BYTES
 
 
@@ -729,9 +675,7 @@ def special(kind: bytes, name: str, link: str = "") -> tarfile.TarInfo:
     return info
 
 
-@pytest.mark.parametrize(
-    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE]
-)
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE])
 def test_links_and_devices_in_a_tar_are_never_files(tmp_path: Path, course: Course, kind: bytes) -> None:
     for name, accepted in (("adding.py", False), ("other", True)):
         buffer = io.BytesIO()
@@ -885,11 +829,7 @@ def test_ordinary_names_are_unchanged(name: str) -> None:
 def test_unusual_names_are_made_safe(name: str) -> None:
     folder = safe_name(name)
     assert folder.isprintable() and not set('/\\<>:"|?*\n') & set(folder)
-    assert (
-        folder not in ("", ".", "..")
-        and not folder.startswith((".", "-", " "))
-        and not folder.endswith((".", " "))
-    )
+    assert folder not in ("", ".", "..") and not folder.startswith((".", "-", " ")) and not folder.endswith((".", " "))
     assert len(folder.encode()) <= 255 and folder.split(".")[0].lower() not in ("con", "nul")
     assert folder != "ada"
 
@@ -919,9 +859,7 @@ def test_name_with_a_digest_gets_no_second_one(name: str) -> None:
 
 
 @settings(max_examples=200)
-@given(
-    st.lists(st.text("aA<-0123456789abcdef", min_size=1, max_size=14), min_size=1, max_size=4, unique=True)
-)
+@given(st.lists(st.text("aA<-0123456789abcdef", min_size=1, max_size=14), min_size=1, max_size=4, unique=True))
 def test_imitated_names_stay_distinct(names: list[str]) -> None:
     """A student whose name imitates another's name or folder has a separate folder."""
     others = [make(name) for name in names for make in (student_name, safe_name, folder_name)]

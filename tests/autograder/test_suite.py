@@ -22,16 +22,7 @@ def course(tmp_path):
 
 
 def run_pytest(folder, *arguments):
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--import-mode=importlib",
-        *arguments,
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *arguments]
     environment = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")}
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     return result.stdout + result.stderr

@@ -109,11 +109,7 @@ WALLS_DOWN = [
         "limits",
         {"memory", "number of threads", "descriptors", "processor time", "size of a file", "limits stay"},
     ),
-    (
-        "namespaces",
-        "filter",
-        {"network", "new processes", "other programs", "signals to others", "system-call filter"},
-    ),
+    ("namespaces", "filter", {"network", "new processes", "other programs", "signals to others", "system-call filter"}),
     ("host-network", "filter", {"network", "new processes", "system-call filter"}),
     ("landlock", "filter", {"network", "new processes", "system-call filter", "nothing left over"}),
     ("landlock", "landlock", {"tests and solutions", "files of the system", "processes hidden"}),
@@ -124,17 +120,10 @@ WALLS_DOWN = [
     ("namespaces", "deadline", {"wall clock"}),
     ("namespaces", "descriptors", {"descriptors"}),
 ]
-SAMPLE = (
-    ("namespaces", "filter"),
-    ("host-network", "filter"),
-    ("landlock", "landlock"),
-    ("namespaces", "deadline"),
-)
+SAMPLE = (("namespaces", "filter"), ("host-network", "filter"), ("landlock", "landlock"), ("namespaces", "deadline"))
 
 
-@pytest.mark.parametrize(
-    ("tier", "removal", "expected"), sampled(WALLS_DOWN, lambda case: case[:2] in SAMPLE)
-)
+@pytest.mark.parametrize(("tier", "removal", "expected"), sampled(WALLS_DOWN, lambda case: case[:2] in SAMPLE))
 def test_removed_boundary_is_reported_as_open(without, tier, removal, expected):
     column = without(tier, removal, expected)
     assert column.works, column.reason

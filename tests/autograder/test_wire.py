@@ -51,19 +51,13 @@ def meta_tensors(draw):
 arrays = tensors().filter(lambda t: t.dtype is not torch.bfloat16).map(lambda t: t.numpy())
 plain = st.none() | st.booleans() | numbers | texts
 leaves = plain | st.binary(max_size=40) | tensors() | meta_tensors() | arrays | st.sampled_from(DTYPES)
-handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(
-    CallableHandle, st.integers(0, 9), plain
-)
-names = (
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts
-)  # NaN is no name: it is not even itself
+handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(CallableHandle, st.integers(0, 9), plain)
+names = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts  # NaN is no name: it is not even itself
 keys = names | st.tuples(names, names)
 values = st.recursive(
     leaves | handles | st.builds(Opaque, texts),
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(keys, inner, max_size=4)
+        st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple) | st.dictionaries(keys, inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -95,9 +89,7 @@ def same(a, b):
 
 
 def same_bits(a, b):
-    return (
-        torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8)) if a.numel() else True
-    )
+    return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8)) if a.numel() else True
 
 
 # ---------------------------------------------------------------------- what travels
@@ -181,29 +173,11 @@ def test_value_that_is_not_data_is_decoded_as_opaque():
     class Own:
         pass
 
-    things = [
-        (i for i in ()),
-        {Own()},
-        int,
-        print,
-        math,
-        range(3),
-        1j,
-        np.longdouble(1),
-        np.array([{}]),
-        Own(),
-        10**30,
-    ]
+    things = [(i for i in ()), {Own()}, int, print, math, range(3), 1j, np.longdouble(1), np.array([{}]), Own(), 10**30]
     things += [torch.float8_e4m3fn, torch.eye(2).to_sparse(), np.dtype("f4"), np.zeros(1, "M8[s]")]
     found = travelled(things)
     assert all(type(thing) is Opaque for thing in found)
-    assert [thing.kind for thing in found[:5]] == [
-        "generator",
-        "set",
-        "type",
-        "builtin_function_or_method",
-        "module",
-    ]
+    assert [thing.kind for thing in found[:5]] == ["generator", "set", "type", "builtin_function_or_method", "module"]
     assert repr(found[0]) == "<generator object>"
 
 
@@ -223,11 +197,7 @@ def test_lying_tensor_subclass_is_encoded_by_its_numbers():
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
             name = getattr(function, "__name__", "")
-            return (
-                True
-                if name in ("equal", "allclose")
-                else super().__torch_function__(function, types, args, kwargs)
-            )
+            return True if name in ("equal", "allclose") else super().__torch_function__(function, types, args, kwargs)
 
     found = travelled(torch.zeros(3).as_subclass(Liar))
     assert type(found) is torch.Tensor and not torch.equal(found, torch.ones(3))
@@ -461,15 +431,9 @@ def test_random_bytes_raise_only_wire_error(header, data):
 
 
 json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.sampled_from(fuzz_wire.ODD),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(fuzz_wire.ODD),
     lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(fuzz_wire.TAGS), inner, min_size=1, max_size=1)
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(fuzz_wire.TAGS), inner, min_size=1, max_size=1)
     ),
     max_leaves=20,
 )
@@ -495,14 +459,7 @@ def test_too_short_frames_are_refused():
 
 def test_errors_contain_no_text_of_the_sender():
     secret = "4711"
-    for header in (
-        b"4711 4711",
-        b'{"4711": 1}',
-        b'"4711',
-        b"[1, 4711",
-        {"!tensor": ["4711"]},
-        {"!dtype": "4711"},
-    ):
+    for header in (b"4711 4711", b'{"4711": 1}', b'"4711', b"[1, 4711", {"!tensor": ["4711"]}, {"!dtype": "4711"}):
         assert secret not in refused(header)
 
 
@@ -590,9 +547,7 @@ def test_closed_connection_raises_eof_error(ends, cut):
         wire.receive(mine, hang_guard())
 
 
-@pytest.mark.parametrize(
-    "lengths", [(2**32 - 1, 2**32 - 1), (wire.MAX_HEADER + 1, 0), (0, wire.MAX_DATA + 1)]
-)
+@pytest.mark.parametrize("lengths", [(2**32 - 1, 2**32 - 1), (wire.MAX_HEADER + 1, 0), (0, wire.MAX_DATA + 1)])
 def test_too_large_declared_lengths_are_refused(ends, lengths):
     mine, theirs = ends
     theirs.sendall(struct.pack("!II", *lengths))

@@ -286,10 +286,7 @@ def test_backward_pass_that_raises_or_ends_the_worker_is_a_student_error(hostile
         ("def stop(r, a): raise SystemExit\nforge('backward', stop)", StudentCrashedError),
         ("forge('backward', lambda r, a: os._exit(3))", StudentCrashedError),
         ("forge('backward', lambda r, a: time.sleep(60))", StudentTimeoutError),
-        (
-            "forge('backward', lambda r, a: {'error': {**ODD, 'bases': ['ValueError']}})",
-            ValueError,
-        ),
+        ("forge('backward', lambda r, a: {'error': {**ODD, 'bases': ['ValueError']}})", ValueError),
     ):
         with pytest.raises(kind) as caught:
             use_net(hostile(text, call_seconds=1))
@@ -331,9 +328,7 @@ ANSWERS = [
 @pytest.mark.parametrize("operation", ["find", "call", "get", "convert"])
 @pytest.mark.parametrize("reply", ANSWERS)
 def test_invalid_replies_are_student_errors(hostile, operation, reply):
-    student = hostile(
-        f"forge('{operation}', lambda reply, arguments: {reply} if armed else reply)\narmed = []"
-    )
+    student = hostile(f"forge('{operation}', lambda reply, arguments: {reply} if armed else reply)\narmed = []")
     net = student.Net(3)
     student._connection.request("set", target=[None, ["armed"]], value=[1])
     actions = {
@@ -431,8 +426,7 @@ def test_number_of_shared_submodules_is_limited(hostile):
         name = ".".join(["a"] * (i + 1))
         rows += [f"['{name}', 'X', 'Module', True, '{name}']"]
     rows += [
-        f"['{'.'.join(['a'] * i + ['b'])}', 'X', 'Module', True, '{'.'.join(['a'] * (i + 1))}']"
-        for i in range(1, 40)
+        f"['{'.'.join(['a'] * i + ['b'])}', 'X', 'Module', True, '{'.'.join(['a'] * (i + 1))}']" for i in range(1, 40)
     ]
     student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
     with pytest.raises(StudentCrashedError):
@@ -473,11 +467,7 @@ def test_names_in_the_students_module_are_plain_data(hostile):
         'globals().update({f"n{i}": i for i in range(100_000)})\n'
         'globals()["_connection"] = globals()["__class__"] = print'
     )
-    assert (
-        student.n7 == 7
-        and type(student) is RemoteStudent
-        and isinstance(student._connection, WorkerConnection)
-    )
+    assert student.n7 == 7 and type(student) is RemoteStudent and isinstance(student._connection, WorkerConnection)
     with pytest.raises(MissingNameError):
         student.nothing  # noqa: B018
 
@@ -553,16 +543,7 @@ def test_forbidden_callbacks_are_refused(hostile, number, path):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "_answer",
-        "__class__",
-        "__dict__",
-        "load_state_dict",
-        "apply",
-        "_parameters",
-        "__module__",
-        "T_destination",
-    ],
+    ["_answer", "__class__", "__dict__", "load_state_dict", "apply", "_parameters", "__module__", "T_destination"],
 )
 def test_private_attributes_of_the_tests_model_are_not_sent(hostile, name):
     student = hostile(ASK.format(frame=callback(0, "['__getattr__']", f"('{name}',)"), sock=SOCK))
@@ -627,8 +608,7 @@ def test_stored_graphs_of_callbacks_are_limited(hostile):
 
 
 @pytest.mark.parametrize(
-    "marked",
-    ["3", "[[0, 1]]", "[[7, True, None]]", "[[0, True, torch.ones(9)]]", "[['x', True, None]]"],
+    "marked", ["3", "[[0, 1]]", "[[7, True, None]]", "[[0, True, torch.ones(9)]]", "[['x', True, None]]"]
 )
 def test_forged_marks_on_inputs_are_student_errors(hostile, marked):
     student = hostile(f"change_call(marked={marked})")
@@ -774,9 +754,7 @@ def test_dead_worker_reports_its_reason_for_every_call(hostile):
 
 @pytest.mark.parametrize("length", ["-1", "'x'", "10**30", "1.5", "None", "torch.tensor(3)", "True"])
 def test_invalid_lengths_are_student_errors(hostile, length):
-    student = hostile(
-        f"class Bag:\n def length(self): return {length}\nBag.__len__ = lambda self: self.length()"
-    )
+    student = hostile(f"class Bag:\n def length(self): return {length}\nBag.__len__ = lambda self: self.length()")
     bag = student.Bag()
     with pytest.raises(StudentError):
         len(bag)

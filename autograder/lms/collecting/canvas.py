@@ -45,9 +45,7 @@ def read(entries: Sequence[Entry]) -> Findings:
         files = tuple(replace(file, name=_name(match)) for _, match, file in items)
         name = newest["name"] or ""
         found.handed.append(
-            RawSubmission(
-                (student, name), files, name=name, late=newest["late"] is not None, where=name or student
-            )
+            RawSubmission((student, name), files, name=name, late=newest["late"] is not None, where=name or student)
         )
     return found
 

@@ -37,9 +37,7 @@ def named_in(text: str, course: Course) -> Assignment | None:
     """Return the assignment in the name of an archive or folder, if it contains exactly one."""
     words = f"_{_words(text)}_"
     spellings = {a.name: (a.name, a.stem, _words(a.title)) for a in course.assignments}
-    found = {
-        name: max((len(s) for s in some if f"_{s}_" in words), default=0) for name, some in spellings.items()
-    }
+    found = {name: max((len(s) for s in some if f"_{s}_" in words), default=0) for name, some in spellings.items()}
     best = max(found.values(), default=0)
     longest = [name for name, length in found.items() if length == best]
     return course.assignment(longest[0]) if best and len(longest) == 1 else None
@@ -48,9 +46,7 @@ def named_in(text: str, course: Course) -> Assignment | None:
 def the_only_one(submissions: Iterable[RawSubmission], course: Course) -> Assignment | None:
     """Return the assignment of all files with a known name, if there is exactly one."""
     stems = _stems(course)
-    names = (
-        stem(_plainly_named(file, stems).name) for one in submissions for file in one.files if is_work(file)
-    )
+    names = (stem(_plainly_named(file, stems).name) for one in submissions for file in one.files if is_work(file))
     found = {stems[name] for name in names if name in stems}
     return course.assignment(found.pop()) if len(found) == 1 else None
 
@@ -152,9 +148,7 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
             if len(data) > FILE_BYTES:
                 raise RefusedError(too_large(file.name, FILE_BYTES))
             if not data and suffix(file.name) not in SOURCES:
-                raise RefusedError(
-                    f"{shown(file.name)} cannot be taken out of this archive; unpack it first."
-                )
+                raise RefusedError(f"{shown(file.name)} cannot be taken out of this archive; unpack it first.")
         except RefusedError as refusal:
             choice.odd.append(f"{where}: {refusal}")
             continue

@@ -53,9 +53,7 @@ def read(entries: Sequence[Entry], source: Path) -> Findings:
     return found
 
 
-def _handed(
-    person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]
-) -> RawSubmission:
+def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]) -> RawSubmission:
     name = _text(person.get(":name"))
     keys = tuple(filter(None, (_text(person.get(":sid")), _text(person.get(":email")))))
     history = facts.get(":history")
@@ -99,14 +97,10 @@ def _large(path: Path | None, source: Path) -> bytes:
             return stream.read()
         try:
             with zipfile.ZipFile(stream) as archive:
-                (name,) = (
-                    n for n in archive.namelist() if n.rpartition("/")[2] == FILE_NAME and "__MACOSX" not in n
-                )
+                (name,) = (n for n in archive.namelist() if n.rpartition("/")[2] == FILE_NAME and "__MACOSX" not in n)
                 data = archive.open(name).read(METADATA_BYTES + 1)
         except Exception as error:
-            raise CollectError(
-                f"{FILE_NAME} in {source} cannot be read; unpack the archive first."
-            ) from error
+            raise CollectError(f"{FILE_NAME} in {source} cannot be read; unpack the archive first.") from error
     if len(data) > METADATA_BYTES:
         raise CollectError(f"{FILE_NAME} in {source} is larger than {METADATA_BYTES // MEGABYTE} MB.")
     return data

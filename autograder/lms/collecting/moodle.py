@@ -19,8 +19,7 @@ from autograder.text.names import shown
 MARK = "_assignsubmission_"
 HIDDEN_NAMES = ("Participant", "Teilnehmerin", "Teilnehmer/in")
 NAME = re.compile(
-    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?",
-    re.DOTALL,
+    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
 )
 
 
@@ -39,9 +38,7 @@ def read(entries: Sequence[Entry]) -> Findings:
             found.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
             continue
         if entry.name.count(MARK) > 1:  # students choose their own names and those of their files
-            found.odd.append(
-                f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous."
-            )
+            found.odd.append(f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous.")
             continue
         student = match["number"] or match["name"], match["name"]
         files = students.setdefault(student, [])

@@ -55,9 +55,7 @@ def opened(path: Path) -> AbstractContextManager[Folder]:
     if path.is_dir():
         return nullcontext(DiskFolder(path.resolve()))
     if suffix(path.name) not in ARCHIVES:
-        raise RefusedError(
-            "It cannot be unpacked here; unpack it and collect the folder, or pack it as a zip archive."
-        )
+        raise RefusedError("It cannot be unpacked here; unpack it and collect the folder, or pack it as a zip archive.")
     return open_archive(path, whole_class=True)
 
 

@@ -72,9 +72,7 @@ class SubmissionTimes:
         return None if place is None else self._moments[place]
 
 
-def read_times(
-    path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None
-) -> SubmissionTimes:
+def read_times(path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None) -> SubmissionTimes:
     """Read the times in a CSV file; raises CollectError if they cannot be determined.
 
     Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or of

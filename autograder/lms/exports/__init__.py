@@ -187,8 +187,6 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
 def export(tool: str, request: ExportRequest) -> Exported:
     """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
-        raise ExportError(
-            f"There is no folder {request.output.parent}; make it, or name another place with --output."
-        )
+        raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     return replace(exported, problems=[*request.differences, *exported.problems])

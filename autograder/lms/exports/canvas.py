@@ -27,9 +27,7 @@ def export(request: ExportRequest) -> Exported:
     ids = [column for column in (sheet.column(name) for name in ID_COLUMNS) if column is not None]
     who = sheet.column(*NAME_COLUMNS)
     if who is None or not ids:
-        raise ExportError(
-            f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`."
-        )
+        raise ExportError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
     filling = Filling(request, sheet, students, [*ids, who], [who], KEPT)
     for assignment in _wanted(request):

@@ -91,14 +91,10 @@ class Filling:
     def _put(self, row: int, column: int, grade: Grade, scale: float, comma: bool) -> None:
         old = self.sheet.cell(row, column)
         if column >= len(self.sheet.rows[row]):
-            self.problems.append(
-                f"{shown(grade.student)}: the row in {self.sheet.name} ends before that column."
-            )
+            self.problems.append(f"{shown(grade.student)}: the row in {self.sheet.name} ends before that column.")
             return
         if old and old in self.kept:
-            self.problems.append(
-                f"{shown(grade.student)}, {grade.assignment}: {old} is there already and is kept."
-            )
+            self.problems.append(f"{shown(grade.student)}, {grade.assignment}: {old} is there already and is kept.")
             return
         new = number(self.request.score(grade) * scale)
         before = _read_number(old)

@@ -31,16 +31,12 @@ _SCRIPTS = Path(__file__).parent
 def export(request: ExportRequest) -> Exported:
     """Write the zip for one assignment; raises ExportError if the assignment is ambiguous."""
     if request.assignment is None:
-        raise ExportError(
-            "Gradescope has an autograder for each assignment; say which one with --assignment."
-        )
+        raise ExportError("Gradescope has an autograder for each assignment; say which one with --assignment.")
     if request.hidden not in VISIBILITIES:
         raise ExportError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
     path = request.output or Path(f"gradescope-{assignment.name}.zip")
-    write(
-        path, zipped(files(request.course, assignment, request.hidden), PROGRAMS), mark=PROGRAMS[0].encode()
-    )
+    write(path, zipped(files(request.course, assignment, request.hidden), PROGRAMS), mark=PROGRAMS[0].encode())
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
         "the hidden tests: upload it to Gradescope and give it to nobody else."
@@ -86,9 +82,7 @@ def _requirements(assignment: Assignment) -> str:
     try:
         needed = metadata.requires("autograder") or []
     except metadata.PackageNotFoundError:
-        raise InfrastructureError(
-            "autograder is not installed as a package; run `make grade` once."
-        ) from None
+        raise InfrastructureError("autograder is not installed as a package; run `make grade` once.") from None
     lines = [line for line in needed if not _EXTRA.search(line)]
     for name in sorted({module.partition(".")[0] for module in assignment.preload}):
         if not any(_name(line) == name for line in lines):

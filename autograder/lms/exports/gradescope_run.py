@@ -74,10 +74,7 @@ def results(
             "autograder": __version__,
         },
         "tests": [
-            {
-                **_test(assignment, grade.tests, test),
-                "visibility": visibility if test.name in hidden else "visible",
-            }
+            {**_test(assignment, grade.tests, test), "visibility": visibility if test.name in hidden else "visible"}
             for test in grade.tests
         ],
     }
@@ -89,9 +86,7 @@ def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
         said = "Every test below passes."
     else:
         said = "Each test below says what it expects, and what it met instead."
-    return (
-        said if len(seen) == len(grade.tests) else f"{said} There are further tests, which are shown later."
-    )
+    return said if len(seen) == len(grade.tests) else f"{said} There are further tests, which are shown later."
 
 
 def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult) -> dict[str, Any]:
@@ -137,9 +132,7 @@ def main(arguments: list[str]) -> int:
     except (CourseError, InfrastructureError) as error:
         print(error)
         return 3
-    print(
-        f"{grade.status}, {grade.score:g} of {grade.max_score:g}, isolation {grade.isolation}, seed {grade.seed}"
-    )
+    print(f"{grade.status}, {grade.score:g} of {grade.max_score:g}, isolation {grade.isolation}, seed {grade.seed}")
     return 0
 
 

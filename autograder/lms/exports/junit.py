@@ -49,9 +49,7 @@ def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
 
 
 def _suite(grade: Grade, score: float) -> Element:
-    suite = Element(
-        "testsuite", _counts([grade], with_skipped=True), name=_text(f"{grade.student}/{grade.assignment}")
-    )
+    suite = Element("testsuite", _counts([grade], with_skipped=True), name=_text(f"{grade.student}/{grade.assignment}"))
     properties = SubElement(suite, "properties")
     facts = {
         "student": grade.student,

@@ -87,13 +87,9 @@ def _comment(request: ExportRequest, grades: list[Grade], rows: Worksheet) -> No
         if text is None or row is None:
             continue
         if column is None or column >= len(rows.sheet.rows[row]):
-            rows.filling.problems.append(
-                f"{shown(grade.student)}: {rows.sheet.name} has no place for a comment."
-            )
+            rows.filling.problems.append(f"{shown(grade.student)}: {rows.sheet.name} has no place for a comment.")
         elif rows.sheet.cell(row, column) not in ("", text):
-            rows.filling.problems.append(
-                f"{shown(grade.student)}: there is another comment already, which is kept."
-            )
+            rows.filling.problems.append(f"{shown(grade.student)}: there is another comment already, which is kept.")
         else:
             rows.sheet.fill(row, column, harmless(text))
 

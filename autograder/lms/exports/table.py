@@ -29,12 +29,7 @@ def export(request: ExportRequest) -> Exported:
     titles = ["student", "name", *(a.name for a in assignments), "total"]
     rows.writerow([*titles, "comments"] if comments else titles)
     rows.writerow(
-        [
-            "",
-            "points possible",
-            *(number(a.points) for a in assignments),
-            number(sum(a.points for a in assignments)),
-        ]
+        ["", "points possible", *(number(a.points) for a in assignments), number(sum(a.points for a in assignments))]
     )
     for student in students:
         own = [scores.get((student, a.name)) for a in assignments]

@@ -81,12 +81,7 @@ def _merged(counted: Counted, course: Course, found: dict[tuple[str, str], HandG
     scores = {place: one.score for place, one in final.items()}
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
     return replace(
-        counted,
-        grades=tuple(grades),
-        scores=scores,
-        problems=tuple(problems),
-        comments=comments,
-        remark=remark,
+        counted, grades=tuple(grades), scores=scores, problems=tuple(problems), comments=comments, remark=remark
     )
 
 

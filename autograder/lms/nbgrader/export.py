@@ -27,9 +27,7 @@ def export(request: ExportRequest) -> Exported:
     """Add each grade to the gradebook if its submission is found unchanged; the others are problems."""
     course = request.course
     app = _application(course)
-    submissions = request.submissions or Path(
-        app.coursedir.format_path(app.coursedir.submitted_directory, ".", ".")
-    )
+    submissions = request.submissions or Path(app.coursedir.format_path(app.coursedir.submitted_directory, ".", "."))
     problems: list[str] = []
     texts = _texts(course, submissions)
     done = 0
@@ -59,9 +57,7 @@ def _application(course: Course) -> NbGrader:
             "nbgrader is not installed. Install it with: pip install 'autograder[nbgrader]'"
         ) from None
     if not (course.root / CONFIG).is_file():
-        raise InfrastructureError(
-            f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds."
-        )
+        raise InfrastructureError(f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds.")
     app = NbGrader(log_level=logging.ERROR)
     app.initialize([], root=str(course.root))
     return app

@@ -191,14 +191,10 @@ def _of_script(text: str) -> list[_Cell]:
 class _Restorer:
     """Inserts the course's test cells into a student's notebook, and all other cells as text."""
 
-    def __init__(
-        self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool
-    ) -> None:
+    def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
-        self.official = {
-            cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata
-        }
+        self.official = {cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata}
         self.prose = {cell.source for cell in release.cells if cell.cell_type == "markdown"}
         self.release = release
         self.notes: dict[str, list[str]] = {name: [] for name in self.parts}
@@ -237,9 +233,7 @@ class _Restorer:
             if usable or looks:
                 homes[(usable or looks)[0]] = name
             if name in self.parts and len({*claims, *looks}) > 1:
-                self.notes[name].append(
-                    f"This test cell was there {len({*claims, *looks})} times. It counts once."
-                )
+                self.notes[name].append(f"This test cell was there {len({*claims, *looks})} times. It counts once.")
         return homes
 
     def _looks(self, cell: _Cell, name: str) -> bool:
@@ -278,9 +272,7 @@ class _Restorer:
         points = self.parts[name].points
         if cell.points is not None and cell.points != points:
             claimed = _short(cell.points)
-            notes.append(
-                f"The notebook says that this part is worth {claimed} points. It is worth {points:g}."
-            )
+            notes.append(f"The notebook says that this part is worth {claimed} points. It is worth {points:g}.")
         if cell.tagged:
             notes.append("This test cell had tags. They change nothing.")
 

@@ -29,12 +29,7 @@ class BackgroundRun:
     """
 
     def __init__(
-        self,
-        plan: Plan,
-        submissions: dict[str, Submission],
-        run: OpenRun,
-        journal: Journal,
-        log: logging.Logger,
+        self, plan: Plan, submissions: dict[str, Submission], run: OpenRun, journal: Journal, log: logging.Logger
     ) -> None:
         self._run, self._journal, self._log = run, journal, log
         self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}

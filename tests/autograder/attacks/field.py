@@ -32,13 +32,7 @@ RUN_SEED = 2026
 LEFT_BEHIND = "left_behind"  # how attacks call the files that they try to leave
 PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/")
 LIMITS = dict(
-    call_seconds=1.5,
-    load_seconds=3,
-    cpu_seconds=8,
-    submission_seconds=12,
-    memory_mb=384,
-    scratch_mb=4,
-    output_kb=64,
+    call_seconds=1.5, load_seconds=3, cpu_seconds=8, submission_seconds=12, memory_mb=384, scratch_mb=4, output_kb=64
 )
 
 TINY_WRONG = """
@@ -170,28 +164,18 @@ class Field:
         """
         write_tiny_course(root)
         for part in ("solutions", "tests/assignments", "assignments"):
-            shutil.copytree(
-                ROOT / part / HEADS, root / part / HEADS, ignore=shutil.ignore_patterns("__pycache__")
-            )
+            shutil.copytree(ROOT / part / HEADS, root / part / HEADS, ignore=shutil.ignore_patterns("__pycache__"))
         (root / "course.yml").write_text(_both_courses((root / "course.yml").read_text()))
         for name in (TINY, HEADS):
             suite, stem = root / "tests" / "assignments" / name, name.partition("_")[2]
-            hidden = [
-                suite / "test_hidden.py",
-                suite / "test_visible.py",
-                root / "solutions" / name / f"{stem}.py",
-            ]
+            hidden = [suite / "test_hidden.py", suite / "test_visible.py", root / "solutions" / name / f"{stem}.py"]
             for file in hidden:
                 note = f'\n# {self.canary} of {file.name}\nKEPT_SECRET = "{self.canary} in memory"\n'
                 file.write_text(file.read_text() + note)
             mistakes = suite / "mistakes.yml"
             mistakes.write_text(f"{_first_mistakes(mistakes.read_text())}\n# {self.canary} of the mistakes\n")
         os.environ["GRADERS_TOKEN"] = f"{self.canary} of the environment"
-        planted = [
-            Path.home() / f".{self.canary}",
-            Path("/tmp") / f"{self.canary}.txt",
-            self.folder / "secret.txt",
-        ]
+        planted = [Path.home() / f".{self.canary}", Path("/tmp") / f"{self.canary}.txt", self.folder / "secret.txt"]
         for file in planted:
             file.write_text(f"{self.canary} of {file}")
         return planted
@@ -230,9 +214,7 @@ def _both_courses(tiny: str) -> str:
 
 
 def _hurried(course: Course) -> Course:
-    assignments = tuple(
-        a.model_copy(update={"limits": a.limits.model_copy(update=LIMITS)}) for a in course.assignments
-    )
+    assignments = tuple(a.model_copy(update={"limits": a.limits.model_copy(update=LIMITS)}) for a in course.assignments)
     return course.model_copy(update={"assignments": assignments})
 
 

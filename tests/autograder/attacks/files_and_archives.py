@@ -30,12 +30,7 @@ def write_zip(path: Path, entries: list[tuple[str, str | bytes]], method: int = 
 
 def zip_slip(folder: Path, wrong: str) -> None:
     up = "../" * 12
-    outside = [
-        f"{up}tmp/{LEFT_BEHIND}_1",
-        f"/tmp/{LEFT_BEHIND}_2",
-        f"..\\..\\{LEFT_BEHIND}_3",
-        f"C:/{LEFT_BEHIND}_4",
-    ]
+    outside = [f"{up}tmp/{LEFT_BEHIND}_1", f"/tmp/{LEFT_BEHIND}_2", f"..\\..\\{LEFT_BEHIND}_3", f"C:/{LEFT_BEHIND}_4"]
     write_zip(folder / "adding.zip", [("adding.py", wrong), *[(name, "x") for name in outside]])
 
 
@@ -46,9 +41,7 @@ def zip_over_the_tests(folder: Path, wrong: str) -> None:
         "conftest.py",
         "course.yml",
     ]
-    write_zip(
-        folder / "adding.zip", [("adding.py", wrong), *[(name, "def test_a(): pass") for name in names]]
-    )
+    write_zip(folder / "adding.zip", [("adding.py", wrong), *[(name, "def test_a(): pass") for name in names]])
 
 
 def zip_with_a_link(folder: Path, wrong: str) -> None:
@@ -103,9 +96,7 @@ def zip_of_many(folder: Path, wrong: str) -> None:
 
 def zip_in_front_of_a_program(folder: Path, wrong: str) -> None:
     write_zip(folder / "inner.zip", [("adding.py", RIGHT)])
-    (folder / "adding.py").write_bytes(
-        wrong.encode() + b"\n'''" + (folder / "inner.zip").read_bytes() + b"'''"
-    )
+    (folder / "adding.py").write_bytes(wrong.encode() + b"\n'''" + (folder / "inner.zip").read_bytes() + b"'''")
     (folder / "inner.zip").unlink()
 
 
@@ -217,15 +208,7 @@ def package_beside_it(folder: Path, wrong: str) -> None:
 
 def files_that_python_runs(folder: Path, wrong: str) -> None:
     (folder / "adding.py").write_text(wrong)
-    for name in (
-        "conftest.py",
-        "sitecustomize.py",
-        "torch.py",
-        "pytest.py",
-        "random.py",
-        "test_hidden.py",
-        "x.pth",
-    ):
+    for name in ("conftest.py", "sitecustomize.py", "torch.py", "pytest.py", "random.py", "test_hidden.py", "x.pth"):
         (folder / name).write_text("import os; os._exit(0)")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
 
@@ -256,9 +239,7 @@ def names_that_command(folder: Path, wrong: str) -> None:
 
 def two_that_differ(folder: Path, wrong: str) -> None:
     (folder / "adding.py").write_text(wrong)
-    (folder / "adding.ipynb").write_text(
-        '{"cells": [{"cell_type": "code", "source": "def add(a, b): return a + b"}]}'
-    )
+    (folder / "adding.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "def add(a, b): return a + b"}]}')
 
 
 ATTACKS = [
@@ -276,31 +257,19 @@ ATTACKS = [
     Attack("zip_broken", "a zip with broken bytes", make=broken_zip),
     Attack("tar_with_devices", "a tar with devices, pipes and hard links", make=tar_with_devices),
     Attack("tar_through_a_link", "a tar that writes through its own link", make=tar_through_a_link),
-    Attack(
-        "tar_link_to_the_solution",
-        "a tar whose file is a link to the solution",
-        make=tar_link_to_the_solution,
-    ),
+    Attack("tar_link_to_the_solution", "a tar whose file is a link to the solution", make=tar_link_to_the_solution),
     Attack("tar_bomb", "a tar of eight gigabytes in a few kilobytes", make=tar_bomb),
-    Attack(
-        "tar_with_another_name", "a tar whose extended header renames its file", make=tar_with_another_name
-    ),
+    Attack("tar_with_another_name", "a tar whose extended header renames its file", make=tar_with_another_name),
     Attack("link_to_the_solution", "a file that is a link to the solution", make=link_to_the_solution),
-    Attack(
-        "link_to_the_solutions", "a folder that is a link to the solutions' folder", make=links_all_the_way
-    ),
+    Attack("link_to_the_solutions", "a folder that is a link to the solutions' folder", make=links_all_the_way),
     Attack("link_to_a_folder", "a folder that is a link to another", make=folder_that_is_a_link),
     Attack("pipe", "a pipe without a writer", make=hanging_pipe),
     Attack("socket", "a socket where a file should be", make=listening_socket),
     Attack("device", "a link to a device without end", make=device),
     Attack("folder_like_the_file", "a folder called like the file", make=folder_called_like_the_file),
+    Attack("package_beside_it", "a package and a library that an import would prefer", make=package_beside_it),
     Attack(
-        "package_beside_it", "a package and a library that an import would prefer", make=package_beside_it
-    ),
-    Attack(
-        "files_that_python_runs",
-        "files that Python or pytest would run by themselves",
-        make=files_that_python_runs,
+        "files_that_python_runs", "files that Python or pytest would run by themselves", make=files_that_python_runs
     ),
     Attack("five_megabytes", "a file that is too large", make=five_megabytes),
     Attack("thousands_of_files", "a folder of two thousand files", make=thousands_of_files),

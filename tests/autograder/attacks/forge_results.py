@@ -54,19 +54,11 @@ ATTACKS = [
     Attack("pytest_skip", "skips the tests that call it", raising("__import__('pytest').skip('not today')")),
     Attack("pytest_exit", "ends the session with success", raising("__import__('pytest').exit('done', 0)")),
     Attack("pytest_xfail", "declares its failure expected", raising("__import__('pytest').xfail('known')")),
-    Attack(
-        "pytest_importorskip",
-        "skips by a missing import",
-        raising("__import__('pytest').importorskip('nope')"),
-    ),
+    Attack("pytest_importorskip", "skips by a missing import", raising("__import__('pytest').importorskip('nope')")),
     Attack("interrupt", "interrupts the grader as a keyboard would", raising("raise KeyboardInterrupt")),
     Attack("generator_exit", "raises what ends generators", raising("raise GeneratorExit")),
     Attack("stop_iteration", "raises what ends loops", raising("raise StopIteration(5)")),
-    Attack(
-        "group_of_exceptions",
-        "raises a group of exits",
-        raising("raise BaseExceptionGroup('g', [SystemExit(0)])"),
-    ),
+    Attack("group_of_exceptions", "raises a group of exits", raising("raise BaseExceptionGroup('g', [SystemExit(0)])")),
     Attack(
         "the_engines_own_exceptions",
         "raises the engine's errors for broken machines and broken courses",

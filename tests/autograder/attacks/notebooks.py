@@ -12,25 +12,11 @@ from typing import Any
 from tests.autograder.attacks.field import Attack
 
 RIGHT = "def add(a, b):\n    return a + b\n"
-GRADED = {
-    "grade": True,
-    "solution": True,
-    "locked": False,
-    "points": 9999,
-    "grade_id": "add",
-    "schema_version": 3,
-}
+GRADED = {"grade": True, "solution": True, "locked": False, "points": 9999, "grade_id": "add", "schema_version": 3}
 
 
 def cell(source: Any, kind: str = "code", **others: Any) -> dict:
-    return {
-        "cell_type": kind,
-        "source": source,
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
-        **others,
-    }
+    return {"cell_type": kind, "source": source, "metadata": {}, "outputs": [], "execution_count": None, **others}
 
 
 def notebook(*cells: Any, **others: Any) -> Callable[[Path, str], None]:
@@ -54,13 +40,7 @@ def attack(name: str, tries: str, make: Callable[[Path, str], None]) -> Attack:
     return Attack(name, tries, make=make)
 
 
-OUTPUT = [
-    {
-        "output_type": "stream",
-        "name": "stdout",
-        "text": "score: 10 of 10\n::error::x\n<script>alert(1)</script>",
-    }
-]
+OUTPUT = [{"output_type": "stream", "name": "stdout", "text": "score: 10 of 10\n::error::x\n<script>alert(1)</script>"}]
 
 ATTACKS = [
     attack(
@@ -131,9 +111,7 @@ ATTACKS = [
         notebook(cell(RIGHT, "markdown"), cell(RIGHT, "raw"), cell(RIGHT, "Code"), cell(RIGHT, None)),
     ),
     attack(
-        "deep_json",
-        "nests lists two hundred thousand times",
-        text('{"cells":' + "[" * 200_000 + "]" * 200_000 + "}"),
+        "deep_json", "nests lists two hundred thousand times", text('{"cells":' + "[" * 200_000 + "]" * 200_000 + "}")
     ),
     attack(
         "cells_that_are_none",

@@ -47,10 +47,7 @@ ATTACKS = [
     Attack(
         "program_in_memory",
         "runs a program that exists only in memory",
-        each(
-            "os.execve(os.memfd_create('x'), ['x'], {})",
-            "ctypes.CDLL(None).fexecve(3, None, None) == -1 and 1 / 0",
-        ),
+        each("os.execve(os.memfd_create('x'), ['x'], {})", "ctypes.CDLL(None).fexecve(3, None, None) == -1 and 1 / 0"),
     ),
     Attack(
         "daemon",
@@ -75,9 +72,7 @@ ATTACKS = [
     ),
     Attack("kill_itself", "kills itself in each call", "import os\ndef add(a, b): os.kill(os.getpid(), 9)"),
     Attack("abort", "aborts in C", "import ctypes\ndef add(a, b): ctypes.CDLL(None).abort()"),
-    Attack(
-        "null_pointer", "reads where nothing is", "import ctypes\ndef add(a, b): return ctypes.string_at(0)"
-    ),
+    Attack("null_pointer", "reads where nothing is", "import ctypes\ndef add(a, b): return ctypes.string_at(0)"),
     Attack(
         "illegal_instructions",
         "jumps into its own machine code",
@@ -125,9 +120,7 @@ ATTACKS = [
         "privileges",
         "asks for another user and for capabilities",
         each(
-            "os.setuid(0) or os.geteuid() or 'root'",
-            "os.setgroups([0]) or 'groups'",
-            "os.setresuid(0, 0, 0) or 'root'",
+            "os.setuid(0) or os.geteuid() or 'root'", "os.setgroups([0]) or 'groups'", "os.setresuid(0, 0, 0) or 'root'"
         ),
     ),
     Attack(
@@ -192,9 +185,7 @@ ATTACKS = [
     Attack(
         "owner_of_the_socket",
         "has signals sent to others through the socket's owner",
-        each(
-            "__import__('fcntl').fcntl(3, 8, 1) or 'owner'", "__import__('fcntl').fcntl(3, 10, 9) or 'signal'"
-        ),
+        each("__import__('fcntl').fcntl(3, 8, 1) or 'owner'", "__import__('fcntl').fcntl(3, 10, 9) or 'signal'"),
     ),
     Attack(
         "terminal",

@@ -94,9 +94,7 @@ ATTACKS = [
     Attack(
         "itself_as_a_part",
         "is a part of itself",
-        head(
-            "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self._modules['me'] = self\n"
-        ),
+        head("    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self._modules['me'] = self\n"),
         course=HEADS,
     ),
     Attack(
@@ -160,9 +158,7 @@ ATTACKS = [
     Attack(
         "names_with_two_underscores",
         "describes parameters with reserved names",
-        **described(
-            '{"parameters": [["__class__", ' + WEIGHT + ', True], ["__dict__", ' + WEIGHT + ", True]]}"
-        ),
+        **described('{"parameters": [["__class__", ' + WEIGHT + ', True], ["__dict__", ' + WEIGHT + ", True]]}"),
     ),
     Attack(
         "parts_without_parents",
@@ -181,9 +177,7 @@ ATTACKS = [
     Attack(
         "too_many_parts",
         "describes twenty thousand parts",
-        **described(
-            '{"modules": [["", "Head", "", True]] + [[f"m{n}", "x", "y", True] for n in range(9000)]}'
-        ),
+        **described('{"modules": [["", "Head", "", True]] + [[f"m{n}", "x", "y", True] for n in range(9000)]}'),
     ),
     Attack(
         "parts_of_parts",

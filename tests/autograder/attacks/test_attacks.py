@@ -97,8 +97,7 @@ def peak_megabytes() -> float:
 
 
 @pytest.mark.parametrize(
-    ("tier", "kind", "attack"),
-    sampled(CASES, in_sample, lambda case: f"{case[0]}-{case[1]}-{case[2].name}"),
+    ("tier", "kind", "attack"), sampled(CASES, in_sample, lambda case: f"{case[0]}-{case[1]}-{case[2].name}")
 )
 def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) -> None:
     field = field_of(tier)
@@ -139,9 +138,7 @@ def attention(q, k, v, mask=None):
 """
 
 
-@pytest.mark.parametrize(
-    "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
-)
+@pytest.mark.parametrize("act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"])
 def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
     """An answer of zeros must not become correct because the call changed the test's own mask or values."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))

@@ -24,13 +24,7 @@ RIGHT_OTHERWISE = TINY_WRONG.replace("a - b", "b + a")
 def honest(field: Field) -> list[Submission]:
     """Return different correct, partly correct, unfinished and invalid submissions."""
     texts = {
-        TINY: [
-            field.right[TINY],
-            TINY_WRONG,
-            RIGHT_OTHERWISE,
-            "def add(a, b): raise NotImplementedError",
-            "x = = 1",
-        ],
+        TINY: [field.right[TINY], TINY_WRONG, RIGHT_OTHERWISE, "def add(a, b): raise NotImplementedError", "x = = 1"],
         HEADS: [field.right[HEADS], heads_wrong(), "import torch\n" + TINY_WRONG],
     }
     return [

@@ -55,8 +55,7 @@ def without_time(grade: Grade) -> dict:
 
 
 @pytest.mark.parametrize(
-    "attack",
-    sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name),
+    "attack", sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name)
 )
 def test_replay_attacks_do_not_change_the_grades_of_other_submissions(
     field: Field, attack: Attack, tmp_path: Path

@@ -46,8 +46,7 @@ def attention(q, k, v, mask=None):
     Attack(
         "text_that_agrees",
         "a text that equals everything",
-        "class Same(str):\n    __eq__ = lambda s, o: True\n    __hash__ = str.__hash__"
-        + everywhere("Same('5')"),
+        "class Same(str):\n    __eq__ = lambda s, o: True\n    __hash__ = str.__hash__" + everywhere("Same('5')"),
     ),
     Attack(
         "float_that_agrees",
@@ -77,11 +76,7 @@ class Like:
         + both("Like()"),
         course=HEADS,
     ),
-    Attack(
-        "array_of_objects",
-        "a numpy array of Python objects",
-        "import numpy" + everywhere("numpy.array([len])[0]"),
-    ),
+    Attack("array_of_objects", "a numpy array of Python objects", "import numpy" + everywhere("numpy.array([len])[0]")),
     Attack(
         "huge_arrays",
         "answers everything with 60 MB of numpy",
@@ -117,37 +112,17 @@ class Like:
         "a dict whose keys are tensors and NaN",
         "import torch" + everywhere("{torch.zeros(1): 1, float('nan'): 2}"),
     ),
-    Attack(
-        "empty_tensors",
-        "tensors without elements, of which all are equal",
-        both("torch.empty(0)"),
-        course=HEADS,
-    ),
-    Attack(
-        "broadcast_tensors",
-        "one number that broadcasts over everything",
-        both("torch.zeros(())"),
-        course=HEADS,
-    ),
+    Attack("empty_tensors", "tensors without elements, of which all are equal", both("torch.empty(0)"), course=HEADS),
+    Attack("broadcast_tensors", "one number that broadcasts over everything", both("torch.zeros(())"), course=HEADS),
     Attack(
         "expanded_tensors",
         "a tensor that claims a terabyte without owning it",
         both("torch.zeros(1).expand(10**12)"),
         course=HEADS,
     ),
-    Attack(
-        "meta_tensors",
-        "tensors without numbers",
-        both("torch.empty(2**15, 2**15, device='meta')"),
-        course=HEADS,
-    ),
+    Attack("meta_tensors", "tensors without numbers", both("torch.empty(2**15, 2**15, device='meta')"), course=HEADS),
     Attack("sparse_tensors", "sparse tensors", both("torch.zeros(5, 7).to_sparse()"), course=HEADS),
-    Attack(
-        "complex_tensors",
-        "complex numbers with the wanted real parts",
-        both("torch.complex(q, q)"),
-        course=HEADS,
-    ),
+    Attack("complex_tensors", "complex numbers with the wanted real parts", both("torch.complex(q, q)"), course=HEADS),
     Attack(
         "boolean_tensors",
         "booleans whose bytes are neither 0 nor 1",

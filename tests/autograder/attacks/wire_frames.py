@@ -50,16 +50,8 @@ ATTACKS = [
     ),
     Attack("not_json", "sends bytes that are no text", **raw("frame(b'\\xff\\xfe' * 50)")),
     Attack("deep_json", "nests lists a hundred thousand times", **raw("frame(b'[' * 100_000)")),
-    Attack(
-        "deep_tags",
-        "nests tags ten thousand times",
-        **raw("frame(b'{\"!tuple\":[' * 10_000 + b']}' * 10_000)"),
-    ),
-    Attack(
-        "many_values",
-        "sends a million values in a small frame",
-        **raw("frame(b'[' + b'0,' * 500_000 + b'0]')"),
-    ),
+    Attack("deep_tags", "nests tags ten thousand times", **raw("frame(b'{\"!tuple\":[' * 10_000 + b']}' * 10_000)")),
+    Attack("many_values", "sends a million values in a small frame", **raw("frame(b'[' + b'0,' * 500_000 + b'0]')")),
     Attack(
         "many_replies",
         "sends a thousand replies for one question",
@@ -71,16 +63,8 @@ ATTACKS = [
         "sends 1e999, NaN and -Infinity",
         **raw("reply(number, ['1e999', 'NaN', '-Infinity'][turn % 3])"),
     ),
-    Attack(
-        "unknown_tags",
-        "sends unknown tags",
-        **raw('reply(number, \'{"!pickle": "x", "!tensor": []}\')'),
-    ),
-    Attack(
-        "lone_surrogates",
-        "sends half characters",
-        **raw(r"""reply(number, '"\\ud800\\udfff\\u0000\\u202e"')"""),
-    ),
+    Attack("unknown_tags", "sends unknown tags", **raw('reply(number, \'{"!pickle": "x", "!tensor": []}\')')),
+    Attack("lone_surrogates", "sends half characters", **raw(r"""reply(number, '"\\ud800\\udfff\\u0000\\u202e"')""")),
     Attack(
         "keys_that_are_lists",
         "sends dicts whose keys cannot be keys",
@@ -102,9 +86,7 @@ ATTACKS = [
         "a tensor longer than its bytes",
         **tensor('{"!tensor": ["float64", 1000, 1000]}', "bytes(8)"),
     ),
-    Attack(
-        "bytes_left_over", "more bytes than tensors", **tensor('{"!tensor": ["float64", 1]}', "bytes(800)")
-    ),
+    Attack("bytes_left_over", "more bytes than tensors", **tensor('{"!tensor": ["float64", 1]}', "bytes(800)")),
     Attack(
         "one_tensor_many_times",
         "twenty thousand tensors of four megabytes in four megabytes",
@@ -116,9 +98,7 @@ ATTACKS = [
         **tensor('{"!meta": ["float64", ' + ", ".join(["67108864"] * 15) + "]}"),
     ),
     Attack(
-        "shapes_of_texts",
-        "a shape of texts, floats and booleans",
-        **tensor('{"!tensor": ["float64", "3", 2.0, true]}'),
+        "shapes_of_texts", "a shape of texts, floats and booleans", **tensor('{"!tensor": ["float64", "3", 2.0, true]}')
     ),
     Attack(
         "huge_answers",
@@ -155,8 +135,6 @@ ATTACKS = [
     ),
     Attack("closed_socket", "closes the socket and lives on", **raw("os.close(3); time.sleep(30)")),
     Attack(
-        "deaf",
-        "stops reading while it is sent something",
-        "import time\ndef add(a, b):\n    while True: time.sleep(1)",
+        "deaf", "stops reading while it is sent something", "import time\ndef add(a, b):\n    while True: time.sleep(1)"
     ),
 ]

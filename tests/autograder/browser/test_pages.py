@@ -20,9 +20,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 pytest.importorskip("playwright", reason="Playwright is not installed: pip install 'autograder[browser]'")
-pytest.importorskip(
-    "axe_playwright_python", reason="axe-core is not installed: pip install 'autograder[browser]'"
-)
+pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: pip install 'autograder[browser]'")
 
 from axe_playwright_python.sync_playwright import Axe
 from matplotlib.figure import Figure
@@ -83,9 +81,7 @@ def ada(course: Course) -> Grade:
     said = "Your code raised a TypeError (line 4).\n    return torch.softmax(scores, dim=-1) @ value_with_a_long_name"
     outcomes += [replace(failing(tests[6], None), message=said)]
     outcomes += [
-        replace(
-            failing(tests[7], None, "skipped"), message="This waits until “The shares add up to 1.” passes."
-        )
+        replace(failing(tests[7], None, "skipped"), message="This waits until “The shares add up to 1.” passes.")
     ]
     results = (tests[0], *outcomes, *tests[8:])
     score = sum(result.score for result in results)
@@ -104,9 +100,7 @@ def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = picture_file(folder, course, grades[0])
     assert file is not None
     first, second, *_ = failing_parts(grades[0])
-    undrawn = Picture(
-        second, "gradient xray", "Black.", problem="`Head.forward` is not written yet (line 9)."
-    )
+    undrawn = Picture(second, "gradient xray", "Black.", problem="`Head.forward` is not written yet (line 9).")
     keep_pictures(file, [picture(first), undrawn])
     write_all(folder, course, grades)
     write_alike(folder / "alike.html", "Masked heads", two_alike())
@@ -235,9 +229,7 @@ def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
 
 
-def test_report_of_three_hundred_students_is_small(
-    browser: Browser, lecture: tuple[Path, list[Grade]]
-) -> None:
+def test_report_of_three_hundred_students_is_small(browser: Browser, lecture: tuple[Path, list[Grade]]) -> None:
     index = lecture[0] / "index.html"
     assert index.stat().st_size < 3_000_000
     with opened(browser, index.as_uri()) as page:

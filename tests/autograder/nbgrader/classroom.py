@@ -108,16 +108,12 @@ class Classroom:
         }
 
     def autograded(self, student: str) -> NotebookNode:
-        return nbformat.read(
-            self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4
-        )
+        return nbformat.read(self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4)
 
     def feedback_text(self, student: str) -> str:
         """The text of all feedback in the student's graded notebook."""
         outputs = (output for cell in self.autograded(student).cells for output in cell.get("outputs", []))
-        return "\n".join(
-            output["data"]["text/plain"] for output in outputs if output.output_type == "display_data"
-        )
+        return "\n".join(output["data"]["text/plain"] for output in outputs if output.output_type == "display_data")
 
 
 def tiny_classroom(folder: Path) -> Classroom:

@@ -65,12 +65,7 @@ def jupyter(room: Classroom) -> Iterator[str]:
         "JUPYTERLAB_WORKSPACES_DIR": ".spaces",
     }
     environment = {**os.environ, **{name: str(room.folder / folder) for name, folder in folders.items()}}
-    options = [
-        "--no-browser",
-        f"--ServerApp.port={port}",
-        "--IdentityProvider.token=",
-        "--ServerApp.password=",
-    ]
+    options = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=", "--ServerApp.password="]
     options += ["--ServerApp.port_retries=0"]
     if os.geteuid() == 0:
         options.append("--allow-root")
@@ -165,9 +160,7 @@ def test_student_completes_the_first_part_in_jupyterlab(
 
 
 def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
-    pytest.importorskip(
-        "notebook", "7", reason="Notebook is not installed: pip install 'autograder[nbgrader]'"
-    )
+    pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install 'autograder[nbgrader]'")
     shutil.copytree(room.course.release_folder(room.assignment), room.folder / "seven")
     with page_of(browser, "notebook-green") as page:
         page.goto(f"{jupyter}/notebooks/seven/adding.ipynb")

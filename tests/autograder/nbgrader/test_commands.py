@@ -12,14 +12,7 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '
 
 from autograder.authoring.build import build
 from autograder.course.config import load_course
-from tests.autograder.nbgrader.classroom import (
-    ROOT,
-    TINY,
-    Classroom,
-    edited,
-    real_classroom,
-    tiny_classroom,
-)
+from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, real_classroom, tiny_classroom
 
 FULL = {"add": 4.0, "total": 6.0}
 SECRET = "together = a + b"
@@ -97,9 +90,7 @@ def test_invalid_course_is_reported_as_a_sentence(room):
 def test_commands_stop_when_the_settings_cannot_be_loaded(room):
     """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
     room.nbgrader("generate_assignment", TINY)
-    room.hand_in(
-        "ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')"))
-    )
+    room.hand_in("ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')")))
     poisoned = room.folder / "broken"
     (poisoned / "autograder").mkdir(parents=True)
     (poisoned / "autograder" / "__init__.py").write_text("raise ImportError('not here')")
@@ -134,18 +125,16 @@ def test_export_to_nbgrader_after_autograder_grade(room):
     (place / "cleo").mkdir()
     (place / "cleo" / "adding.py").write_text(solution)
     room.autograder("grade", str(place))
-    assert "4 of 4 grades" in room.autograder(
-        "export", "grades", "--to", "nbgrader", "--submissions", "class"
-    )
+    assert "4 of 4 grades" in room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class")
     assert room.gradebook_scores() == room.journal_scores()
     assert room.gradebook_scores()["cleo"] == FULL
     assert "not written yet" in room.feedback_text("bob")
     assert "return together" in str(room.autograded("cleo"))
 
     room.nbgrader("generate_feedback", TINY)
-    assert "add is not written yet" in (
-        room.folder / "feedback/bob" / TINY / "adding.html"
-    ).read_text().replace("`", "")
+    assert "add is not written yet" in (room.folder / "feedback/bob" / TINY / "adding.html").read_text().replace(
+        "`", ""
+    )
     room.nbgrader("export")
     assert "01_adding,,,cleo,,,,10.0,0.0,10.0,10.0" in (room.folder / "grades.csv").read_text()
 

@@ -34,8 +34,7 @@ cells = st.fixed_dictionaries(
         "metadata": st.fixed_dictionaries(
             {},
             optional={
-                "nbgrader": st.fixed_dictionaries({}, optional={"grade_id": grade_ids, "points": anything})
-                | anything
+                "nbgrader": st.fixed_dictionaries({}, optional={"grade_id": grade_ids, "points": anything}) | anything
             },
         )
         | anything,
@@ -44,9 +43,7 @@ cells = st.fixed_dictionaries(
         "id": anything,
     },
 )
-notebooks = st.fixed_dictionaries(
-    {"cells": st.lists(cells | anything, max_size=8)}, optional={"metadata": anything}
-)
+notebooks = st.fixed_dictionaries({"cells": st.lists(cells | anything, max_size=8)}, optional={"metadata": anything})
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +63,7 @@ def release(course, assignment):
 
 def grade_of(*tests: Result, **facts) -> Grade:
     return Grade(
-        **{
-            "student": "ada",
-            "assignment": ASSIGNMENT,
-            "status": "graded",
-            "score": 0,
-            "max_score": 10,
-            **facts,
-        },
+        **{"student": "ada", "assignment": ASSIGNMENT, "status": "graded", "score": 0, "max_score": 10, **facts},
         tests=tests,
     )
 
@@ -178,9 +168,7 @@ def test_students_markdown_contains_no_active_links(assignment, release, prose):
     markdown = pytest.importorskip("nbconvert.filters.markdown")
     text = json.dumps({"cells": [{"cell_type": "markdown", "source": prose}]})
     shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
-    page = "".join(
-        markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown"
-    )
+    page = "".join(markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown")
     assert "<img" not in page and "title=" not in page
     assert all(link.startswith("https://") for link in re.findall('<a href="([^"]*)', page))
     assert not re.search(r"\\(href|require|style)", page)

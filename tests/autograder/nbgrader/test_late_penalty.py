@@ -32,9 +32,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """A class with full marks: ada two days late, ben with an extension, cy within grace, dan only collected."""
     room = tiny_classroom(tmp_path_factory.mktemp("late"))
     course = room.folder / "course.yml"
-    course.write_text(
-        course.read_text("utf-8").replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8"
-    )
+    course.write_text(course.read_text("utf-8").replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8")
     for student, stamp in STAMPS.items():
         place = room.hand_in(student, room.solution())
         if stamp:
@@ -75,6 +73,4 @@ def test_extension_removes_the_late_penalty(room: Classroom):
 
 def test_settings_set_the_late_penalty_plugin():
     root = Path(__file__).resolve().parents[3]
-    assert "autograder.lms.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text(
-        "utf-8"
-    )
+    assert "autograder.lms.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")

@@ -18,14 +18,7 @@ from nbformat import NotebookNode
 from autograder.course.config import load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
-from tests.autograder.nbgrader.classroom import (
-    ROOT,
-    Classroom,
-    edited,
-    real_classroom,
-    test_cells,
-    tiny_classroom,
-)
+from tests.autograder.nbgrader.classroom import ROOT, Classroom, edited, real_classroom, test_cells, tiny_classroom
 
 COURSE = load_course(ROOT)
 NAME, MISTAKE = "03_masked_heads", "mask_one_late"
@@ -56,10 +49,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode
     """
     room = real_classroom(tmp_path_factory.mktemp("room"), NAME)
     here = room.course.release_folder(room.assignment)
-    work = {
-        "right": (room.solution(), here),
-        MISTAKE: (to_notebook(room.assignment, mistake_of(room).source), here),
-    }
+    work = {"right": (room.solution(), here), MISTAKE: (to_notebook(room.assignment, mistake_of(room).source), here)}
     for assignment in READY:
         folder = tmp_path_factory.mktemp(assignment.name)
         shutil.copytree(COURSE.release_folder(assignment), folder, dirs_exist_ok=True)
@@ -76,9 +66,7 @@ def outputs(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def shown_text(notebook: NotebookNode) -> str:
-    return "\n".join(
-        output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook)
-    )
+    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook))
 
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in READY])

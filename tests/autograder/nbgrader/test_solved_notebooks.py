@@ -56,9 +56,7 @@ def errors(notebook: NotebookNode) -> list[str]:
 
 def words(cell: NotebookNode) -> str:
     """Return all text output of a cell."""
-    return "\n".join(
-        output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs
-    )
+    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs)
 
 
 def images(cell: NotebookNode) -> int:

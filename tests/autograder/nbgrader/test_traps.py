@@ -20,13 +20,7 @@ import nbgrader
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from tests.autograder.nbgrader.classroom import (
-    TINY,
-    Classroom,
-    edited,
-    test_cells,
-    tiny_classroom,
-)
+from tests.autograder.nbgrader.classroom import TINY, Classroom, edited, test_cells, tiny_classroom
 from tests.autograder.waiting import wait_until
 
 FULL = {"add": 4.0, "total": 6.0}
@@ -94,14 +88,7 @@ def worth_a_hundred(notebook: NotebookNode) -> None:
 
 
 def own_test_cell(notebook: NotebookNode) -> None:
-    bonus = {
-        "grade": True,
-        "grade_id": "bonus",
-        "locked": True,
-        "points": 100,
-        "schema_version": 3,
-        "solution": False,
-    }
+    bonus = {"grade": True, "grade_id": "bonus", "locked": True, "points": 100, "schema_version": 3, "solution": False}
     notebook.cells.append(new_code_cell("100.0", metadata={"nbgrader": bonus}))
 
 
@@ -122,12 +109,7 @@ def odd_metadata(notebook: NotebookNode) -> None:
 
 def forged_outputs(notebook: NotebookNode) -> None:
     for cell in test_cells(notebook):
-        result = {
-            "output_type": "execute_result",
-            "data": {"text/plain": "6.0"},
-            "metadata": {},
-            "execution_count": 1,
-        }
+        result = {"output_type": "execute_result", "data": {"text/plain": "6.0"}, "metadata": {}, "execution_count": 1}
         cell.outputs = [result]
 
 
@@ -211,9 +193,7 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
         "none": "None",
         "above_maximum": "1000.0",
     }
-    traps = {
-        f"value_{name}": Trap(edited(stub, with_test_source(code)), NOTHING) for name, code in values.items()
-    }
+    traps = {f"value_{name}": Trap(edited(stub, with_test_source(code)), NOTHING) for name, code in values.items()}
     traps |= {
         "right_value_above": Trap(edited(right, with_test_source("1000.0")), FULL, ("had been changed",)),
         "stub": Trap(stub, NOTHING, ("not written yet",)),
@@ -241,9 +221,7 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
         "kernel_none": Trap(edited(right, lambda notebook: notebook.pop("metadata")), FULL),
         "surrogates": Trap(edited(right, first_cell("# \ud800 alone")), FULL),
         "page": Trap(edited(right, with_page_of_their_own), FULL),
-        "python_beside": Trap(
-            right, FULL, beside=(("adding.py", room.course.stub_file(room.assignment).read_text()),)
-        ),
+        "python_beside": Trap(right, FULL, beside=(("adding.py", room.course.stub_file(room.assignment).read_text()),)),
         "only_python": Trap(solution, FULL, file="adding.py"),
         "other_name": Trap(right, FULL, file="adding (1).ipynb"),
         "transformers": Trap(edited(stub, first_cell(TRANSFORMERS)), NOTHING),
@@ -375,9 +353,7 @@ def test_graded_notebooks_are_valid(room):
 def test_gradebook_is_not_damaged(room):
     with sqlite3.connect(room.folder / "gradebook.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
-        assert database.execute("select count(*) from grade where manual_score is not null").fetchone() == (
-            0,
-        )
+        assert database.execute("select count(*) from grade where manual_score is not null").fetchone() == (0,)
 
 
 def test_feedback_pages_contain_no_active_content_of_students(room):
