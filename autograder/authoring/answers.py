@@ -122,8 +122,6 @@ class AnswerBook:
             return self._with_notebook(kind, rng)
         return SampleAnswer(kind, ())
 
-    # -- kinds ------------------------------------------------------------------------------------
-
     def _in_one_file(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         text = _trimmed(self._text(), rng)
         if kind == "crash":
@@ -164,8 +162,6 @@ class AnswerBook:
         if kind == "both_files":
             files.append((f"{self.assignment.stem}.py", self._document.stub.encode()))
         return SampleAnswer(kind, tuple(files), mistakes)
-
-    # -- texts ------------------------------------------------------------------------------------
 
     def _text(
         self,

@@ -267,9 +267,6 @@ def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
             pool.shutdown(cancel_futures=True)
 
 
-# ---------------------------------------------------------------------- inside a grader's process
-
-
 def try_case(case: Case) -> AuditFinding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":

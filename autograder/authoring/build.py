@@ -96,9 +96,6 @@ def _stale_hints(course: Course, assignment: Assignment) -> str:
     return f"{relative_name(course, file)} {what}; run `autograder build {assignment.name}`."
 
 
-# -- what may be wrong ----------------------------------------------------------------------------
-
-
 def _stale(course: Course, file: Path, text: str) -> str | None:
     label = relative_name(course, file)
     try:
@@ -153,6 +150,3 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
         except ValueError:
             return [f"The stubs cannot be imported: Python stopped with exit code {process.returncode}."]
     return [f"{labels[copy]} cannot be imported: {error}" for copy, error in found.items()]
-
-
-# -- leaks ----------------------------------------------------------------------------------------

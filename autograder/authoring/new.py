@@ -106,9 +106,6 @@ def _quoted(text: str) -> str:
     return dumped.removesuffix("...\n").strip()
 
 
-# ---------------------------------------------------------------------- a new entry in course.yml
-
-
 def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
     """Insert an assignment in a course.yml in the order of the names; all other bytes stay unchanged.
 

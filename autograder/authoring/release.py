@@ -115,9 +115,6 @@ def _texts(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
                 yield f"{name}:{member}", archive.read(member).decode("utf-8", "replace")
 
 
-# ---------------------------------------------------------------------- contents
-
-
 def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for assignment in assignments:
@@ -201,9 +198,6 @@ def _built(source: Path) -> dict[str, bytes]:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise InfrastructureError(f"The autograder's wheel cannot be built: {last} Pass one with --wheel.")
         return {file.name: file.read_bytes() for file in made.glob("*.whl")}
-
-
-# ---------------------------------------------------------------------- output
 
 
 def _check_room(output: Path) -> None:

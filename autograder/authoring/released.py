@@ -44,9 +44,6 @@ def suite_text(course: Course, file: Path) -> str:
     return text.rstrip() + "\n"
 
 
-# -- the notebook ---------------------------------------------------------------------------------
-
-
 def relative_name(course: Course, file: Path) -> str:
     return file.relative_to(course.root).as_posix()
 

@@ -75,9 +75,6 @@ def _lines(screen: Console, name: str) -> Step:
     return step
 
 
-# ---------------------------------------------------------------------- authors and machines
-
-
 def show_tiers(reports: Sequence[TierReport]) -> None:
     """Print which sandbox tiers work on this machine."""
     for report in reports:

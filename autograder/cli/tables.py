@@ -41,9 +41,6 @@ COUNTED = {
 }
 
 
-# ---------------------------------------------------------------------- a class
-
-
 def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> None:
     """Print the table of a class: refused submissions, scores, and the paths of the report and the grades."""
     summary, folder, grades, count = run.summary, run.folder, list(run.grades), run.final_scores
@@ -173,9 +170,6 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
 
 
-# ---------------------------------------------------------------------- two gradings
-
-
 def show_comparison(console: Console, comparison: Comparison) -> None:
     """Print a table of the changed submissions with the reasons, then the counts."""
     for line in comparison_lines(comparison):
@@ -247,9 +241,6 @@ def _reason(test: TestChange) -> str:
 
 def _points(score: float | None) -> str:
     return "–" if score is None else number(score)
-
-
-# ---------------------------------------------------------------------- submissions that are alike
 
 
 PASSAGES = 4  # maximum number of passages shown for a pair, longest first

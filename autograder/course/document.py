@@ -162,8 +162,6 @@ class _Reader:
         self._read_cells(comments)
         self._read_gaps(tree, comments)
 
-    # -- cells ------------------------------------------------------------------------------------
-
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
         headers = [line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)]
         if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
@@ -228,8 +226,6 @@ class _Reader:
             if name not in meant:
                 sentence = f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.'
                 self.add(len(self.lines), sentence)
-
-    # -- gaps -------------------------------------------------------------------------------------
 
     def _read_gaps(self, tree: ast.Module, comments: list[tuple[int, str]]) -> None:
         begin: int | None = None

@@ -126,8 +126,6 @@ class MarkedYaml:
                 return None
         return value
 
-    # -- YAML to data -----------------------------------------------------------------------------
-
     def _parse(self, text: str) -> None:
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -176,8 +174,6 @@ class MarkedYaml:
         except (yaml.YAMLError, ValueError):
             self.add(place, f"`{node.value}` cannot be read as YAML's `{node.tag}`; put it in quotes.")
             return node.value
-
-    # -- problems to sentences --------------------------------------------------------------------
 
     def _sentence(self, kind: type[BaseModel], detail: Any) -> str:
         place, error = detail["loc"], detail["type"]

@@ -135,9 +135,6 @@ def _problem_with(future: Future[None]) -> str | None:
     return None
 
 
-# ---------------------------------------------------------------------- in a drawing process
-
-
 def draw_one(job: Job) -> None:
     """Draw and store the pictures of one grade. Raises RefusedError if its text is not stored."""
     submission = texts.get(job.folder, job.grade)

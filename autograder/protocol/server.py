@@ -97,8 +97,6 @@ class Server:
         self.link: Any = None
         self.entries: Entries = {}
 
-    # ------------------------------------------------------------------ loading
-
     def load(
         self, text: str, filename: str, forbidden: Sequence[str] = (), stand_ins: dict[str, bool] | None = None
     ) -> dict[str, Any]:
@@ -138,8 +136,6 @@ class Server:
         """Return the forbidden names that were entered, each with the line and the cell."""
         return [[name, line, cell] for name, (line, cell) in self.entries.items()]
 
-    # ------------------------------------------------------------------ questions
-
     def find(self, name: str) -> dict[str, Any]:
         """Return the module's attribute as a `value`, or only its `kind`."""
         if name not in self.module.__dict__:
@@ -176,8 +172,6 @@ class Server:
         self.apply_sync(sync)
         self.resolve(target).to(**options)
         return self.objects[target[0].number]
-
-    # ------------------------------------------------------------------ calls
 
     def call(
         self,
@@ -260,8 +254,6 @@ class Server:
             value = getattr(value, name)
         return value
 
-    # ------------------------------------------------------------------ state of modules
-
     def change(self, old: State, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""
         tensors, flags, modes = now.tensors, now.flags(), now.modes()
@@ -287,8 +279,6 @@ class Server:
             elif modes:
                 for name, sub in module_state.own:
                     sub.training = modes[name]
-
-    # ------------------------------------------------------------------ describing objects
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
         """Return a handle for an object that stays here: a module, or an instance of a student's or library class."""

@@ -94,8 +94,6 @@ class Connection:
         self.request("seed", seed=_seed_over_there(seed))
         return self.transcript
 
-    # ------------------------------------------------------------------ callables of the test
-
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
         """Let these answer for names of the student's module, while it is loaded as within the limits of a test."""
         self._stand_ins = [stand_ins.answer]

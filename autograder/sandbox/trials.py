@@ -68,9 +68,6 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
     return True
 
 
-# ---------------------------------------------------------------------- files
-
-
 def _read(path: str) -> object:
     if os.path.isdir(path):
         return os.listdir(path)
@@ -158,9 +155,6 @@ def grow_a_file(facts: Facts) -> list[str]:
     return [f"make a file of {written / MEGABYTE:g} MB"] if written > limit else []
 
 
-# ---------------------------------------------------------------------- network, processes, signals
-
-
 def _make_socket(family: int, kind: int) -> None:
     socket.socket(family, kind).close()
 
@@ -216,9 +210,6 @@ def see_processes(facts: Facts) -> list[str]:
     return [f"read {place}" for place in sorted(seen)]
 
 
-# ---------------------------------------------------------------------- rights
-
-
 def make_rare_calls(facts: Facts) -> list[str]:
     column = {"x86_64": 0, "aarch64": 1}.get(platform.machine())
     if column is None:
@@ -257,9 +248,6 @@ def _is_raised(kind: int) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-# ---------------------------------------------------------------------- resources
 
 
 def take_memory(facts: Facts) -> list[str]:
@@ -309,9 +297,6 @@ def print_too_much(facts: Facts) -> list[str]:
     for _ in range(4 * facts["limits"]["output_kb"]):
         print("x" * 1023)
     return []
-
-
-# ---------------------------------------------------------------------- what stays
 
 
 def stay(facts: Facts) -> list[str]:

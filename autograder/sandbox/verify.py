@@ -160,9 +160,6 @@ def _home() -> str:
     return "/root" if home in ("/", "~") else home  # some containers' users have no folder of their own
 
 
-# ---------------------------------------------------------------------- attempts
-
-
 @dataclass(frozen=True)
 class _Trial:
     """The result of a trial: the worker's answer (None: no answer), its ending, and its output."""

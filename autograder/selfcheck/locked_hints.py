@@ -60,9 +60,6 @@ class MistakeHint:
     order: int
 
 
-# ---------------------------------------------------------------------- answers under fixed conditions
-
-
 class SteadyServer(Server):
     """A server that answers for a module deterministically, independent of the order of calls."""
 
@@ -140,9 +137,6 @@ def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
     digest = hashlib.sha256(name.encode()).digest()
     generator = torch.Generator().manual_seed(int.from_bytes(digest[:4], "big"))
     return WEIGHT * torch.randn(tuple(shape), generator=generator)
-
-
-# ---------------------------------------------------------------------- fingerprints
 
 
 class _Reading:
@@ -245,9 +239,6 @@ def _odd_number(number: float) -> str:
     return "n" if math.isnan(number) else "+" if number > 0 else "-"
 
 
-# ---------------------------------------------------------------------- locking and opening
-
-
 def lock(fingerprint: bytes, hints: Sequence[MistakeHint]) -> tuple[str, str]:
     """Return the storage key of this fingerprint, and the hints encrypted with it."""
     text = json.dumps([asdict(hint) for hint in hints], ensure_ascii=False).encode()
@@ -271,9 +262,6 @@ def _index(fingerprint: bytes) -> str:
 def _crossed(text: bytes, fingerprint: bytes) -> bytes:
     stream = hashlib.shake_256(b"hint" + fingerprint).digest(len(text))
     return bytes(a ^ b for a, b in zip(text, stream))
-
-
-# ---------------------------------------------------------------------- the student's side
 
 
 class LockedHints:

@@ -27,9 +27,6 @@ _IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # repeated in the line w
 FULL, EMPTY = "█", "░"
 
 
-# ---------------------------------------------------------------------- check
-
-
 def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> RenderableType:
     """Show a line per test, a message per cause, help, pictures, the points so far and the next step."""
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
@@ -123,9 +120,6 @@ def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
     )
 
 
-# ---------------------------------------------------------------------- hint, pictures
-
-
 def hint_screen(hint: Hint, command: str) -> RenderableType:
     """Show one step, and the command for the next."""
     kind = Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan")
@@ -148,9 +142,6 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
             lines.append(_hanging(Text("▣", "green"), Text(drawing.file)))
             lines.append(_indented(Text(drawing.caption)))
     return Group(*lines)
-
-
-# ---------------------------------------------------------------------- progress
 
 
 def progress_screen(standings: Sequence[Standing]) -> RenderableType:
@@ -189,9 +180,6 @@ def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
     yield Text("Well done! All visible tests of all assignments pass.", "green")
 
 
-# ---------------------------------------------------------------------- watch
-
-
 def watch_screen(report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None) -> RenderableType:
     """Show the progress through the parts, the failures and the keys; passed tests are only counted."""
     lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
@@ -226,9 +214,6 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
         yield _next(report)
 
 
-# ---------------------------------------------------------------------- pack
-
-
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
     return Group(
@@ -256,9 +241,6 @@ def _unfinished(report: CheckReport) -> Iterator[RenderableType]:
         verb = "does" if len(open_tests) == 1 else "do"
         sentence = f"{len(open_tests)} of {len(report.findings)} tests {verb} not pass yet."
         yield Text(f"{sentence} You may still hand it in.", "yellow")
-
-
-# ---------------------------------------------------------------------- pieces
 
 
 def _part_line(title: str, findings: Sequence[Finding]) -> RenderableType:

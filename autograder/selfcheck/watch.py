@@ -131,9 +131,6 @@ def _stamp(work: Work) -> Stamp:
     return found if any(name == work.file.name for name, *_ in found) else ()
 
 
-# ---------------------------------------------------------------------- keys
-
-
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str]]:
     """Yield a function that waits that many seconds for a key; without a terminal, it only waits."""

@@ -69,9 +69,6 @@ class CodeLocation:
         return f"{self.file}:{self.line}"
 
 
-# ---------------------------------------------------------------------- finding
-
-
 def find_work(target: str | Path = ".") -> Work:
     """Find the assignment by a path or a name; raises RefusedError if there is none."""
     found = find_works(target)
@@ -164,9 +161,6 @@ def _named(name: str) -> Work:
 def _short_names(work: Work) -> tuple[str, ...]:
     number = work.name.partition("_")[0]
     return work.stem, f"{work.stem}.py", number, number.lstrip("0")
-
-
-# ---------------------------------------------------------------------- reading
 
 
 def read(file: Path) -> str:

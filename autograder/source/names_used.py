@@ -100,8 +100,6 @@ class NameReader:
             return self.owner
         return self.definitions.begin((node.name, self.cell, node.lineno), certain=not self.branches)
 
-    # ------------------------------------------------------------------ statements
-
     @contextmanager
     def branch(self, ends: list[Names]) -> Iterator[None]:
         """Read one of several branches: its bindings are added to `ends`, and the names are as before again."""
@@ -300,8 +298,6 @@ class NameReader:
 
         self.waiting.append(read)
 
-    # ------------------------------------------------------------------ bindings
-
     def bind(self, name: str, full: frozenset[str]) -> None:
         if name in self.scope.declared:
             full = self.declared[name] = self.declared.get(name, NOTHING) | full
@@ -333,8 +329,6 @@ class NameReader:
                 self.assign(target, value)
         self.scope.now = ends.pop()
         self.scope.join(*ends)
-
-    # ------------------------------------------------------------------ expressions
 
     def look(self, node: ast.AST) -> None:
         """Collect the names in an expression without recursion, as it can be thousands of terms long."""

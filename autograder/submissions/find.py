@@ -72,8 +72,6 @@ class _Search:
     course: Course
     wanted: Assignment | None
 
-    # -- the path given by the instructor ---------------------------------------------------------
-
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
             folder = DiskFolder(path)
@@ -165,8 +163,6 @@ class _Search:
         inner = self._visible(entries[0])
         several = any(not is_source(entry) for entry in inner) or len({label(entry) for entry in inner}) > 1
         return entries[0] if several and not self._is_of_one_student(inner) else root
-
-    # -- a class and its students -----------------------------------------------------------------
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
         works: dict[str, list[Entry]] = {}
@@ -279,8 +275,6 @@ class _Search:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
 
-    # -- one assignment of one student ------------------------------------------------------------
-
     def _one(
         self, student: str, assignment: Assignment, entries: Sequence[Entry], beside: Sequence[Entry] = ()
     ) -> Submission:
@@ -296,8 +290,6 @@ class _Search:
         assignment = self.wanted or self._match(label(entry))
         name = assignment.name if assignment else safe_name(label(entry))
         return Submission(student, name, problem=problem, path=entry.path)
-
-    # -- names of assignments ---------------------------------------------------------------------
 
     def _unknown(self, entry: Entry) -> str:
         close = self._close(label(entry))

@@ -105,9 +105,6 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
     return [nbformat.v4.new_output("display_data", shown), number]
 
 
-# -- reading ------------------------------------------------------------------------------------------
-
-
 def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
     """Return the cells of a notebook's text, and messages about the notebook as a whole."""
     try:
@@ -183,9 +180,6 @@ def _of_script(text: str) -> list[_Cell]:
             source = f'check("{part[1]}")' if part and is_test else body.strip("\n")
             cells.append(_Cell("code", source, part[1] if part and is_test else None))
     return cells
-
-
-# -- restoring ----------------------------------------------------------------------------------------
 
 
 class _Restorer:
