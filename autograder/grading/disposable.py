@@ -34,8 +34,8 @@ class Disposable:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the function returns in the fork; raises what it raises there.
 
-        A task in which the fork took too long once, or crashed twice, is not begun again: the call is repeated without
-        it. Raises InfrastructureError for a fork that ended twice in another way.
+        A task in which the fork took too long once, or crashed or exited twice, is not begun again: the call is repeated
+        without it. Raises InfrastructureError for a fork that was ended twice from outside.
         """
         ended, accidents = dict(self._lasting), set[str]()
         while True:
@@ -44,7 +44,7 @@ class Disposable:
                 return self._opened(*reply)
             code = self.end()
             task, lasting = self._watch.task
-            late, crashed = code == -signal.SIGPROF, -code in CRASHES
+            late, crashed = code == -signal.SIGPROF, code > 0 or -code in CRASHES
             if task and (late or crashed and task in accidents):
                 ended[task] = late
                 if lasting:

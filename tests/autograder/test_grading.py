@@ -210,24 +210,40 @@ IN_THE_MASK = "return torch.ones(T, T, dtype=torch.bool).tril()"
 IN_ATTENTION = "scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
 EAT = "hoard = []\n    while True: hoard.append(bytearray(1 << 20))"
 NULL = "import ctypes; ctypes.string_at(0)"
+AFTER_THE_MASK, AFTER_ATTENTION = 12.0, 8.0  # the points of later parts count, tested with the solution in place
 DISASTERS = {
     "endless loop at import": ("import math", "while True: pass", 0, "gave no answer within"),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),
-    "endless loop": (IN_THE_MASK, "while True: pass", 7, "gave no answer within"),
-    "sleeping": (IN_THE_MASK, "import time; time.sleep(10**6)", 7, "gave no answer within 7.5 seconds on the clock"),
-    "os._exit": (IN_ATTENTION, "import os; os._exit(3)", 4.0, "ended the process that ran it (exit code 3)"),
-    "abort": (IN_ATTENTION, "import os; os.abort()", 4.0, "ended the process that ran it (signal "),
-    "segmentation fault": (IN_ATTENTION, NULL, 4.0, "ended the process that ran it (signal 11)"),
-    "too much memory": (IN_ATTENTION, EAT, 4.0, "Your code raised a MemoryError"),
-    "a huge tensor": (IN_ATTENTION, "return torch.ones(10**11)", 4.0, "Your code raised a RuntimeError"),
-    "too much recursion": (IN_ATTENTION, "return attention(q, k, v)", 4.0, "Your code raised a RecursionError"),
-    "output without end": (IN_THE_MASK, "while True: print('x' * 10**6)", 7, "gave no answer within"),
+    "endless loop": (IN_THE_MASK, "while True: pass", AFTER_THE_MASK, "gave no answer within"),
+    "sleeping": (
+        IN_THE_MASK,
+        "import time; time.sleep(10**6)",
+        AFTER_THE_MASK,
+        "gave no answer within 7.5 seconds on the clock",
+    ),
+    "os._exit": (
+        IN_ATTENTION,
+        "import os; os._exit(3)",
+        AFTER_ATTENTION,
+        "ended the process that ran it (exit code 3)",
+    ),
+    "abort": (IN_ATTENTION, "import os; os.abort()", AFTER_ATTENTION, "ended the process that ran it (signal "),
+    "segmentation fault": (IN_ATTENTION, NULL, AFTER_ATTENTION, "ended the process that ran it (signal 11)"),
+    "too much memory": (IN_ATTENTION, EAT, AFTER_ATTENTION, "Your code raised a MemoryError"),
+    "a huge tensor": (IN_ATTENTION, "return torch.ones(10**11)", AFTER_ATTENTION, "Your code raised a RuntimeError"),
+    "too much recursion": (
+        IN_ATTENTION,
+        "return attention(q, k, v)",
+        AFTER_ATTENTION,
+        "Your code raised a RecursionError",
+    ),
+    "output without end": (IN_THE_MASK, "while True: print('x' * 10**6)", AFTER_THE_MASK, "gave no answer within"),
     "much output": (IN_THE_MASK, "print('x' * 10**7); " + IN_THE_MASK, FULL, ""),
-    "sys.exit": (IN_ATTENTION, "import sys; sys.exit(0)", 4.0, "Your code raised a SystemExit"),
-    "pytest.skip": (IN_ATTENTION, "import pytest; pytest.skip('no')", 4.0, "Your code raised a Skipped"),
-    "pytest.exit": (IN_ATTENTION, "import pytest; pytest.exit('done', 0)", 4.0, "Your code raised an Exit"),
-    "interrupt": (IN_ATTENTION, "raise KeyboardInterrupt", 4.0, "Your code raised a KeyboardInterrupt"),
+    "sys.exit": (IN_ATTENTION, "import sys; sys.exit(0)", AFTER_ATTENTION, "Your code raised a SystemExit"),
+    "pytest.skip": (IN_ATTENTION, "import pytest; pytest.skip('no')", AFTER_ATTENTION, "Your code raised a Skipped"),
+    "pytest.exit": (IN_ATTENTION, "import pytest; pytest.exit('done', 0)", AFTER_ATTENTION, "Your code raised an Exit"),
+    "interrupt": (IN_ATTENTION, "raise KeyboardInterrupt", AFTER_ATTENTION, "Your code raised a KeyboardInterrupt"),
 }
 SAMPLE = ("exit at import", "endless loop", "os._exit", "too much memory", "much output", "pytest.exit")
 
