@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
-ANSWERS_VERSION = 1
+ANSWERS_VERSION = 2
 SECONDS = 300
 FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."

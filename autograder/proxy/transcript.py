@@ -180,9 +180,13 @@ def _outside(value: Any) -> Any:
     """Return the observable value: objects are reduced to the names and shapes of their parameters."""
     if isinstance(value, Handle):
         return _outside_of_object(value.description)
-    if isinstance(value, torch.Tensor) and value.numel() > MOST_NUMBERS:
+    if isinstance(value, torch.Tensor):  # copied, as the test may change what it received
+        if value.numel() <= MOST_NUMBERS:
+            return value.detach().clone()
         return tuple(value.shape), value.flatten()[:: value.numel() // MOST_NUMBERS + 1].clone()
-    if isinstance(value, np.ndarray) and value.size > MOST_NUMBERS:
+    if isinstance(value, np.ndarray):
+        if value.size <= MOST_NUMBERS:
+            return value.copy()
         return value.shape, value.ravel()[:: value.size // MOST_NUMBERS + 1].copy()
     if isinstance(value, (str, bytes)) and len(value) > MOST_TEXT:
         raw = value.encode("utf-8", "replace") if isinstance(value, str) else value

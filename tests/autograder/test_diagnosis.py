@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -236,3 +237,13 @@ def test_answers_without_room_are_compared_by_digest(value: object) -> None:
         kept.add(transcript)
     assert isinstance(old.answers[0].value, Digest)
     assert same.same_as(old) and not other.same_as(old)
+
+
+@pytest.mark.parametrize("value", [torch.zeros(3), np.zeros(3)], ids=["tensor", "array"])
+def test_transcript_keeps_values_that_the_test_changes_afterwards(value: object) -> None:
+    transcript = Transcript()
+    transcript.record("call", {}, {"result": value, "modules": [["1", {"values": {"weight": value}}]]})
+    before = Transcript()
+    before.record("call", {}, {"result": value + 0, "modules": [["1", {"values": {"weight": value + 0}}]]})
+    value += 1
+    assert transcript.same_as(before)
