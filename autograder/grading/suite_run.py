@@ -6,6 +6,7 @@ as well, the grader is at fault and not the submission.
 
 from __future__ import annotations
 
+import gc
 import time
 import traceback
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from autograder.records import InfrastructureError
 from autograder.suite.session import SuiteSession, Test
 
 CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call
+LARGE = 8 << 20  # bytes of answers in one test
 SOLUTION_SECONDS = 120.0  # of processor time, for the solution in one test
 UNFINISHED = (MemoryError, RecursionError, SystemError)  # can leave anything half done, wherever they are raised
 
@@ -138,12 +140,14 @@ class SuiteRun:
         except TaskEndedError as ended:
             self._session.skip(test)
             return TestEnding(test, error=_for_student(ended), ended_grader=True)
+        if run.error is not None:
+            _drop_traceback(run.error)
+            if connection.received > LARGE:
+                gc.collect()  # what is left of large answers in cycles, for which Python is in no hurry
         if run.outcome == "diverged":
             return self._once(test, fresh=True)
         if run.outcome == "passed":
             self._session.accept(test)
-        if run.error is not None:
-            _drop_traceback(run.error)
         if isinstance(run.error, UNFINISHED) and not isinstance(run.error, StudentError):
             self._watch.distrust()
         return TestEnding(test, error=run.error, transcript=connection.transcript)

@@ -60,12 +60,12 @@ class WorkerConnection(Connection):
         self._until = math.inf
         self._number = 0
         self._callbacks_inside = 0
-        self._received = 0
+        self.received = 0
         self._dead: StudentError | None = None
         self._memory_limit = MemoryLimit()
 
     def start_test(self, seed: int) -> Transcript:
-        self._received = self._number = 0
+        self.received = self._number = 0
         self._memory_limit.begin()
         return super().start_test(seed)
 
@@ -85,7 +85,7 @@ class WorkerConnection(Connection):
             error = body()
         if cache is not None and self._socket.diverged:
             cache.mark_nondeterministic(test)
-            return TestRun("diverged")
+            return TestRun("diverged", error)
         if error is not None:
             return TestRun("failed", error)
         self._socket.mark_passed()
@@ -164,8 +164,8 @@ class WorkerConnection(Connection):
 
     def _receive(self, deadline: Deadline) -> Any:
         header, data = self._socket.receive(deadline)
-        self._received += HEADER_WEIGHT * len(header) + len(data)
-        if self._received > MAX_TEST_BYTES:
+        self.received += HEADER_WEIGHT * len(header) + len(data)
+        if self.received > MAX_TEST_BYTES:
             raise wire.WireError("there is too much of it in one test")
         return wire.loads(header, data)
 

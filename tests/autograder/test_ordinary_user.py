@@ -27,9 +27,9 @@ NAME, FULL = "03_masked_heads", 15.0
 NOBODY = 65534
 CLI = "from autograder.cli import main; main()"
 WALL_TESTS = (
-    "files_of_the_machine or environment or written_outside or scratch or proc_tells or no_network or "
-    "no_other_process or signals_reach or dangerous_system_calls or descriptors_are_open or memory_is_limited "
-    "or threads_are_limited or processor_time or daemon_dies"
+    "files_of_the_machine or environment or written_outside or scratch or proc_is_empty or network_is_not or "
+    "other_processes_cannot or signals_cannot or dangerous_system_calls or four_open_descriptors or "
+    "memory_is_limited or threads_are_limited or processor_time or daemon_dies"
 )
 EVERY_ATTACK = os.environ.get("ATTACKS") == "all"
 SOME_ATTACKS = (
