@@ -13,7 +13,7 @@
 ## make clean                       removes what was made here, but never grades/
 ##
 ## Variables: ASSIGNMENT=03_masked_heads, STUDENTS=30 (a larger made-up class, in every assignment), OUTPUT=grades,
-##            JOBS=2, PYTHON=python3
+##            JOBS=2, PYTHON=python3, MUTANTS=no (an audit without mutants)
 
 PYTHON ?= python3
 OUTPUT ?= grades$(if $(SUBMISSIONS),,$(STUDENTS:%=-of-%))
@@ -71,7 +71,7 @@ jupyter: .venv/.ready-nbgrader
 
 audit: .venv/.ready-test
 	$(call step,every mistake and every other answer and every mutant of every assignment)
-	$(AUTOGRADER) audit --output audit.json $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
+	$(AUTOGRADER) audit --output audit.json $(if $(filter no,$(MUTANTS)),--no-mutants) $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
 
 coverage: .venv/.ready-test
 	$(PYTEST) $(WORKERS) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
