@@ -37,7 +37,7 @@ from tests.autograder.waiting import HANGS
 
 COURSE = load_course(Path(__file__).parents[2])
 SALT = "a test"
-STEP = 1 if os.environ.get("CLUES") == "all" else 6  # every so-and-so-many-th mistake; all take minutes
+STEP = 1 if os.environ.get("HINTS") == "all" else 6  # every so-and-so-many-th mistake; all take minutes
 
 
 @pytest.fixture(autouse=True)
@@ -77,9 +77,9 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     assignment: Assignment, tmp_path: Path, record_property: Any
 ) -> None:
     """Two mistakes with equal answers in all their failing visible tests may unlock each other's hint; these
-    are counted. With CLUES=all, every mistake is tried, otherwise a sample.
+    are counted. With HINTS=all, every mistake is tried, otherwise a sample.
 
-    Only some of the mistakes are tried, unless CLUES=all is set.
+    Only some of the mistakes are tried, unless HINTS=all is set.
     """
     silent, strange, shared, failing = [], [], 0, 0
     known = load_mistakes(COURSE, assignment)
