@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
-from autograder.course.document import BEGIN, END
+from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import MarkedYaml, did_you_mean
 
 _SHOWN = 100

@@ -37,31 +37,12 @@ from autograder.suite.markers import (
 )
 
 Limit = Callable[[], AbstractContextManager[Any]]
-QUIET = [
-    "--capture=no",
-    "--assert=plain",
-    "--noconftest",
-    "--import-mode=importlib",
-    "-p",
-    "autograder.suite.plugin",
-    "--override-ini=tmp_path_retention_policy=failed",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:unraisableexception",
-    "-p",
-    "no:threadexception",
-    "-p",
-    "no:doctest",
-    "-p",
-    "no:logging",
-    "-p",
-    "no:junitxml",
-    "-p",
-    "no:faulthandler",
-    "-p",
-    "no:stepwise",
-]
+SETTINGS = Path(__file__).with_name("session.ini")  # the only ones: none of the course, of a student or of the user
+WITHOUT = (
+    "cacheprovider", "unraisableexception", "threadexception", "doctest", "logging", "junitxml", "faulthandler",
+    "stepwise",
+)  # fmt: skip
+PLUGINS = ["-p", "autograder.suite.plugin", *(option for name in WITHOUT for option in ("-p", f"no:{name}"))]
 
 
 @dataclass(frozen=True)
@@ -87,7 +68,7 @@ class SuiteSession:
         self._current = _CurrentSubject()
         self._collected, self._reports = _Collected(), _Reports()
         paths = list(files)
-        arguments = [*QUIET, "--rootdir", str(root), "-c", str(_no_settings()), *map(str, paths)]
+        arguments = [*PLUGINS, "--rootdir", str(root), "-c", str(SETTINGS), *map(str, paths)]
         with _own_environment():
             self._config = _prepareconfig(arguments, plugins=[self._collected, self._reports])
         self._config._do_configure()
@@ -292,8 +273,3 @@ def _test(item: pytest.Item) -> Test:
         needs=tuple(needs_of(item)),
         forbids=tuple(forbidden_by(item)),
     )
-
-
-def _no_settings() -> Path:
-    """Return an empty configuration file, so that pytest reads no settings of the course or of a student."""
-    return Path(__file__).with_name("session.ini")

@@ -22,7 +22,8 @@ from packaging.requirements import Requirement
 
 import autograder
 from autograder.course.config import Assignment, load_course
-from autograder.course.document import BEGIN, END, load_document
+from autograder.course.document import load_document
+from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 
 ROOT = Path(__file__).parents[2]
