@@ -222,6 +222,7 @@ def test_without_network_namespaces_the_doctor_names_the_setting(without_network
     assert "Install" not in reports["namespaces"]["hint"]
 
 
+@pytest.mark.slow
 def test_without_network_namespaces_the_filter_holds_what_it_promises(without_networks):
     done = without_networks.autograder("doctor", "--verify", "--json")
     columns = {each["tier"]: each for each in json.loads(done.stdout)}

@@ -339,12 +339,12 @@ def test_refused_error_in_the_child_is_raised() -> None:
 
 
 def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 2.0)
+    monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
     write(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
     looping = check_target(folder).findings[0]
     assert (looping.result.outcome, looping.result.score) == ("timeout", 0)
     write(folder, "while True:\n    pass\n")
-    sentence = r"Your file takes longer than 2 seconds before any test begins in line [12]\."
+    sentence = r"Your file takes longer than 0.5 seconds before any test begins in line [12]\."
     assert re.fullmatch(sentence, check_target(folder).problem)
 
 
@@ -378,6 +378,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
     write(folder, RIGHT)
     for command in ("check", "hint", "progress", "pack"):
