@@ -33,6 +33,8 @@ WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=-
 
 step = @echo "== $@: $(1)"
 
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, each of which would compile the same files
+
 .PHONY: help grade lint test test-all oldest-pytest jupyter audit coverage bench build clean
 
 help:
