@@ -58,8 +58,8 @@ class GPT2Config:
 # ## Before we start · Impossible sizes
 #
 # There is no model with −3 layers, and none that divides a vector of 10 numbers evenly among 4 heads. Arithmetic
-# does not mind: it would happily return a number. So every counting function begins by refusing such a config with
-# a `ValueError` that names the field and its value. Write that check once, here, and call it everywhere.
+# does not mind: it would happily return a number. So the first thing every counting function does is to refuse such a
+# config with a `ValueError` that names the field and its value. Write that check once, here, and call it everywhere.
 #
 # Zero is allowed where a model can do without the thing: no segments, no layers. They simply count
 # nothing. Only zero heads are refused, because a width cannot be divided among them.
