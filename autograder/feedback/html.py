@@ -7,7 +7,7 @@ grade, and needs no script, network or other file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
-from autograder.feedback.titles import TitleOf, in_words, titles_of
+from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
 from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.texts import names_of
@@ -132,7 +132,7 @@ def write_feedback(
         word=word(grade),
         final=final or Final(grade.score),
         came=came or HandedIn(),
-        parts=_parts(grade, assignment, title_of, pictures),
+        parts=_parts(with_titles(grade, title_of), assignment, pictures),
     )
     write_whole(path, page)
     return path
@@ -153,13 +153,11 @@ def word(grade: Grade) -> str:
     return next(sentence for least, sentence in WORDS if reached >= least - 1e-9)
 
 
-def _parts(
-    grade: Grade, assignment: Assignment | None, title_of: TitleOf | None, pictures: Sequence[Picture]
-) -> list[PartPage]:
+def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
     titles = {part.name: part.title for part in assignment.parts} if assignment else {}
     found = {test.part: in_words(test.part) for test in grade.tests}
     order = [name for name in titles if name in found] + [name for name in found if name not in titles]
-    tests = sorted((_with_title(test, grade, title_of) for test in grade.tests), key=lambda t: order.index(t.part))
+    tests = sorted(grade.tests, key=lambda test: order.index(test.part))
     causes = _causes(tests)
     return [
         _part(
@@ -187,17 +185,7 @@ def _causes(tests: list[TestResult]) -> dict[object, CauseView]:
     return views
 
 
-def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> TestResult:
-    """Return the result with the title of its mistake in place of the id."""
-    if not test.mistake:
-        return test
-    title = title_of(grade.assignment, test.mistake) if title_of else in_words(test.mistake)
-    return replace(test, mistake=title)
-
-
-def _part(
-    title: str, tests: list[TestResult], causes: Mapping[object, CauseView], pictures: list[Picture]
-) -> PartPage:
+def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
     for test in tests:
