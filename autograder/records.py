@@ -84,6 +84,16 @@ class TestResult:
     def is_right(self) -> bool:
         return self.outcome in ("passed", "followed")
 
+    @property
+    def cause(self) -> object:
+        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
+
+        A test that is right, and one that waits, is alone with its name.
+        """
+        if self.is_right or self.outcome == "skipped":
+            return self.name
+        return self.hint or (self.outcome, self.message)
+
 
 @dataclass(frozen=True)
 class Grade:

@@ -146,13 +146,14 @@ def check_work(work: Work) -> CheckReport:
 def check_student(
     module: ModuleType, uses: Iterable[Use], test_file: Path, own: Own, part: str | None = None
 ) -> tuple[TestResult, ...]:
-    """Return the results of the visible tests, of one part or of all, for a module in this process.
+    """Return the results of the visible tests, of one part or of all, for a module in this process; a mistake's title
+    stands in place of its id.
 
     `own` decides which frames of a traceback belong to the student's code.
     """
     subject = Subject(LocalStudent(module), None, uses)
     examination = _Examination(test_file, subject, module, own, Text("", "notebook.py"))
-    return tuple(finding.result for finding in examination.findings(part))
+    return tuple(replace(f.result, mistake=f.mistake or None) for f in examination.findings(part))
 
 
 class _OwnServer(Server):
