@@ -21,11 +21,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.records import Grade
+from autograder.records import Grade, RefusedError
 
 if TYPE_CHECKING:
     from autograder.course.config import Course
     from autograder.gradebook.comparing import Comparison
+    from autograder.gradebook.decisions import Decided
+    from autograder.gradebook.final_scores import Effective
     from autograder.gradebook.journal import Reading
     from autograder.gradebook.lateness import Final, GradeKey
     from autograder.grading.pool import Plan
@@ -46,7 +48,8 @@ class Report:
     """The report pages of a class, its effective grades, and the final scores by student and assignment.
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
-    and the lines of the journal that cannot be read. `notes` holds all other messages for the instructor.
+    decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
+    instructor.
     """
 
     folder: Path
@@ -160,14 +163,72 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
     return list(grades_at(Path(grades)))
 
 
-def compare(old: AnyPath, new: AnyPath) -> Comparison:
-    """Compare two gradings: the submissions whose score changed, and the tests that changed it."""
+def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
+    """Compare two gradings: the submissions whose score changed, and the tests that changed it.
+
+    With a course, its decisions are laid over both; lateness is not.
+    """
     from autograder.gradebook import comparing
+    from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
+    from autograder.gradebook.final_scores import latest_grades
     from autograder.gradebook.journal import grades_at
 
     before, after = grades_at(Path(old)), grades_at(Path(new))
-    comparison = comparing.compare(before, after)
-    return replace(comparison, notes=tuple(filter(None, (before.problem, after.problem))))
+    if course is None:
+        comparison, notes = comparing.compare(before, after), []
+    else:
+        loaded = load_course(course)
+        entries = read_decisions(loaded)
+        laid = [lay_over(loaded, entries, latest_grades(grades)) for grades in (before, after)]
+        comparison = comparing.compare(*([one.grade for one in decided] for decided in laid))
+        notes = unfitting(loaded, entries, laid[1], ())
+    return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
+
+
+def decide(
+    student: str | None,
+    assignment: str,
+    course: AnyPath | Course = ".",
+    grades: AnyPath = "grades",
+    *,
+    by: str,
+    reason: str | None = None,
+    **decision: Any,
+) -> list[Decided]:
+    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
+
+    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
+    `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
+    Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
+    """
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    from autograder.gradebook import decisions
+
+    loaded = load_course(course)
+    effective, _ = _effective(Path(grades), loaded)
+    name, journal = loaded.assignment(assignment).name, effective.journal
+    score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
+    points = {"score": score} if decision.get("give") or decision.get("take") else {}
+    at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
+    made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
+    new = decisions.Entry("The decision does not fit", made)
+    laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal)
+    odd = [
+        text for text in decisions.unfitting(loaded, [new], laid, effective.people.names) if text.startswith(new.place)
+    ]
+    if odd or not journal:
+        raise RefusedError("\n".join(odd) or "There are no grades.")
+    decisions.add_decision(loaded, made)
+    return [one for one in laid if made in one.made]
+
+
+def to_review(
+    grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
+) -> list[tuple[Grade, Final, list[str]]]:
+    """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
+    return _effective(Path(grades), load_course(course))[0].to_review(borders, within)
 
 
 def collect(
@@ -219,7 +280,7 @@ def export(
     request = exports.ExportRequest(
         course=loaded,
         grades=counted.grades,
-        scores=counted.scores,
+        finals=counted.finals,
         names=counted.names,
         folder=counted.folder,
         comments=counted.comments,
@@ -287,6 +348,14 @@ def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tupl
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
+def _effective(folder: Path, course: Course) -> tuple[Effective, Reading]:
+    from autograder.gradebook.final_scores import what_counts
+    from autograder.gradebook.journal import grades_at
+
+    journal = grades_at(folder)
+    return what_counts(journal.path.parent, course, journal), journal
+
+
 def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None) -> Report:
     from autograder.feedback.html import write_what_counts
     from autograder.gradebook.differing import differing
@@ -295,12 +364,13 @@ def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnPro
     from autograder.gradebook.times import read_names
 
     folder = journal.path.parent
-    counted, scores = what_counts(folder, plan.course, journal)
-    undrawn = _draw(plan, folder, counted, on_picture) if pictures else []
-    index = write_what_counts(folder, plan.course, counted, scores)
-    differences = differing(plan.course, counted)
-    notes = unknown_students(plan.course, counted, read_names(folder))
-    return Report(folder, index, tuple(counted), scores, tuple(undrawn), tuple(differences), tuple(notes))
+    effective = what_counts(folder, plan.course, journal)
+    grades, scores = effective.grades, effective.finals
+    undrawn = _draw(plan, folder, grades, on_picture) if pictures else []
+    index = write_what_counts(folder, plan.course, effective)
+    differences = [*differing(plan.course, grades, scores), *effective.problems]
+    notes = unknown_students(plan.course, grades, read_names(folder))
+    return Report(folder, index, tuple(grades), scores, tuple(undrawn), tuple(differences), tuple(notes))
 
 
 def _draw(plan: Plan, folder: Path, grades: Iterable[Grade], on_picture: OnProgress | None) -> list[str]:

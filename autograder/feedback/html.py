@@ -6,7 +6,7 @@ grade, and needs no script, network or other file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +18,10 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of
-from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
-from autograder.gradebook.lateness import Final, GradeKey
+from autograder.gradebook.final_scores import Effective, final_of, what_counts, write_gradebook
+from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import names_of
-from autograder.gradebook.times import Times, read_names, read_times
+from autograder.gradebook.times import read_names
 from autograder.records import Grade, TestResult
 from autograder.text.files import write_whole
 
@@ -83,20 +83,21 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     lateness. The pages contain the pictures already drawn into `folder`.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
-    return write_what_counts(folder, course, *what_counts(folder, course, grades))
+    return write_what_counts(folder, course, what_counts(folder, course, grades))
 
 
-def write_what_counts(folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]) -> Path:
-    """Write the same pages as `write_all` from effective grades only; `count` holds their final scores."""
+def write_what_counts(folder: Path, course: Course, effective: Effective) -> Path:
+    """Write the same pages as `write_all` from effective grades only."""
+    grades, count = effective.grades, effective.finals
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)
-    times, names = read_times(folder), read_names(folder)
+    names = read_names(folder)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
         final = final_of(grade, count)
-        came = handed_in(folder, course, grade, times, names.get(grade.student, ""))
+        came = handed_in(folder, course, grade, final, names.get(grade.student, ""))
         write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final, came)
-    return write_class_report(folder, course, grades, title_of, count)
+    return write_class_report(folder, course, effective, title_of)
 
 
 def write_feedback(
@@ -128,10 +129,9 @@ def write_feedback(
     return path
 
 
-def handed_in(folder: Path, course: Course, grade: Grade, times: Times, name: str = "") -> HandedIn:
+def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
-    at = times.get((grade.student, grade.assignment, grade.submission_sha256))
-    moment = at.astimezone(ZoneInfo(course.timezone)) if at else None
+    moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
     return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
 
 
@@ -147,7 +147,7 @@ def _parts(
     grade: Grade, assignment: Assignment | None, title_of: TitleOf | None, pictures: Sequence[Picture]
 ) -> list[PartPage]:
     titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    found = {test.part: in_words(test.part) for test in grade.tests}
+    found = {test.part: in_words(test.part) for test in grade.tests if test.part}
     order = [name for name in titles if name in found] + [name for name in found if name not in titles]
     parts, asked = [], set[str]()
     for name in order:
@@ -172,8 +172,9 @@ def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[P
     for test in tests:
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test.title)
-        elif test.outcome == "followed":
-            followed.setdefault(test.message or "", []).append(test.title)
+        elif test.outcome in ("followed", "decided"):
+            if test.message:
+                followed.setdefault(test.message, []).append(test.title)
         elif test.outcome != "passed":
             failure = FailureView(STATES[test.outcome], test.message or "", test.mistake, test.hint)
             key = (test.outcome, test.message, test.mistake, test.hint)

@@ -193,10 +193,10 @@ def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
     path = write_gradebook(tmp_path / "new folder", iter(grades))
     assert path.read_bytes() == (
-        b"student,assignment,status,score,max_score,problem,final_score,days_late\r\n"
-        b"Ada,01_adding,graded,10,10,,10,\r\n"
-        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,\r\n"
-        b"emmy,01_adding,graded,6,10,,6,\r\n"
+        b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
+        b"Ada,01_adding,graded,10,10,,10,,\r\n"
+        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,,\r\n"
+        b"emmy,01_adding,graded,6,10,,6,,\r\n"
     )
 
 

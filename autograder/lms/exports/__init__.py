@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import harmless, what_counts
+from autograder.gradebook.final_scores import final_of, harmless, what_counts
 from autograder.gradebook.journal import grades_at
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
 from autograder.lms.roster import Roster, graded_name
 from autograder.records import Grade, RefusedError
@@ -62,14 +63,18 @@ class ExportRequest:
     roster: Roster = field(default_factory=Roster)
     output: Path | None = None
     hidden: str = "after_published"
-    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    finals: Mapping[GradeKey, Final] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    comments: Mapping[GradeKey, str] = field(default_factory=dict)
 
     def score(self, grade: Grade) -> float:
-        """Return the final score of a grade: the one in `scores`, or else the raw score."""
-        return self.scores.get((grade.student, grade.assignment), grade.score)
+        """Return the final score of a grade: the one in `finals`, or else the raw score."""
+        return final_of(grade, self.finals).score
+
+    def is_excused(self, student: str, assignment: Assignment) -> bool:
+        final = self.finals.get((student, assignment.name))
+        return final is not None and final.excused
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
@@ -83,7 +88,7 @@ class ExportRequest:
     def differences(self) -> list[str]:
         """Return a message for each assignment whose points in course.yml differ from the grades."""
         names = {assignment.name for assignment in self.assignments} if self.grades else set()
-        return differing(self.course, (grade for grade in self.grades if grade.assignment in names))
+        return differing(self.course, (g for g in self.grades if g.assignment in names), self.finals)
 
     @property
     def left_out(self) -> list[str]:
@@ -152,17 +157,18 @@ class Exported:
 
 @dataclass(frozen=True)
 class Counted:
-    """The effective grades of a class and their final scores; `problems` are unreadable lines of the journal.
+    """The effective grades of a class and their final scores.
 
-    `comments` are the instructors' comments on submissions, `remark` is a sentence for the summary.
+    `problems` are unreadable lines of the journal, and decisions that do not fit. `comments` are the instructors'
+    comments on submissions, `remark` is a sentence for the summary.
     """
 
     grades: tuple[Grade, ...] = ()
-    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    finals: Mapping[GradeKey, Final] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    comments: Mapping[GradeKey, str] = field(default_factory=dict)
     remark: str = ""
 
 
@@ -175,13 +181,13 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
     found = grades_at(path)
     grades = list(found)
     problems = (found.problem,) if found.problem else ()
-    if tool in WITH_THE_LAST_TEXT:
-        latest = {(grade.student, grade.assignment): grade for grade in grades}
-        return Counted(tuple(latest.values()), problems=problems)
     folder = found.path.parent
-    counted, count = what_counts(folder, course, grades)
-    scores = {place: final.score for place, final in count.items()}
-    return Counted(tuple(counted), scores, problems, read_names(folder), folder)
+    if tool in WITH_THE_LAST_TEXT:
+        course = course.model_copy(update={"attempts": "last"})
+    effective = what_counts(folder, course, grades)
+    comments = {place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments}
+    problems = (*problems, *effective.problems)
+    return Counted(tuple(effective.grades), effective.finals, problems, read_names(folder), folder, comments)
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
