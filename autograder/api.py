@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from autograder.grading.run import RunSummary
     from autograder.lms.collecting import CollectReport
     from autograder.lms.exports import Exported
+    from autograder.lms.roster import Roster
     from autograder.sandbox.doctor import TierReport
     from autograder.sandbox.verify import Column
     from autograder.selfcheck.check import CheckReport
@@ -49,7 +50,7 @@ class Report:
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
     decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
-    instructor.
+    instructor. `absent` has the names of the students in the roster who handed in nothing, by id.
     """
 
     folder: Path
@@ -59,6 +60,7 @@ class Report:
     undrawn: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -144,15 +146,16 @@ def report(
     course: AnyPath | Course = ".",
     *,
     pictures: bool = False,
+    section: str | None = None,
     jobs: int | None = None,
     unsafe: bool = False,
     on_picture: OnProgress | None = None,
 ) -> Report:
-    """Write the report pages of a class again from its journal, without grading."""
+    """Write the report pages of a class again from its journal, without grading; for a section, only its report."""
     from autograder.gradebook.journal import grades_at
 
     found = grades_at(Path(grades))
-    pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture)
+    pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section)
     return replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
 
 
@@ -205,9 +208,10 @@ def decide(
     from zoneinfo import ZoneInfo
 
     from autograder.gradebook import decisions
+    from autograder.gradebook.journal import grades_at
 
     loaded = load_course(course)
-    effective, _ = _effective(Path(grades), loaded)
+    effective = _effective(grades_at(Path(grades)), loaded)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
     points = {"score": score} if decision.get("give") or decision.get("take") else {}
@@ -228,7 +232,9 @@ def to_review(
     grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
 ) -> list[tuple[Grade, Final, list[str]]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
-    return _effective(Path(grades), load_course(course))[0].to_review(borders, within)
+    from autograder.gradebook.journal import grades_at
+
+    return _effective(grades_at(Path(grades)), load_course(course)).to_review(borders, within)
 
 
 def collect(
@@ -244,11 +250,11 @@ def collect(
 ) -> CollectReport:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     from autograder.lms import collecting
-    from autograder.lms.roster import read_roster
 
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
-    options = collecting.CollectOptions(Path(output), wanted, read_roster(_path(roster)), source, replace, _path(times))
+    people = _roster(loaded, roster)
+    options = collecting.CollectOptions(Path(output), wanted, people, source, replace, _path(times))
     return collecting.collect([Path(archive) for archive in archives], loaded, options)
 
 
@@ -261,6 +267,7 @@ def export(
     sheet: AnyPath | None = None,
     column: str | None = None,
     roster: AnyPath | None = None,
+    section: str | None = None,
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
     hidden: str = "after_published",
@@ -268,13 +275,13 @@ def export(
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     from autograder.lms import exports
     from autograder.lms.nbgrader.by_hand import with_hand_grading
-    from autograder.lms.roster import read_roster
 
     if to not in exports.EXPORTERS:
         raise exports.ExportError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
     needed = to not in exports.WITHOUT_GRADES
-    counted = exports.read_grades(Path(grades), loaded, to) if needed else exports.Counted()
+    people = _roster(loaded, roster, Path(grades))
+    counted = exports.read_grades(Path(grades), loaded, to, people, section) if needed else exports.Counted()
     if to in exports.WITH_HAND_GRADING:
         counted = with_hand_grading(counted, loaded)
     request = exports.ExportRequest(
@@ -288,7 +295,7 @@ def export(
         assignment=assignment,
         sheet=_path(sheet),
         column=column,
-        roster=read_roster(_path(roster)),
+        roster=people.of_section(section) if section else people,
         output=_path(output),
         hidden=hidden,
     )
@@ -348,29 +355,41 @@ def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tupl
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
-def _effective(folder: Path, course: Course) -> tuple[Effective, Reading]:
+def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
+    """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
+    from autograder.gradebook.demo_marker import MARK
+    from autograder.lms.roster import FILE_NAME, read_roster
+
+    beside = course.root / FILE_NAME
+    made_up = grades is not None and (grades / MARK).exists()
+    return read_roster(_path(roster) or (beside if beside.is_file() and not made_up else None))
+
+
+def _effective(journal: Reading, course: Course, section: str | None = None) -> Effective:
+    """Return what counts of a journal, with the roster beside course.yml."""
     from autograder.gradebook.final_scores import what_counts
-    from autograder.gradebook.journal import grades_at
 
-    journal = grades_at(folder)
-    return what_counts(journal.path.parent, course, journal), journal
+    folder = journal.path.parent
+    return what_counts(folder, course, journal, _roster(course, None, folder).class_list, section)
 
 
-def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None) -> Report:
+def _write_pages(
+    plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
+) -> Report:
     from autograder.feedback.html import write_what_counts
     from autograder.gradebook.differing import differing
-    from autograder.gradebook.final_scores import what_counts
     from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names
 
     folder = journal.path.parent
-    effective = what_counts(folder, plan.course, journal)
+    effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals
     undrawn = _draw(plan, folder, grades, on_picture) if pictures else []
-    index = write_what_counts(folder, plan.course, effective)
+    index = write_what_counts(folder, plan.course, effective, section)
     differences = [*differing(plan.course, grades, scores), *effective.problems]
-    notes = unknown_students(plan.course, grades, read_names(folder))
-    return Report(folder, index, tuple(grades), scores, tuple(undrawn), tuple(differences), tuple(notes))
+    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
+    found = tuple(undrawn), tuple(differences), tuple(notes)
+    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
 
 
 def _draw(plan: Plan, folder: Path, grades: Iterable[Grade], on_picture: OnProgress | None) -> list[str]:

@@ -28,6 +28,11 @@ PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
 ]
 
+RosterOption = Annotated[
+    Path | None, typer.Option(help="A CSV file with the students; by default, roster.csv beside course.yml.")
+]
+SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
+
 
 @commands.command(rich_help_panel="Instructors")
 @report_errors
@@ -38,7 +43,7 @@ def collect(
     assignment: Annotated[
         str | None, typer.Option("--assignment", "-a", help="The assignment, if the archives' names do not contain it.")
     ] = None,
-    roster: Annotated[Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")] = None,
+    roster: RosterOption = None,
     times: Annotated[
         Path | None, typer.Option(help="A CSV file with submission times, such as Moodle's grading worksheet.")
     ] = None,
@@ -116,6 +121,7 @@ def grade(
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
+    section: SectionOption = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")] = (
         os.cpu_count() or 1
     ),
@@ -127,7 +133,13 @@ def report(
 
     with progress(quiet=False) as steps:
         pages = api.report(
-            grades, course_path, pictures=pictures, jobs=jobs, unsafe=unsafe, on_picture=steps("Drawing")
+            grades,
+            course_path,
+            pictures=pictures,
+            section=section,
+            jobs=jobs,
+            unsafe=unsafe,
+            on_picture=steps("Drawing"),
         )
     for sentence in pages.messages:
         say(sentence)
@@ -226,7 +238,8 @@ def export(
     column: Annotated[
         str | None, typer.Option(help="The column to fill, if its title differs from the assignment's.")
     ] = None,
-    roster: Annotated[Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")] = None,
+    roster: RosterOption = None,
+    section: SectionOption = None,
     submissions: Annotated[
         Path | None, typer.Option(help="The folder with the class's submissions; by default `submitted`.")
     ] = None,
@@ -245,6 +258,7 @@ def export(
         sheet=sheet,
         column=column,
         roster=roster,
+        section=section,
         submissions=submissions,
         output=output,
         hidden=hidden,

@@ -24,6 +24,7 @@ from autograder.gradebook.texts import names_of
 from autograder.gradebook.times import read_names
 from autograder.records import Grade, TestResult
 from autograder.text.files import write_whole
+from autograder.text.names import safe_name
 
 WORDS = (
     (1.0, "Complete. All tests pass."),
@@ -86,8 +87,10 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     return write_what_counts(folder, course, what_counts(folder, course, grades))
 
 
-def write_what_counts(folder: Path, course: Course, effective: Effective) -> Path:
-    """Write the same pages as `write_all` from effective grades only."""
+def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
+    """Write the same pages as `write_all` from effective grades only; for a section, only its report."""
+    if section is not None:
+        return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
     grades, count = effective.grades, effective.finals
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)

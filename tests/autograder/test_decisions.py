@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from rich.console import Console
 from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
+from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, load_course
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
@@ -21,6 +24,7 @@ from autograder.gradebook.decisions import read_decisions
 from autograder.gradebook.final_scores import Effective, what_counts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.gradebook.times import keep_times
+from autograder.grading.run import RunSummary
 from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, SourceFile, Submission, TestResult
 from autograder.submissions.collected import Collected, write_collected
@@ -411,3 +415,89 @@ def test_decide_from_python(course, folder):
     (one,) = autograder.decide("ben", NAME, course, folder, by="Grace", reason="Too strict.", give=1)
     assert (one.journal.score, one.grade.score) == (4, 5)
     assert len(autograder.decide(None, NAME, course, folder, by="G", reason="R", drop="push", counts="out")) == 4
+
+
+# ------------------------------------------------------------------ the roster beside course.yml
+
+ROSTER = """\
+student,name,section,group
+ada,Ada Lovelace,A,
+ben,Ben Bit,B,
+cy,Cy Young,A,
+dee,Dee Dot,B,Team Blue
+fay,Fay Fox,A,Team Blue
+gus,Gus Gray,B,
+eve,Eve Even,B,
+"""
+
+
+@pytest.fixture
+def roster(course, folder) -> Path:
+    """The roster; Team Blue handed in one file, and gus nothing."""
+    (course.root / "roster.csv").write_text(ROSTER, "utf-8")
+    write(folder, graded("Team Blue", ("push",)))
+    return course.root / "roster.csv"
+
+
+def test_students_of_the_roster_without_a_submission_are_listed(roster, decided, command, folder, course, tmp_path):
+    decided()
+    assert command("report").exit_code == 0
+    report = (folder / "index.html").read_text("utf-8")
+    assert '<tr><th scope="row">gus <bdi class="quiet">Gus Gray</bdi></th><td class="number total">0</td>' in report
+    assert "Team Blue" not in report
+    assert autograder.report(folder, course).absent == {"gus": "Gus Gray"}
+    done = command("export", "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    assert done.stdout.endswith("No work of Gus Gray was graded.\n")
+    assert "gus,Gus Gray,,0\n" in (tmp_path / "scores.csv").read_text("utf-8")
+
+
+def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top(roster, decided, course, folder):
+    decided(
+        "student: Team Blue, take: 1, reason: Style.",
+        "student: dee, give: 2, part: total, reason: Shown in the tutorial.",
+        "student: gus, excuse: true, reason: Ill.",
+    )
+    pages = autograder.report(folder, course)
+    assert {student: final.score for (student, _), final in pages.final_scores.items()} == {
+        "ada": 5.6, "ben": 4, "cy": 10, "dee": 9, "eve": 0, "fay": 7, "gus": 0,
+    }  # fmt: skip
+    assert pages.final_scores["gus", NAME].excused and pages.differences == ()
+    assert (folder / feedback_path(graded("dee"))).is_file()
+
+
+def test_own_work_of_a_member_counts_instead_of_the_groups(roster, decided, course, folder):
+    decided()
+    write(folder, graded("dee"))
+    finals = autograder.report(folder, course).final_scores
+    assert (finals["dee", NAME].score, finals["fay", NAME].score) == (10, 8)
+
+
+def test_sections_are_reported_and_exported_alone(roster, decided, command, folder, tmp_path):
+    decided("student: ben, give: 1, reason: Unclear.")
+    done = command("report", "--section", "B")
+    assert done.exit_code == 0 and done.stdout == f"{folder / 'index-B.html'}\n"
+    report = (folder / "index-B.html").read_text("utf-8")
+    assert all(f'<th scope="row">{name} ' in report for name in ("ben", "dee", "gus", "eve"))
+    assert "Lovelace" not in report and "Fay" not in report
+    table = tmp_path / "scores.csv"
+    assert command("export", "--to", "csv", "--section", "A", "--output", str(table)).exit_code == 0
+    assert table.read_text("utf-8").splitlines()[2:] == [
+        "ada,Ada Lovelace,5.6,5.6", "cy,Cy Young,10,10", "fay,Fay Fox,8,8",
+    ]  # fmt: skip
+    done = command("report", "--section", "C")
+    assert done.exit_code == 2 and "The roster has no section `C`; it has `A` or `B`." in done.stderr
+
+
+def test_made_up_class_has_no_roster(roster, decided, course, folder):
+    decided()
+    (folder / ".made-up").touch()
+    assert autograder.report(folder, course).absent == {}
+
+
+def test_terminal_table_lists_absent_students(roster, course, folder, decided):
+    decided()
+    screen = io.StringIO()
+    pages = autograder.report(folder, course)
+    run = autograder.Run(**vars(pages), summary=RunSummary())
+    show_class(Console(file=screen, width=100), course, run, as_json=False)
+    assert ["gus", "0", "–"] in [line.split() for line in screen.getvalue().splitlines()]

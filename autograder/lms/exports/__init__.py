@@ -17,7 +17,7 @@ from autograder.gradebook.final_scores import final_of, harmless, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
-from autograder.lms.roster import Roster, graded_name
+from autograder.lms.roster import Roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 
@@ -125,13 +125,8 @@ class ExportRequest:
     def absent(self, students: Iterable[str]) -> dict[str, str]:
         """Return the names of the people in the roster who are not among these students, by id in the grades."""
         known = {student: self._known_name(student) for student in students}
-        present = {self.roster.graded(student, name) for student, name in known.items()}
-        names = {name.casefold() for name in known.values() if name}
-        return {
-            graded_name(person.id): person.name
-            for person in self.roster.people
-            if person not in present and person.name.casefold() not in names
-        }
+        names = self.roster.class_list(known).names
+        return {student: name for student, name in names.items() if student not in known}
 
     def known_names(self, grade: Grade) -> tuple[str, ...]:
         """Return a student's names at the source; empty if unknown."""
@@ -172,7 +167,9 @@ class Counted:
     remark: str = ""
 
 
-def read_grades(path: Path, course: Course, tool: str) -> Counted:
+def read_grades(
+    path: Path, course: Course, tool: str, roster: Roster | None = None, section: str | None = None
+) -> Counted:
     """Read the effective grades for a tool from a journal or its folder.
 
     The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy. Raises
@@ -184,7 +181,7 @@ def read_grades(path: Path, course: Course, tool: str) -> Counted:
     folder = found.path.parent
     if tool in WITH_THE_LAST_TEXT:
         course = course.model_copy(update={"attempts": "last"})
-    effective = what_counts(folder, course, grades)
+    effective = what_counts(folder, course, grades, (roster or Roster()).class_list, section)
     comments = {place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments}
     problems = (*problems, *effective.problems)
     return Counted(tuple(effective.grades), effective.finals, problems, read_names(folder), folder, comments)
