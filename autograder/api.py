@@ -279,29 +279,21 @@ def export(
     if to not in exports.EXPORTERS:
         raise exports.ExportError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
-    needed = to not in exports.WITHOUT_GRADES
-    people = _roster(loaded, roster, Path(grades))
-    counted = exports.read_grades(Path(grades), loaded, to, people, section) if needed else exports.Counted()
-    if to in exports.WITH_HAND_GRADING:
-        counted = with_hand_grading(counted, loaded)
     request = exports.ExportRequest(
         course=loaded,
-        grades=counted.grades,
-        finals=counted.finals,
-        names=counted.names,
-        folder=counted.folder,
-        comments=counted.comments,
         submissions=_path(submissions),
         assignment=assignment,
         sheet=_path(sheet),
         column=column,
-        roster=people.of_section(section) if section else people,
+        roster=_roster(loaded, roster, Path(grades)),
         output=_path(output),
         hidden=hidden,
     )
-    exported = exports.export(to, request)
-    summary = f"{exported.summary} {counted.remark}".rstrip()
-    return replace(exported, summary=summary, problems=[*counted.problems, *exported.problems])
+    if to not in exports.WITHOUT_GRADES:
+        request = exports.read_grades(request, Path(grades), to, section)
+    if to in exports.WITH_HAND_GRADING:
+        request = with_hand_grading(request)
+    return exports.export(to, request)
 
 
 def similar(

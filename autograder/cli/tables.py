@@ -54,7 +54,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
-    for table in _class_tables(console.width, course, grades, count, run.absent):
+    for table in _class_tables(console.width, course, run):
         console.print(table)
     _show_late(console, count, people)
     _show_mistakes(console, course, grades)
@@ -71,14 +71,13 @@ def _refused(grades: list[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.status == "refused"]
 
 
-def _class_tables(
-    width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final], absent: Iterable[str]
-) -> Iterator[Table]:
+def _class_tables(width: int, course: Course, run: Run) -> Iterator[Table]:
     """Yield one table, or several if `width` is too small for all assignments; each shows the total."""
+    grades = list(run.grades)
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
     columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
-    for shown in _fitting(width, columns, grades, count):
-        yield _class_table(course, grades, count, names, shown, absent)
+    for shown in _fitting(width, columns, grades, run.final_scores):
+        yield _class_table(course, run, names, shown)
 
 
 def _fitting(width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[list[str]]:
@@ -111,16 +110,10 @@ def _column_width(grade: Grade, final: Final) -> int:
     return len(number(final.score)) + (len("late ") if final.minus else 0)
 
 
-def _class_table(
-    course: Course,
-    grades: list[Grade],
-    count: Mapping[GradeKey, Final],
-    names: list[str],
-    shown: list[str],
-    absent: Iterable[str],
-) -> Table:
+def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -> Table:
+    grades, count = run.grades, run.final_scores
     scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
-    students = sorted({*(grade.student for grade in grades), *absent})
+    students = sorted({*(grade.student for grade in grades), *run.absent})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
     rest = len(students) - TABLE_ROWS
     footer = f"… {rest} more in the report" if rest > 0 else ""

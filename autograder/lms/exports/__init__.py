@@ -51,11 +51,12 @@ class ExportRequest:
     `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
     its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
     hidden tests. `folder` holds the grades and their pages, `names` the display names stored there, and `comments` the
-    instructors' comments on a submission.
+    instructors' comments on a submission. `problems` are unreadable lines of the journal, and decisions that do not fit;
+    `remark` is a sentence for the summary.
     """
 
     course: Course
-    grades: tuple[Grade, ...]
+    grades: tuple[Grade, ...] = ()
     submissions: Path | None = None
     assignment: str | None = None
     sheet: Path | None = None
@@ -67,6 +68,8 @@ class ExportRequest:
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     comments: Mapping[GradeKey, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    remark: str = ""
 
     def score(self, grade: Grade) -> float:
         """Return the final score of a grade: the one in `finals`, or else the raw score."""
@@ -150,41 +153,27 @@ class Exported:
     problems: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The effective grades of a class and their final scores.
+def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
+    """Return the request with the effective grades for a tool, from a journal or its folder.
 
-    `problems` are unreadable lines of the journal, and decisions that do not fit. `comments` are the instructors'
-    comments on submissions, `remark` is a sentence for the summary.
-    """
-
-    grades: tuple[Grade, ...] = ()
-    finals: Mapping[GradeKey, Final] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    folder: Path | None = None
-    comments: Mapping[GradeKey, str] = field(default_factory=dict)
-    remark: str = ""
-
-
-def read_grades(
-    path: Path, course: Course, tool: str, roster: Roster | None = None, section: str | None = None
-) -> Counted:
-    """Read the effective grades for a tool from a journal or its folder.
-
-    The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy. Raises
-    RefusedError if there is no journal or no grade in it.
+    The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy, and no groups.
+    Raises RefusedError if there is no journal, no grade in it, or no such section.
     """
     found = grades_at(path)
-    grades = list(found)
-    problems = (found.problem,) if found.problem else ()
-    folder = found.path.parent
+    folder, course, roster = found.path.parent, request.course, request.roster
     if tool in WITH_THE_LAST_TEXT:
-        course = course.model_copy(update={"attempts": "last"})
-    effective = what_counts(folder, course, grades, (roster or Roster()).class_list, section)
-    comments = {place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments}
-    problems = (*problems, *effective.problems)
-    return Counted(tuple(effective.grades), effective.finals, problems, read_names(folder), folder, comments)
+        course, roster = course.model_copy(update={"attempts": "last"}), Roster()
+    effective = what_counts(folder, course, found, roster.class_list, section)
+    return replace(
+        request,
+        grades=tuple(effective.grades),
+        finals=effective.finals,
+        problems=(*([found.problem] if found.problem else []), *effective.problems),
+        names=read_names(folder),
+        folder=folder,
+        comments={place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments},
+        roster=request.roster.of_section(section) if section else request.roster,
+    )
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
@@ -192,4 +181,5 @@ def export(tool: str, request: ExportRequest) -> Exported:
     if request.output and not request.output.absolute().parent.is_dir():
         raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
-    return replace(exported, problems=[*request.differences, *exported.problems])
+    summary = f"{exported.summary} {request.remark}".rstrip()
+    return Exported(summary, [*request.problems, *request.differences, *exported.problems])

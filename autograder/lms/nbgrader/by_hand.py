@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from autograder.course.config import Assignment, Course
 from autograder.gradebook.final_scores import final_of
 from autograder.gradebook.lateness import rescored
-from autograder.lms.exports import Counted
+from autograder.lms.exports import ExportRequest
 from autograder.records import Grade, TestResult
 from autograder.text.names import safe_name, shown
 from autograder.text.wording import listed
@@ -53,33 +53,35 @@ def by_part(grade: Grade, assignment: Assignment) -> Grade:
     return replace(grade, tests=tuple(tests))
 
 
-def with_hand_grading(counted: Counted, course: Course) -> Counted:
+def with_hand_grading(request: ExportRequest) -> ExportRequest:
     """Add the points and comments of nbgrader's gradebook to the grades, if the course has one.
 
     Manual points for another grading than the effective one are reported as a problem and left out.
     """
+    course = request.course
     if not (os.environ.get("NBGRADER_DB_URL") or course.database or (course.root / FILE_NAME).is_file()):
-        return counted
+        return request
     try:
         from sqlalchemy.exc import SQLAlchemyError
 
         from autograder.lms.nbgrader.settings import database_url
     except ModuleNotFoundError:
         problem = "nbgrader is not installed, so its gradebook is not read: points given by hand are missing."
-        return replace(counted, problems=(*counted.problems, problem))
+        return replace(request, problems=(*request.problems, problem))
     try:
         found = _read(database_url(course.root))
     except SQLAlchemyError as error:
         reason = type(error).__name__  # its message can contain the password
         problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
-        return replace(counted, problems=(*counted.problems, problem))
-    return _merged(counted, course, found)
+        return replace(request, problems=(*request.problems, problem))
+    return _merged(request, found)
 
 
-def _merged(counted: Counted, course: Course, found: dict[tuple[str, str], HandGrading]) -> Counted:
-    grades, problems, names = [], list(counted.problems), []
-    finals, comments = dict(counted.finals), dict(counted.comments)
-    for grade in counted.grades:
+def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -> ExportRequest:
+    course = request.course
+    grades, problems, names = [], list(request.problems), []
+    finals, comments = dict(request.finals), dict(request.comments)
+    for grade in request.grades:
         place = grade.student, grade.assignment
         by_hand = found.get((safe_name(grade.student), grade.assignment))
         if by_hand and by_hand.comments:
@@ -97,7 +99,7 @@ def _merged(counted: Counted, course: Course, found: dict[tuple[str, str], HandG
         grades.append(grade)
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
     return replace(
-        counted, grades=tuple(grades), finals=finals, problems=tuple(problems), comments=comments, remark=remark
+        request, grades=tuple(grades), finals=finals, problems=tuple(problems), comments=comments, remark=remark
     )
 
 
