@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
-Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
 
 
@@ -65,7 +65,8 @@ class Submission:
 class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
-    "followed": it failed, and passes with the solution in place of an earlier part that failed, too.
+    "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
+    instructor's decision about the points, never in a journal.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -82,7 +83,7 @@ class TestResult:
 
     @property
     def is_right(self) -> bool:
-        return self.outcome in ("passed", "followed")
+        return self.outcome in ("passed", "followed", "decided")
 
     @property
     def cause(self) -> object:
