@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
 ANSWERS_VERSION = 2
-SECONDS = 300
 FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
@@ -64,11 +63,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
     command = [sys.executable, "-m", __name__, str(course.root), assignment.name]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8",
-                              env=environment, timeout=SECONDS)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise CourseError(f"The mistakes of {assignment.name} do not finish within {SECONDS} seconds.") from None
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
     if done.returncode == FOUND:
         raise CourseError(done.stderr.strip().splitlines())
     if done.returncode:
@@ -139,12 +134,13 @@ class _Survey:
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
         from autograder.proxy.subject import uses_in
-        from autograder.selfcheck.check import SEED, failures
+        from autograder.selfcheck.check import SEED, failures, time_limit
         from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
-        module, uses = run_text(text, name).module, uses_in(text, name)
+        with time_limit():
+            module, uses = run_text(text, name).module, uses_in(text, name)
         tests = self._session.tests() if every else failures(self._session, module, uses)
         connection = RecordingConnection(module)
         self._session.start(SEED)

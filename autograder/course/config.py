@@ -281,6 +281,14 @@ def load_course(path: Path | str = ".") -> Course:
     return Course(root=file.parent, **fields)
 
 
+def has_course(path: Path) -> bool:
+    """Whether there is a course.yml at this path, or in a folder at or above it."""
+    try:
+        return bool(_find(path))
+    except CourseError:
+        return False
+
+
 def course_schema() -> dict[str, Any]:
     """Return the JSON schema of course.yml for editors, generated from the records that parse it."""
     schema = CourseFile.model_json_schema()

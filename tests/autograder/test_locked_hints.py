@@ -146,7 +146,7 @@ def share_of_locks_derived_again(assignment: Assignment) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], SAMPLE.__contains__)
+    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], "06_bert_param_count".__eq__)
 )
 def test_committed_hints_match_the_recorded_answers(name: str) -> None:
     assert share_of_locks_derived_again(COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)
@@ -179,6 +179,7 @@ def test_changed_text_of_the_engine_keeps_the_hints_current(
     assert not is_current(course, adding, text)
 
 
+@pytest.mark.slow
 def test_hints_are_unlocked_despite_rounding_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every number of every answer differs by about a millionth, and every mistake still unlocks its hint."""
     random, read = np.random.default_rng(0), _Reading._read_floats
