@@ -15,7 +15,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,15 +30,6 @@ if TYPE_CHECKING:
 ANSWERS_VERSION = 2
 FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The visible tests that a mistake fails, and those of them with a hint about it."""
-
-    mistake: str
-    failed: tuple[str, ...]
-    hinted: tuple[str, ...]
 
 
 def hints_path(course: Course, assignment: Assignment) -> Path:
@@ -86,32 +76,29 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
-    entries, _ = survey(course, assignment)
     record: dict[str, Any] = {
         "schema": 1,
         "about": ABOUT,
         "assignment": assignment.name,
         "sources": _sources(course, assignment),
-        "tests": entries,
+        "tests": survey(course, assignment),
     }
     record["seal"] = _seal(record)
     return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
-def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tuple[Coverage, ...]]:
-    """Return the locked hints by test and grid, and the coverage of each mistake."""
+def survey(course: Course, assignment: Assignment) -> dict[str, Any]:
+    """Return the locked hints by test and grid."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
-        found = _Survey(course, assignment, session)
-        coverage = tuple(found.cover(number) for number in range(len(found.mistakes)))
-        return found.locked(), coverage
+        return _Survey(course, assignment, session).locked()
 
 
 class _Survey:
-    """Runs mistakes against the visible tests; `_keys` maps fingerprints to the mistakes that leave them."""
+    """Runs mistakes against the visible tests."""
 
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
@@ -119,30 +106,30 @@ class _Survey:
         solution = course.solution_file(assignment).read_text("utf-8-sig")
         self._functions = code_of_functions(solution)
         self._right = {test: told.answers for test, told in self._recordings(solution, every=True)}
-        self._keys: dict[tuple[str, int, bytes], list[int]] = {}
-
-    def cover(self, number: int) -> Coverage:
-        """Run one mistake against the tests that it fails."""
-        from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
-
-        failed, hinted = [], []
-        for test, told in self._recordings(self.mistakes[number].source):
-            failed.append(test)
-            salt = salt_of(self._assignment.name, test)
-            key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
-            if key is not None:
-                hinted.append(test)
-                self._keys.setdefault((test, *key), []).append(number)
-        return Coverage(self.mistakes[number].id, tuple(failed), tuple(hinted))
 
     def locked(self) -> dict[str, Any]:
+        """Return the hints, each locked with the fingerprints of the answers of its mistake."""
         from autograder.selfcheck.locked_hints import lock
 
+        found: dict[tuple[str, int, bytes], list[int]] = {}
+        for number, mistake in enumerate(self.mistakes):
+            for key in self._fingerprints(mistake):
+                found.setdefault(key, []).append(number)
         entries: dict[str, dict[str, dict[str, str]]] = {}
-        for (test, grid, fingerprint), numbers in sorted(self._keys.items()):
+        for (test, grid, fingerprint), numbers in sorted(found.items()):
             index, text = lock(fingerprint, [self._hint(number) for number in numbers])
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
         return entries
+
+    def _fingerprints(self, mistake: Mistake) -> Iterator[tuple[str, int, bytes]]:
+        """Yield the test, the grid and the fingerprint of each test that a mistake fails with answers of its own."""
+        from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
+
+        for test, told in self._recordings(mistake.source):
+            salt = salt_of(self._assignment.name, test)
+            key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
+            if key is not None:
+                yield test, *key
 
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
