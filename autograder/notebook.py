@@ -173,9 +173,7 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
     from autograder.selfcheck.workspace import find_work, label_of, read, run_text
 
     work = find_work(assignment)
-    findings = check_work(work).by_part()
-    passed = frozenset(part for part, found in findings.items() if all(finding.passed for finding in found))
-    return run_text(read(work.file), label_of(work.file)).module, passed
+    return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
 
 
 def _image(figure: Any, caption: str) -> Any:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.questions import load_questions
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
@@ -47,8 +48,8 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are mistakes with hints; raises MistakesError if they cannot be used."""
-    return course.mistakes_file(assignment).is_file() and bool(load_mistakes(course, assignment))
+    """Whether there are hints or answers to lock; raises CourseError if they cannot be used."""
+    return bool(load_mistakes(course, assignment) or load_questions(course, assignment))
 
 
 def is_current(course: Course, assignment: Assignment, text: str) -> bool:
@@ -90,20 +91,21 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
-    entries, _ = survey(course, assignment)
+    entries, answers, _ = survey(course, assignment)
     record: dict[str, Any] = {
         "schema": 1,
         "about": ABOUT,
         "assignment": assignment.name,
         "sources": _sources(course, assignment),
         "tests": entries,
+        **({"answers": answers} if answers else {}),
     }
     record["seal"] = _seal(record)
     return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
-def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tuple[Coverage, ...]]:
-    """Return the locked hints by test and grid, and the coverage of each mistake."""
+def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any], tuple[Coverage, ...]]:
+    """Return the locked hints and the locked answers to questions, by test and grid, and the coverage of each mistake."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
@@ -111,7 +113,7 @@ def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], tupl
     with suite_of(course.visible_test_file(assignment)) as session:
         found = _Survey(course, assignment, session)
         coverage = tuple(found.cover(number) for number in range(len(found.mistakes)))
-        return found.locked(), coverage
+        return found.locked(), found.locked_answers(), coverage
 
 
 class _Survey:
@@ -119,6 +121,8 @@ class _Survey:
 
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
+        self._questions = load_questions(course, assignment)
+        self._alternatives = load_alternatives(course, assignment) if self._questions else ()
         self._assignment, self._session = assignment, session
         self._solution = course.solution_file(assignment).read_text("utf-8-sig")
         self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
@@ -145,6 +149,21 @@ class _Survey:
         for (test, grid, fingerprint), numbers in sorted(self._keys.items()):
             index, text = lock(fingerprint, [self._hint(number) for number in numbers])
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
+        return entries
+
+    def locked_answers(self) -> dict[str, Any]:
+        """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
+        from autograder.selfcheck.locked_hints import lock, salt_of, steady_fingerprint
+
+        parts = {test.name: test.part for test in self._session.tests()}
+        entries: dict[str, dict[str, dict[str, str]]] = {}
+        for text in (self._solution, *(text for _, text in self._alternatives)) if self._questions else ():
+            for test, told in self._recordings(text, every=True):
+                questions = self._questions.get(parts[test])
+                key = steady_fingerprint(salt_of(self._assignment.name, test), told.answers) if questions else None
+                if key is not None and told.answers and not told.failed:
+                    index, locked = lock(key[1], questions or ())
+                    entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
         return entries
 
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
@@ -187,12 +206,12 @@ def functions_of(tree: ast.AST, around: Sequence[str] = ()) -> Iterator[tuple[st
 
 def _sources(course: Course, assignment: Assignment) -> str:
     digest = hashlib.sha256(f"{assignment.name}\0{ANSWERS_VERSION}".encode())
-    for file in (
-        course.solution_file(assignment),
-        course.mistakes_file(assignment),
-        course.visible_test_file(assignment),
-    ):
-        digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))
+    files = [course.solution_file(assignment), course.mistakes_file(assignment), course.visible_test_file(assignment)]
+    if course.answers_file(assignment).is_file():
+        files += [course.answers_file(assignment), *course.alternatives(assignment)]
+    for file in files:
+        if file.is_file():
+            digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()
 
 
