@@ -111,7 +111,7 @@ def grade(
     from autograder.gradebook.journal import Journal, read_journal
     from autograder.gradebook.run_state import OpenRun
     from autograder.gradebook.times import keep_times
-    from autograder.grading.run import grade_class
+    from autograder.grading.run import assignments_to_grade, grade_class
     from autograder.submissions import find_submissions
     from autograder.text.files import check_folder
 
@@ -119,10 +119,10 @@ def grade(
     found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
-    names = None if assignment is None else (loaded.assignment(assignment).name,)
     with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
         stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
+        names = assignments_to_grade(loaded, stored, journal, regrade)
         plan = _plan(loaded, run.seed, unsafe, jobs, names)
         tell = _counting(on_grade or _ignore, len(stored))
         try:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
@@ -49,6 +49,12 @@ def one_of(words: Iterable[str]) -> str:
     """Format words as `a`, `b` or `c`."""
     quoted = [f"`{word}`" for word in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+class YamlRecord(BaseModel):
+    """Base class of the records in a YAML file: unknown names and values of another type are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class MarkedYaml:

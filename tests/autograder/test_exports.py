@@ -702,6 +702,7 @@ def test_gradescope_zip_has_its_programs_at_the_root(archive):
         assert subprocess.run(["bash", "-n"], input=programs[name], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
     done = gradescope(adding=FILES[f"solutions/{NAME}/adding.py"])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -276,11 +276,33 @@ def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, addin
     assert stats.mistake_counts([grade])[0].hint == HINT
 
 
-def test_hint_is_shown_once_in_its_own_box(tmp_path: Path, adding: Assignment) -> None:
+def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
-    assert page.text.count(HINT) == 1
-    assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
-    assert page.text.index(HINT) < page.text.index("The question above (subtracts) applies here, too.")
+    assert page.text.count(HINT) == page.text.count("Subtracts") == page.source.count('<article class="card">') == 1
+    first, second = (page.text.index(title) for _, _, title, _ in TESTS[:2])
+    assert page.text.index("Subtracts") < page.text.index(HINT) < first < page.text.index("-1; 5 was") < second
+
+
+def test_failed_and_waiting_tests_show_their_cost(tmp_path: Path, adding: Assignment) -> None:
+    waiting = result(1, "skipped", message="This waits.")
+    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message="No."), waiting), adding))
+    assert f"{TESTS[0][2]} −{TESTS[0][3]:g} No." in page.text
+    assert f"This waits. {TESTS[1][2]} −{TESTS[1][3]:g}" in page.text
+
+
+def test_later_part_names_a_cause_of_an_earlier_one(tmp_path: Path, adding: Assignment) -> None:
+    later = result(3, "failed", message="The total is 1.", mistake="subtracts", hint=HINT)
+    page = Page(write_feedback(tmp_path, graded("ada", *subtracting("ada").tests[:2], later), adding))
+    assert page.text.count(HINT) == page.text.count("The total is 1.") == 1
+    assert page.text.index("The total is 1.") < page.text.index("A running total")
+    assert f"These fail for a reason given above (subtracts). {TESTS[3][2]} −{TESTS[3][3]:g}" in page.text
+
+
+def test_two_causes_of_one_part_have_a_card_each(tmp_path: Path, adding: Assignment) -> None:
+    other = result(1, "failed", message="Another fault.", mistake="doubles", hint="Twice?")
+    page = Page(write_feedback(tmp_path, graded("ada", subtracting("ada").tests[0], other), adding))
+    assert page.source.count('<article class="card">') == 2
+    assert page.text.index(HINT) < page.text.index("Doubles") < page.text.index("Another fault.")
 
 
 def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
@@ -301,9 +323,9 @@ def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> No
     slow = "Your file took longer than 5 seconds to load."
     grade = graded("ada", *(result(index, "timeout", message=slow) for index in range(5)))
     page = Page(write_feedback(tmp_path, grade, adding))
-    assert page.text.count(slow) == 2  # once a part
-    assert page.text.count("took too long") == 2
+    assert page.text.count(slow) == page.text.count("took too long") == 1
     assert page.inside("h3") == [title for _, _, title, _ in TESTS]
+    assert "These fail for a reason given above." in page.text, "in the second part"
     assert "No test passes yet." in page.text
 
 
