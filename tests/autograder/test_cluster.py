@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
+import random
+import re
+import shlex
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +26,7 @@ pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip
 import dask
 
 from autograder.course.config import Course, load_course
-from autograder.gradebook.journal import Journal
+from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading import cluster
 from autograder.grading.bundle import Bundle
 from autograder.grading.cluster_address import batch_cluster, connect
@@ -29,6 +37,7 @@ from autograder.records import CourseError, Grade, InfrastructureError, RefusedE
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
 
+ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_adding"
 
 
@@ -441,3 +450,167 @@ def test_grader_ends_and_removes_its_folder_when_the_other_end_is_gone(course, t
     assert wait_until(lambda: grader._process.poll() is not None)
     assert wait_until(lambda: not started_since(before))
     assert list(tmp_path.iterdir()) == []
+
+
+# -- whole clusters ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def certificates(tmp_path) -> Iterator[list[str]]:
+    """Certificates made as docs/cluster.md says, in the environment of the command; options for Dask's programs."""
+    for line in re.findall(r"^openssl .*$", (ROOT / "docs/cluster.md").read_text("utf-8"), re.MULTILINE):
+        subprocess.run(shlex.split(line), cwd=tmp_path, check=True, capture_output=True)
+    ca, certificate, key = (str(tmp_path / name) for name in ("ca.pem", "grading.pem", "grading.key"))
+    names = {"ca-file": ca, "client.cert": certificate, "client.key": key}
+    with dask.config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()}):
+        yield ["--tls-ca-file", ca, "--tls-cert", certificate, "--tls-key", key]
+
+
+@contextlib.contextmanager
+def program(name: str, *arguments: str) -> Iterator[None]:
+    """One of Dask's programs, with its own workers, until the end of the context."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{name}", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_running_cluster_with_certificates_grades_and_its_workers_stay(course, tmp_path, certificates):
+    before = descendants(os.getpid())
+    file, scratch = tmp_path / "scheduler.json", tmp_path / "scratch"
+    scratch.mkdir()
+    local = ("--host", "127.0.0.1", *certificates)
+    with program(
+        "scheduler", "--protocol", "tls", "--port", "0", "--no-dashboard", "--scheduler-file", str(file), *local
+    ):
+        assert wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        with program("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(scratch), *local):
+            for seed in (7, 8):
+                folder = tmp_path / f"grades {seed}"
+                lines = graded(Plan(course, seed), folder, small_class(course), address)
+                assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
+            assert wait_until(lambda: not list(scratch.rglob("grader-*"))), "nothing of the course stays on a worker"
+    assert wait_until(lambda: not started_since(before))
+
+
+SBATCH = """\
+#!/bin/sh
+cp "$1" {folder}/script.sh
+[ -n "{start}" ] && setsid sh "$1" > {folder}/worker.log 2>&1 &
+echo "Submitted batch job 4711"
+"""
+SLURM = """\
+class: SLURMCluster
+jobs: 1
+arguments:
+  queue: short
+  cores: 1
+  memory: 2GB
+  walltime: "00:30:00"
+  local_directory: {folder}
+  shared_temp_directory: {folder}
+  scheduler_options: {{dashboard: false, host: 127.0.0.1}}
+  worker_extra_args: ["--lifetime", "25m"]
+"""
+
+
+def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, start: str = "") -> Path:
+    """Write slurm.yml, and a `sbatch` that keeps the script it is given; with `start`, it starts the worker as well."""
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "sbatch").write_text(SBATCH.format(folder=folder, start=start))
+    (programs / "scancel").write_text("#!/bin/sh\n")
+    for each in programs.iterdir():
+        each.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    (folder / "slurm.yml").write_text(SLURM.format(folder=folder))
+    return folder / "slurm.yml"
+
+
+def test_slurm_is_sent_a_script_with_the_files_arguments(tmp_path, monkeypatch):
+    with batch_cluster(slurm(tmp_path, monkeypatch)):
+        assert wait_until((tmp_path / "script.sh").exists)
+        script = (tmp_path / "script.sh").read_text()
+    for line in ("#SBATCH -p short", "#SBATCH --cpus-per-task=1", "#SBATCH -t 00:30:00", "#SBATCH --mem=2G"):
+        assert line in script.splitlines()
+    assert "tls://127.0.0.1:" in script and "--lifetime 25m" in script and "--tls-ca-file" in script
+    assert not list(tmp_path.glob("*.pem")), "the certificates of the run are removed"
+
+
+@pytest.mark.slow
+def test_workers_that_slurm_starts_grade_and_end(course, tmp_path, monkeypatch):
+    before = set(map(int, filter(str.isdigit, os.listdir("/proc"))))
+    file = slurm(tmp_path, monkeypatch, start="yes")
+    lines = graded(Plan(course, 7), tmp_path / "grades", small_class(course), str(file))
+    assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
+    assert wait_until(
+        lambda: not [pid for pid in living_processes() - before if str(tmp_path).encode() in command(pid)]
+    )
+
+
+def living_processes() -> set[int]:
+    return living(set(map(int, filter(str.isdigit, os.listdir("/proc")))))
+
+
+# -- random kills: five here, as many as CLUSTER_KILLS says in `make cluster` ---------------------------------------
+
+KILLS = int(os.environ.get("CLUSTER_KILLS", "5"))
+STUDENTS = 40
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, of prctl(2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_random_kill_loses_no_grade_counts_none_twice_and_leaves_nothing(course, tmp_path, seed):
+    """One grader, one worker or the coordinator is killed at a random grade; the run goes on or is resumed."""
+    chance = random.Random(seed)
+    ctypes.CDLL(None).prctl(SUBREAPER, 1)  # what outlives its parent becomes a child of this process
+    before = descendants(os.getpid())
+    for one in range(STUDENTS):
+        text = small_class(course)[one % 10].files[0].text
+        file = tmp_path / "class" / f"s{one:02}" / NAME / "adding.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    victim, after = chance.choice(["grader", "worker", "coordinator"]), chance.randrange(1, STUDENTS - 4)
+    first = start_class(course, tmp_path)
+    journal = tmp_path / "grades/grades.jsonl"
+    assert wait_until(
+        lambda: first.poll() is not None or (journal.exists() and journal.read_text().count("\n") >= after)
+    )
+    killed = chance.choice(sorted(candidates(first, victim)) or [first.pid])
+    os.kill(killed, signal.SIGKILL)
+    first.wait()
+    second = start_class(course, tmp_path)
+    assert second.wait() == 0, second.stderr.read()
+    students = [grade.student for grade in read_journal(journal)]
+    assert sorted(students) == [f"s{one:02}" for one in range(STUDENTS)], (victim, after)
+    scores = {grade.student: grade.score for grade in read_journal(journal)}
+    assert [scores[f"s{one:02}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (STUDENTS // 5)
+    assert wait_until(lambda: not started_since(before)), (victim, after)
+    assert left_behind(tmp_path / "scratch") == [], (victim, after)
+
+
+def start_class(course: Course, folder: Path) -> subprocess.Popen[str]:
+    arguments = ["grade", "class", "--course", str(course.root), "--cluster", "local:2", "--json"]
+    environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder / "scratch")}
+    program = [sys.executable, "-c", "from autograder.cli import main; main()", *arguments]
+    return subprocess.Popen(
+        program, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def candidates(coordinator: subprocess.Popen[str], victim: str) -> set[int]:
+    """Return the processes of a kind: graders run a module of their own, workers are children of the coordinator."""
+    below = {pid: command(pid) for pid in living(descendants(coordinator.pid))}
+    graders = {pid for pid, line in below.items() if b"autograder.grading.grader_process" in line}
+    workers = {pid for pid, line in below.items() if b"spawn_main" in line}
+    return {"grader": graders, "worker": workers, "coordinator": {coordinator.pid}}[victim]
