@@ -10,6 +10,7 @@ A submission may be graded more than once on the cluster, and is returned once:
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import queue
 import time
@@ -82,12 +83,12 @@ def graded(
             yield from run.grades(patient=not address.startswith(RUNNING))
         except ImportError as error:
             raise InfrastructureError(f"A machine of the cluster has no autograder as here: {error}.") from None
-        except (OSError, TimeoutError) as error:
+        except (OSError, asyncio.TimeoutError) as error:
             raise InfrastructureError(f"The connection to the cluster was lost ({error}). {RUN_AGAIN}") from None
         finally:
             failures += [f"{student}, {assignment}: {why}" for (student, assignment), why in run.failed.items()]
             notes += run.refused.values()
-            with suppress(OSError, TimeoutError):
+            with suppress(OSError, asyncio.TimeoutError):
                 run.cancel()
                 client.unregister_worker_plugin(topic)
 

@@ -6,10 +6,10 @@ Dask executes whatever a connected program sends, so connections are encrypted a
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,35 +44,25 @@ def connect(address: str) -> Iterator[Client]:
     Raises RefusedError for an address that cannot be used, InfrastructureError if there is no connection.
     """
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are reported by the run
-    if address.startswith(RUNNING):
-        security = _check_running(address)
+    with ExitStack() as started:
         try:
-            client = Client(address, security=security, set_as_default=False, timeout="30s")
-        except (OSError, TimeoutError, ValueError) as error:
+            if address.startswith(RUNNING):
+                client = Client(address, security=_check_running(address), set_as_default=False, timeout="30s")
+            else:
+                client = Client(started.enter_context(_started(address)), set_as_default=False)
+        except (OSError, RuntimeError, asyncio.TimeoutError) as error:
             raise InfrastructureError(f"There is no connection to the cluster {address}: {error}.") from None
-        with client:
-            yield client
-        return
-    with _started(address) as cluster, Client(cluster, set_as_default=False) as client:
-        yield client
+        yield started.enter_context(client)
 
 
 def _started(address: str) -> Any:
-    if address.startswith("local:"):
-        count = address.partition(":")[2]
-        if not count.isdecimal() or int(count) < 1:
-            raise RefusedError(f"--cluster {address} does not say how many workers. Write `local:4`.")
-        return _local(int(count))
-    file = Path(address)
-    if file.suffix not in (".yml", ".yaml"):
+    if Path(address).suffix in (".yml", ".yaml"):
+        return batch_cluster(Path(address))
+    kind, _, count = address.partition(":")
+    if kind != "local" or not count.isdecimal() or int(count) < 1:
         raise RefusedError(f"--cluster {address} is not an address of a cluster. {FORMS}")
-    return batch_cluster(file)
-
-
-def _local(workers: int) -> LocalCluster:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     return LocalCluster(
-        n_workers=workers,
+        n_workers=int(count),
         threads_per_worker=1,
         processes=True,
         security=Security.temporary(),  # other users of this machine could connect as well

@@ -7,7 +7,6 @@ is reported as events of one topic, in order: a grade at a time, so that a worke
 from __future__ import annotations
 
 import asyncio
-import queue
 import socket
 import threading
 import time
@@ -23,6 +22,7 @@ from autograder.records import InfrastructureError, Submission
 
 LEAVING_SECONDS = 120  # before the end of its lifetime, a worker begins no other submission
 DIED_TWICE = "the grader died twice."
+FIRST = 0  # in place of a thread, for the grader that none has used
 
 
 class Graders(WorkerPlugin):
@@ -33,10 +33,8 @@ class Graders(WorkerPlugin):
 
     def setup(self, worker: Worker) -> None:
         self._worker = worker
-        self._free: queue.SimpleQueue[GraderProcess] = queue.SimpleQueue()
-        self._used: set[GraderProcess] = set()
-        self._closed = False
-        self._lock = threading.Lock()
+        self._graders: dict[int, GraderProcess] = {}  # by thread
+        self.closed = False
         self._ends_at = time.monotonic() + worker.lifetime - LEAVING_SECONDS if worker.lifetime else float("inf")
         self._starting = asyncio.ensure_future(asyncio.to_thread(self._report))
 
@@ -44,11 +42,13 @@ class Graders(WorkerPlugin):
         """End all graders; what they were grading is graded elsewhere."""
         with suppress(Exception):
             self.tell(left=True)
-        await asyncio.to_thread(self._close)
+        self.closed = True
+        for grader in list(self._graders.values()):
+            await asyncio.to_thread(grader.close)
 
     @property
     def is_leaving(self) -> bool:
-        return self._closed or time.monotonic() > self._ends_at
+        return self.closed or time.monotonic() > self._ends_at
 
     def tell(self, **facts: Any) -> None:
         self._worker.log_event(self.topic, {"worker": self._worker.address, **facts})
@@ -58,53 +58,38 @@ class Graders(WorkerPlugin):
         return GraderProcess(self.bundle, self._worker.local_directory)
 
     def grade(self, submission: Submission) -> tuple[str, str]:
-        """Grade with a free grader; once more, with a new one, if it dies."""
+        """Grade with this thread's grader; once more, with a new one, if it dies."""
         for _ in range(2):
-            grader = self._take()
-            try:
-                found = grader.grade(submission)
-            except GraderDiedError:
-                self._used.discard(grader)
-                if self._closed:
-                    raise
-            else:
-                self._free.put(grader)
-                return found
+            with suppress(GraderDiedError):
+                return self._grader().grade(submission)
+            if self.closed:
+                break
         return "failed", DIED_TWICE
 
-    def _report(self) -> None:
-        """Say whether this worker can grade; until then it is sent nothing."""
-        try:
-            self._free.put(self._take())
-        except Exception as error:
-            problem = str(error) if isinstance(error, InfrastructureError) else repr(error)
-            self.tell(refused=problem, host=socket.gethostname())
-        else:
-            self.tell(ready=self._worker.state.nthreads)
+    def _grader(self) -> GraderProcess:
+        thread = threading.get_ident()
+        grader = self._graders.pop(thread, None) or self._graders.pop(FIRST, None)
+        if grader is not None and not grader.is_alive:
+            grader.close()
+            grader = None
+        self._graders[thread] = grader or self._started()
+        return self._graders[thread]
 
-    def _take(self) -> GraderProcess:
-        with suppress(queue.Empty):
-            while True:
-                grader = self._free.get_nowait()
-                if grader.is_alive:
-                    return grader
-                self._used.discard(grader)
-                grader.close()
+    def _started(self) -> GraderProcess:
         grader = self.start()
-        with self._lock:
-            self._used.add(grader)
-            closed = self._closed
-        if closed:
+        if self.closed:
             grader.close()
             raise InfrastructureError("The worker is ending.")
         return grader
 
-    def _close(self) -> None:
-        with self._lock:
-            self._closed = True
-            used = list(self._used)
-        for grader in used:
-            grader.close()
+    def _report(self) -> None:
+        """Start a grader and say whether this worker can grade; until then it is sent nothing."""
+        try:
+            self._graders[FIRST] = self._started()
+            self.tell(ready=self._worker.state.nthreads)
+        except Exception as error:
+            problem = str(error) if isinstance(error, InfrastructureError) else repr(error)
+            self.tell(refused=problem, host=socket.gethostname())
 
 
 def grade_chunk(topic: str, chunk: int, submissions: Sequence[Submission]) -> None:
@@ -117,9 +102,9 @@ def grade_chunk(topic: str, chunk: int, submissions: Sequence[Submission]) -> No
             return
         try:
             kind, text = graders.grade(submission)
-        except (GraderDiedError, InfrastructureError) as error:
-            if graders.is_leaving:
-                return
+        except InfrastructureError as error:
             kind, text = "failed", str(error)
+        if graders.closed:
+            return
         graders.tell(chunk=chunk, place=place, kind=kind, text=text)
     graders.tell(chunk=chunk, ended=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import json
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,9 +29,10 @@ import dask
 
 from autograder.course.config import Course, load_course
 from autograder.gradebook.journal import Journal, read_journal
-from autograder.grading import cluster
+from autograder.grading import cluster, cluster_worker
 from autograder.grading.bundle import Bundle
 from autograder.grading.cluster_address import batch_cluster, connect
+from autograder.grading.cluster_worker import Graders
 from autograder.grading.grader_process import GraderDiedError, GraderProcess
 from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
@@ -422,6 +425,104 @@ def test_machine_with_a_weaker_sandbox_than_min_tier_is_refused_and_leaves_nothi
     with pytest.raises(InfrastructureError, match="`min_tier` in course.yml asks for 'namespaces'"):
         GraderProcess(Bundle.of(plan), str(scratch))
     assert list(scratch.iterdir()) == []
+
+
+# -- the graders of one worker; the processes are played by the test ----------------------------------------------
+
+
+class FakeGrader:
+    """Grades until it meets a student whose name is in `deadly`."""
+
+    def __init__(self, deadly: dict[str, int]) -> None:
+        self.deadly, self.is_alive, self.closed = deadly, True, False
+
+    def grade(self, submission: Submission) -> tuple[str, str]:
+        if self.deadly.get(submission.student, 0) > 0:
+            self.deadly[submission.student] -= 1
+            self.is_alive = False
+            raise GraderDiedError
+        return "grade", submission.student
+
+    def close(self) -> None:
+        self.is_alive, self.closed = False, True
+
+
+class FakeWorker:
+    address, local_directory, lifetime = "tls://a:1", "scratch", None
+    state = SimpleNamespace(nthreads=3)
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+        self.plugins: dict[str, Graders] = {}
+
+    def log_event(self, topic: str, facts: dict[str, Any]) -> None:
+        assert topic == "topic"
+        self.told.append(facts)
+
+
+class Room:
+    """A worker with the plugin, set up; `started` are the graders that it has started."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, problem: str = "", lifetime: float | None = None, **deadly: int
+    ):
+        self.worker, self.started = FakeWorker(), list[FakeGrader]()
+        self.worker.lifetime = lifetime
+        self.plugin = self.worker.plugins["topic"] = Graders(None, "topic")
+
+        def start() -> FakeGrader:
+            if problem:
+                raise InfrastructureError(problem)
+            self.started.append(FakeGrader(deadly))
+            return self.started[-1]
+
+        monkeypatch.setattr(self.plugin, "start", start)
+        monkeypatch.setattr(cluster_worker, "get_worker", lambda: self.worker)
+        asyncio.run(self.set_up())
+
+    async def set_up(self) -> None:
+        self.plugin.setup(self.worker)
+        await self.plugin._starting
+
+    def grade(self, *names: str) -> list[tuple[Any, ...]]:
+        del self.worker.told[:]
+        cluster_worker.grade_chunk("topic", 1, [submission(name, "") for name in names])
+        return [tuple(value for key, value in facts.items() if key != "worker") for facts in self.worker.told]
+
+
+def test_worker_says_that_it_is_ready_and_reports_each_grade(monkeypatch):
+    room = Room(monkeypatch)
+    assert room.worker.told == [{"worker": "tls://a:1", "ready": 3}]
+    assert room.grade("s0", "s1") == [(1, True), (1, 0, "grade", "s0"), (1, 1, "grade", "s1"), (1, True)]
+    assert len(room.started) == 1
+
+
+def test_worker_that_cannot_grade_says_why(monkeypatch):
+    (told,) = Room(monkeypatch, problem="It has torch 2.1 instead of 2.2.").worker.told
+    assert told["refused"] == "It has torch 2.1 instead of 2.2." and told["host"]
+
+
+@pytest.mark.parametrize(("deaths", "found"), [(1, ("grade", "s1")), (2, ("failed", "the grader died twice."))])
+def test_dead_grader_is_replaced_once_for_each_submission(monkeypatch, deaths, found):
+    room = Room(monkeypatch, s1=deaths)
+    assert [told[2:] for told in room.grade("s0", "s1", "s2")[1:4]] == [("grade", "s0"), found, ("grade", "s2")]
+    assert len(room.started) == deaths + 1 and all(each.closed for each in room.started[:-1])
+
+
+def test_worker_at_the_end_of_its_lifetime_begins_no_submission(monkeypatch):
+    room = Room(monkeypatch, lifetime=float(cluster_worker.LEAVING_SECONDS - 1))
+    room.grade("s0")
+    assert room.worker.told[1:] == [{"worker": "tls://a:1", "chunk": 1, "left": True}]
+
+
+def test_teardown_ends_every_grader_and_reports_nothing_more(monkeypatch):
+    room = Room(monkeypatch)
+    asyncio.run(room.plugin.teardown(room.worker))
+    assert room.worker.told[-1] == {"worker": "tls://a:1", "left": True}
+    assert all(each.closed for each in room.started)
+    with pytest.raises(InfrastructureError, match="ending"):
+        room.plugin.grade(submission("s0", ""))
+    assert all(each.closed for each in room.started)
 
 
 # -- a grader as a subprocess -----------------------------------------------------------------------------------
