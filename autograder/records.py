@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
-Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
 
 
@@ -65,7 +65,8 @@ class Submission:
 class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
-    "followed": it failed, and passes with the solution in place of an earlier part that failed, too.
+    "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
+    instructor's decision about the points, never in a journal.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -82,7 +83,17 @@ class TestResult:
 
     @property
     def is_right(self) -> bool:
-        return self.outcome in ("passed", "followed")
+        return self.outcome in ("passed", "followed", "decided")
+
+    @property
+    def cause(self) -> object:
+        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
+
+        A test that is right, and one that waits, is alone with its name.
+        """
+        if self.is_right or self.outcome == "skipped":
+            return self.name
+        return self.hint or (self.outcome, self.message)
 
 
 @dataclass(frozen=True, slots=True)

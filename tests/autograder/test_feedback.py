@@ -33,7 +33,7 @@ from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
+from autograder.gradebook.final_scores import latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
@@ -193,10 +193,10 @@ def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
     path = write_gradebook(tmp_path / "new folder", iter(grades))
     assert path.read_bytes() == (
-        b"student,assignment,status,score,max_score,problem,final_score,days_late\r\n"
-        b"Ada,01_adding,graded,10,10,,10,\r\n"
-        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,\r\n"
-        b"emmy,01_adding,graded,6,10,,6,\r\n"
+        b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
+        b"Ada,01_adding,graded,10,10,,10,,\r\n"
+        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,,\r\n"
+        b"emmy,01_adding,graded,6,10,,6,,\r\n"
     )
 
 
@@ -254,11 +254,33 @@ def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, addin
     assert stats.mistake_counts([grade])[0].hint == HINT
 
 
-def test_hint_is_shown_once_in_its_own_box(tmp_path: Path, adding: Assignment) -> None:
+def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
-    assert page.text.count(HINT) == 1
-    assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
-    assert page.text.index(HINT) < page.text.index("The question above (subtracts) applies here, too.")
+    assert page.text.count(HINT) == page.text.count("Subtracts") == page.source.count('<article class="card">') == 1
+    first, second = (page.text.index(title) for _, _, title, _ in TESTS[:2])
+    assert page.text.index("Subtracts") < page.text.index(HINT) < first < page.text.index("-1; 5 was") < second
+
+
+def test_failed_and_waiting_tests_show_their_cost(tmp_path: Path, adding: Assignment) -> None:
+    waiting = result(1, "skipped", message="This waits.")
+    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message="No."), waiting), adding))
+    assert f"{TESTS[0][2]} −{TESTS[0][3]:g} No." in page.text
+    assert f"This waits. {TESTS[1][2]} −{TESTS[1][3]:g}" in page.text
+
+
+def test_later_part_names_a_cause_of_an_earlier_one(tmp_path: Path, adding: Assignment) -> None:
+    later = result(3, "failed", message="The total is 1.", mistake="subtracts", hint=HINT)
+    page = Page(write_feedback(tmp_path, graded("ada", *subtracting("ada").tests[:2], later), adding))
+    assert page.text.count(HINT) == page.text.count("The total is 1.") == 1
+    assert page.text.index("The total is 1.") < page.text.index("A running total")
+    assert f"These fail for a reason given above (subtracts). {TESTS[3][2]} −{TESTS[3][3]:g}" in page.text
+
+
+def test_two_causes_of_one_part_have_a_card_each(tmp_path: Path, adding: Assignment) -> None:
+    other = result(1, "failed", message="Another fault.", mistake="doubles", hint="Twice?")
+    page = Page(write_feedback(tmp_path, graded("ada", subtracting("ada").tests[0], other), adding))
+    assert page.source.count('<article class="card">') == 2
+    assert page.text.index(HINT) < page.text.index("Doubles") < page.text.index("Another fault.")
 
 
 def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
@@ -279,9 +301,9 @@ def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> No
     slow = "Your file took longer than 5 seconds to load."
     grade = graded("ada", *(result(index, "timeout", message=slow) for index in range(5)))
     page = Page(write_feedback(tmp_path, grade, adding))
-    assert page.text.count(slow) == 2  # once a part
-    assert page.text.count("took too long") == 2
+    assert page.text.count(slow) == page.text.count("took too long") == 1
     assert page.inside("h3") == [title for _, _, title, _ in TESTS]
+    assert "These fail for a reason given above." in page.text, "in the second part"
     assert "No test passes yet." in page.text
 
 
@@ -434,7 +456,7 @@ def test_report_counts_mistakes_and_shows_their_hints(report: Page) -> None:
 
 def test_students_who_need_help_are_sorted_lowest_first(tmp_path: Path, course: Course) -> None:
     grades = [graded(f"s{i}") for i in range(10)] + [subtracting("alan"), refused("kurt")]
-    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     assert re.findall(r'<th scope="row">(\w+)', section) == ["kurt", "alan"]
 
@@ -443,7 +465,7 @@ def test_pages_to_read_are_sorted_by_lost_points(tmp_path: Path, course: Course)
     students, names = ("ada", "alan", "bo", "emmy", "kurt"), (NAME, "02_more", "03_yet_more")
     grades = [graded(student, assignment=name) for student in students for name in names]
     grades += [subtracting("ada"), replace(graded("ada", assignment="02_more"), score=1.0), refused("alan")]
-    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     rows = [re.findall(r">([^<>\s]+)</(?:th|a)>", row) for row in section.split("<tr>")[2:]]
     assert rows == [["ada", "02_more", "Adding"], ["alan", "Adding"]]
@@ -462,7 +484,7 @@ def test_every_link_of_the_report_has_a_target(tmp_path: Path, course: Course) -
 def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course) -> None:
     low = graded("low", *(result(index, "failed") for index in (0, 1, 3)))
     stranger = refused("zoë", "No such assignment.", "09_none")
-    source = write_class_report(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
+    source = write_all(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
     table = source[source.index('<table id="everybody">') :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
@@ -480,7 +502,7 @@ def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course)
     heads = re.findall(r'<th scope="col"[^>]*aria-sort="(\w+)"><button type="button">', table)
     assert heads == ["ascending", "none", "none", "none"]
     assert "no assignment of this course" in table
-    usual = write_class_report(tmp_path, course, [low]).read_text("utf-8")
+    usual = write_all(tmp_path, course, [low]).read_text("utf-8")
     assert '"button">Other' not in usual and "no assignment of this course" not in usual
 
 
@@ -565,7 +587,7 @@ def test_report_shows_different_suites_and_missing_isolation(tmp_path: Path, cou
         replace(graded("ada"), suite_sha256="one", isolation="unsafe"),
         replace(graded("alan"), suite_sha256="two", seed=8),
     ]
-    text = Page(write_class_report(tmp_path, course, grades)).text
+    text = Page(write_all(tmp_path, course, grades)).text
     assert "graded by 2 versions of its suite" in text
     assert "graded without isolation" in text
     assert "41, 8" in text
@@ -686,7 +708,7 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
             known = {"mistake": f"mistake_{dice.randrange(40)}", "hint": HINT}
             tests = [result(index, "failed", message=text, **known) for index in failing]
             grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
-    index = write_class_report(tmp_path, course, grades)
+    index = write_class_report(tmp_path, course, what_counts(tmp_path, course, grades))
     assert index.stat().st_size < 1_000_000
 
 
