@@ -360,7 +360,7 @@ if __name__ == "__main__":
 #
 # The model says how likely each word is. To *write*, take its probabilities after the last word, draw one word
 # from them, append it, and ask again. That is all. The text grows word by word, and every word that was drawn
-# becomes part of the context from then on.
+# becomes part of the context from then on. A model that writes in this way is called **autoregressive**.
 #
 # Four things make a good writer out of this loop.
 #
