@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.definitions import functions
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.questions import load_questions
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
@@ -37,8 +38,8 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are mistakes with hints; raises MistakesError if they cannot be used."""
-    return course.mistakes_file(assignment).is_file() and bool(load_mistakes(course, assignment))
+    """Whether there are hints or answers to lock; raises CourseError if they cannot be used."""
+    return bool(load_mistakes(course, assignment) or load_questions(course, assignment))
 
 
 def is_current(course: Course, assignment: Assignment, text: str) -> bool:
@@ -76,25 +77,28 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
+    entries, answers = survey(course, assignment)
     record: dict[str, Any] = {
         "schema": 1,
         "about": ABOUT,
         "assignment": assignment.name,
         "sources": _sources(course, assignment),
-        "tests": survey(course, assignment),
+        "tests": entries,
+        **({"answers": answers} if answers else {}),
     }
     record["seal"] = _seal(record)
     return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
-def survey(course: Course, assignment: Assignment) -> dict[str, Any]:
-    """Return the locked hints by test and grid."""
+def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the locked hints and the locked answers to questions, by test and grid."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
-        return _Survey(course, assignment, session).locked()
+        found = _Survey(course, assignment, session)
+        return found.locked(), found.locked_answers()
 
 
 class _Survey:
@@ -102,10 +106,12 @@ class _Survey:
 
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
+        self._questions = load_questions(course, assignment)
+        self._alternatives = load_alternatives(course, assignment) if self._questions else ()
         self._assignment, self._session = assignment, session
-        solution = course.solution_file(assignment).read_text("utf-8-sig")
-        self._functions = code_of_functions(solution)
-        self._right = {test: told.answers for test, told in self._recordings(solution, every=True)}
+        self._solution = course.solution_file(assignment).read_text("utf-8-sig")
+        self._functions = code_of_functions(self._solution)
+        self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
 
     def locked(self) -> dict[str, Any]:
         """Return the hints, each locked with the fingerprints of the answers of its mistake."""
@@ -130,6 +136,21 @@ class _Survey:
             key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
             if key is not None:
                 yield test, *key
+
+    def locked_answers(self) -> dict[str, Any]:
+        """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
+        from autograder.selfcheck.locked_hints import lock, salt_of, steady_fingerprint
+
+        parts = {test.name: test.part for test in self._session.tests()}
+        entries: dict[str, dict[str, dict[str, str]]] = {}
+        for text in (self._solution, *(text for _, text in self._alternatives)) if self._questions else ():
+            for test, told in self._recordings(text, every=True):
+                questions = self._questions.get(parts[test])
+                key = steady_fingerprint(salt_of(self._assignment.name, test), told.answers) if questions else None
+                if key is not None and told.answers and not told.failed:
+                    index, locked = lock(key[1], questions or ())
+                    entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
+        return entries
 
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
@@ -167,12 +188,12 @@ def code_of_functions(source: str) -> dict[str, str]:
 
 def _sources(course: Course, assignment: Assignment) -> str:
     digest = hashlib.sha256(f"{assignment.name}\0{ANSWERS_VERSION}".encode())
-    for file in (
-        course.solution_file(assignment),
-        course.mistakes_file(assignment),
-        course.visible_test_file(assignment),
-    ):
-        digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))
+    files = [course.solution_file(assignment), course.mistakes_file(assignment), course.visible_test_file(assignment)]
+    if course.answers_file(assignment).is_file():
+        files += [course.answers_file(assignment), *course.alternatives(assignment)]
+    for file in files:
+        if file.is_file():
+            digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()
 
 

@@ -12,6 +12,7 @@ from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.text.files import read_utf8
 
+GIVEN = "given"  # a suite's folder of further modules for students
 CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
 
 
@@ -23,6 +24,8 @@ def released(course: Course, assignment: Assignment) -> dict[Path, str]:
         course.notebook_file(assignment): nbformat.writes(to_notebook(assignment, document.stub)).rstrip() + "\n",
         course.released_test_file(assignment): suite_text(course, course.visible_test_file(assignment)),
     }
+    for file in sorted((course.suite_folder(assignment) / GIVEN).glob("*.py")):
+        texts[course.release_folder(assignment) / file.name] = suite_text(course, file)
     if course.pictures_file(assignment).exists():
         texts[course.released_pictures_file(assignment)] = suite_text(course, course.pictures_file(assignment))
     elif any(cell.kind == "picture" for cell in document.cells):

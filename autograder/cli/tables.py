@@ -18,11 +18,11 @@ from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.decisions import FILE_NAME as DECISIONS
 from autograder.gradebook.decisions import Decided
-from autograder.gradebook.final_scores import final_of, number
+from autograder.gradebook.final_scores import final_of, number, points_of
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, with_name
 from autograder.records import Grade
-from autograder.text.wording import counted, listed
+from autograder.text.wording import counted, counted_are, listed
 
 if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
     from autograder.source.similarity import Pair
@@ -97,10 +97,10 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
     rest = len(students) - TABLE_ROWS
     footer = f"… {rest} more in the report" if rest > 0 else ""
     table.add_column("student", footer=footer, no_wrap=True, max_width=NAME_WIDTH)
-    most = sum(course.assignment(name).points for name in names)
-    table.add_column(f"total\n/ {number(most)}", justify="right", no_wrap=True)
+    most = {name: points_of(course.assignment(name), count) for name in names}
+    table.add_column(f"total\n/ {number(sum(most.values()))}", justify="right", no_wrap=True)
     for name in shown:
-        points = "" if name == OTHER else f"/ {number(course.assignment(name).points)}"
+        points = "" if name == OTHER else f"/ {number(most[name])}"
         table.add_column(f"{name.partition('_')[0]}\n{points}", justify="right", no_wrap=True)
     for student in students[:TABLE_ROWS]:
         mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
@@ -125,6 +125,8 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
 def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str]) -> None:
     """Print which scores were reduced for lateness, or may have to be."""
     finals = list(count.values())
+    if decisions := {decision for final in finals for decision in final.decisions}:
+        console.print(f"{counted_are(len(decisions), 'decision')} laid over the grades.")
     late = sum(final.minus > 0 for final in finals)
     if late:
         whose = "1 grade counts" if late == 1 else f"{late} grades count"
@@ -235,8 +237,10 @@ def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool)
         print(json.dumps([{**_place(old), "score": old.score, "decided": new.score} for old, new in facts]))
         return
     for one in decided[:TABLE_ROWS]:
-        old, new = _score(one.journal), f"{number(one.grade.score)} / {number(one.grade.max_score)}"
-        console.print(f"{escape(one.grade.student)}, {one.grade.assignment}: {old} → {new}", soft_wrap=True)
+        scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
+        change = " → ".join(dict.fromkeys(scores))
+        console.print(f"{escape(one.grade.student)}, {one.grade.assignment}: {change}", soft_wrap=True)
+    console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
 
 

@@ -137,7 +137,7 @@ def share_of_locks_derived_again(assignment: Assignment) -> float:
     choose another grid.
     """
     committed = json.loads((COURSE.release_folder(assignment) / FILE_NAME).read_text())["tests"]
-    derived = survey(COURSE, assignment)
+    derived, _ = survey(COURSE, assignment)
     ours, theirs = (
         {(test, index) for test, grids in tests.items() for locked in grids.values() for index in locked}
         for tests in (derived, committed)
