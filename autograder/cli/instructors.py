@@ -11,19 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from autograder import api
-from autograder.cli.base import (
-    DONE,
-    FOUND,
-    INFRASTRUCTURE,
-    CommandUsageError,
-    CourseOption,
-    JsonOption,
-    report_errors,
-    say,
-)
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, CommandUsageError, CourseOption, JsonOption, say
 from autograder.course.config import has_course
 
-commands = typer.Typer()
 PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
 ]
@@ -34,8 +24,6 @@ RosterOption = Annotated[
 SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def collect(
     archives: Annotated[
         list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives downloaded from a course site, or folders.")
@@ -69,8 +57,6 @@ def collect(
     return FOUND if report.odd or not report.counts else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def grade(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
     assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")] = None,
@@ -116,8 +102,6 @@ def grade(
     return INFRASTRUCTURE if run.summary.failures else FOUND if run.undrawn else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
@@ -147,8 +131,6 @@ def report(
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def compare(
     old: Annotated[Path, typer.Argument(help="The earlier grades.jsonl, or its folder.")],
     new: Annotated[Path, typer.Argument(help="The later grades.jsonl, or its folder.")],
@@ -172,8 +154,6 @@ def compare(
     return DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def decide(
     student: Annotated[str | None, typer.Argument(help="The student's id in the grades; none with --drop.")] = None,
     assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="The assignment.")] = None,
@@ -221,8 +201,6 @@ def decide(
     return DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def export(
     to: Annotated[
         str,
@@ -269,8 +247,6 @@ def export(
     return FOUND if exported.problems else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def similar(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
     assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to compare.")],
@@ -296,8 +272,6 @@ def similar(
     return DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def doctor(
     walls: Annotated[bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")] = False,
     as_json: JsonOption = False,
