@@ -145,20 +145,18 @@ def draw_one(job: Job) -> None:
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(job.file, _drawn(grader.load(assignment, file), wanted[:MOST], grader.watch))
+    loaded = grader.load(assignment, file)
+    try:
+        pictures = [_picture(part, draw, loaded, grader.watch) for part, draw in wanted[:MOST]]
+    finally:
+        loaded.close()
+    keep_pictures(job.file, pictures)
 
 
 @cache
 def _gallery(file: Path) -> dict[str, list[Draw]]:
     found: dict[str, list[Draw]] = runpy.run_path(str(file))["PICTURES"]
     return found
-
-
-def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
-    try:
-        return [_picture(part, draw, loaded, watch) for part, draw in wanted]
-    finally:
-        loaded.close()
 
 
 def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True) -> Picture:

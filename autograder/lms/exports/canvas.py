@@ -10,7 +10,7 @@ import re
 
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, ExportRequest
-from autograder.lms.exports.filling import Filling, is_number, open_sheet
+from autograder.lms.exports.filling import Filling, open_sheet, read_number
 from autograder.lms.sheet import Sheet
 from autograder.text.names import shown
 from autograder.text.wording import listed
@@ -30,27 +30,23 @@ def export(request: ExportRequest) -> Exported:
         raise ExportError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
     filling = Filling(request, sheet, students, [*ids, who], [who], "EX", KEPT)
-    for assignment in _wanted(request):
+    if request.column is not None and len(request.assignments) != 1:
+        raise ExportError("One column is for one assignment; say which one with --assignment.")
+    for assignment in request.assignments:
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:
             above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
-            most = next((cell for cell in above if is_number(cell)), "")
+            most = next((cell for cell in above if read_number(cell) is not None), "")
             filling.fill(request.grades_of(assignment), column, most)
     filling.problems += request.left_out
     return filling.finish(who)
 
 
-def _wanted(request: ExportRequest) -> tuple[Assignment, ...]:
-    assignments = request.assignments
-    if request.column is not None and len(assignments) != 1:
-        raise ExportError("One column is for one assignment; say which one with --assignment.")
-    return assignments
-
-
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
     """Return the index of the assignment's column; adds a message to `problems` unless exactly one matches."""
     if request.column is not None:
-        column = next((n for n, title in enumerate(sheet.header) if _is_called(title, request.column)), None)
+        wanted, titles = request.column.strip(), enumerate(sheet.header)
+        column = next((n for n, title in titles if wanted in (title, _NUMBERED.sub("", title))), None)
         if column is None:
             raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
         return column
@@ -71,10 +67,6 @@ def _columns(sheet: Sheet) -> str:
     """List the assignments in the gradebook, for a message."""
     titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
     return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
-
-
-def _is_called(title: str, wanted: str) -> bool:
-    return wanted.strip() in (title, _NUMBERED.sub("", title))
 
 
 def _plain(title: str) -> str:

@@ -69,7 +69,7 @@ class Filling:
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
         """Write these grades of one assignment to a column; `most` is the column's notation of the maximum."""
-        full = _read_number(most)
+        full = read_number(most)
         others = sorted({grade.max_score for grade in grades} - {full})
         if full is not None and others:
             title = shown(self.sheet.header[column])
@@ -103,7 +103,7 @@ class Filling:
             self.problems.append(f"{shown(grade.student)}, {grade.assignment}: excused, so no grade is written.")
             return
         new = self.excused if final.excused else number(final.score * scale)
-        before = _read_number(old)
+        before = read_number(old)
         if old == new or before is not None and number(before) == new:
             self.filled += 1
             return
@@ -130,9 +130,10 @@ class Filling:
         return Exported(" ".join(parts), self.problems)
 
 
-def is_number(text: str) -> bool:
-    """Whether a cell is a number, with a decimal point or comma."""
-    return _read_number(text) is not None
+def read_number(text: str) -> float | None:
+    """Return a cell's number, with a decimal point or comma; None if it holds none."""
+    plain = text.strip()
+    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:
@@ -169,8 +170,3 @@ def write(path: Path, data: bytes, mark: bytes) -> None:
 
 def _filled(sheet: Path, ending: str = "") -> Path:
     return sheet.with_name(f"{sheet.stem}-filled{ending}{sheet.suffix}")
-
-
-def _read_number(text: str) -> float | None:
-    plain = text.strip()
-    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
