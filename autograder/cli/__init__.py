@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -19,8 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-PANELS = {
-    "Students": (students.check, students.watch, students.hint, students.progress, students.pack),
+PANELS: dict[str, tuple[Callable[..., int], ...]] = {
+    "Students": (students.check, students.watch, students.hint, students.answers, students.progress, students.pack),
     "Instructors": (
         *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
         *(instructors.decide, instructors.export, instructors.similar, instructors.doctor),

@@ -1,4 +1,4 @@
-"""The commands for students: check, watch, hint, progress and pack."""
+"""The commands for students: check, watch, hint, answers, progress and pack."""
 
 from __future__ import annotations
 
@@ -86,6 +86,33 @@ def hint(
         console.print("[green]Every visible test passes: no hint is needed.[/]")
     else:
         console.print(hint_screen(found, f"autograder hint {work.name}"))
+    return DONE
+
+
+def answers(
+    target: TargetArgument = ".",
+    everything: Annotated[
+        bool, typer.Option("--all", help="For instructors, in the course's folder: the answers of all parts.")
+    ] = False,
+) -> int:
+    """Show the answers to the questions of the parts that pass their visible tests."""
+    from autograder.cli.console import console
+    from autograder.selfcheck.answers import unlocked
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.screens import answers_screen
+    from autograder.selfcheck.workspace import find_work
+
+    if everything:
+        from autograder.course.config import load_course
+        from autograder.course.questions import load_questions
+
+        course = load_course()
+        assignment = course.assignment(target)
+        console.print(answers_screen(load_questions(course, assignment), {p.name: p.title for p in assignment.parts}))
+        return DONE
+    work = find_work(target)
+    report = check_work(work)
+    console.print(answers_screen(unlocked(work, report), {part: report.title(part) for part in report.by_part()}))
     return DONE
 
 
