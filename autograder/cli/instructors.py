@@ -192,15 +192,8 @@ def decide(
         return DONE
     if assignment is None or by is None:
         raise CommandUsageError(f"Say which {'assignment with --assignment' if by else 'author with --by'}.")
-    made: dict[str, Any] = {
-        "give": give,
-        "take": take,
-        "part": part,
-        "comment": comment,
-        "drop": drop,
-        "counts": counts,
-    }
-    made |= {"excuse": excuse or None, "accept_late": accept_late or None}
+    flags = {"excuse": excuse or None, "accept_late": accept_late or None}
+    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
     show_decided(console, decided, as_json=as_json)
     return DONE

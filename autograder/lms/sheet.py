@@ -9,11 +9,15 @@ import codecs
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
 from autograder.submissions.collected import CollectError
 
+TITLES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("columns.yml").read_text("utf-8"))
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))

@@ -11,12 +11,11 @@ import re
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet, read_number
-from autograder.lms.sheet import Sheet
+from autograder.lms.sheet import TITLES, Sheet
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
-ID_COLUMNS = ("ID", "SIS Login ID", "SIS User ID", "Integration ID")
-NAME_COLUMNS = ("Student", "LastName,FirstName")
+COLUMNS = TITLES["canvas"]
 KEPT = ("EX", "N/A")
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
@@ -24,12 +23,12 @@ _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 def export(request: ExportRequest) -> Exported:
     """Fill each assignment's column; raises ExportError if the sheet is not a gradebook of Canvas."""
     sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
-    ids = [column for column in (sheet.column(name) for name in ID_COLUMNS) if column is not None]
-    who = sheet.column(*NAME_COLUMNS)
+    ids = [column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None]
+    who = sheet.column(*COLUMNS["name"])
     if who is None or not ids:
         raise ExportError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
-    filling = Filling(request, sheet, students, [*ids, who], [who], "EX", KEPT)
+    filling = Filling(request, sheet, students, [*ids, who], [who], who, "EX", KEPT)
     if request.column is not None and len(request.assignments) != 1:
         raise ExportError("One column is for one assignment; say which one with --assignment.")
     for assignment in request.assignments:
@@ -39,7 +38,7 @@ def export(request: ExportRequest) -> Exported:
             most = next((cell for cell in above if read_number(cell) is not None), "")
             filling.fill(request.grades_of(assignment), column, most)
     filling.problems += request.left_out
-    return filling.finish(who)
+    return filling.finish()
 
 
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:

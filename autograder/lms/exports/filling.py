@@ -22,8 +22,8 @@ _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 @dataclass
 class Filling:
     """A sheet to fill in. `keys` are the columns that identify a student, most reliable first; `names` are those
-    with students' names: a number counts only if the names match. `excused` is the text for an excused student; if it
-    is empty, nothing is written.
+    with students' names: a number counts only if the names match. `who` is the column to show in messages. `excused` is
+    the text for an excused student; if it is empty, nothing is written.
     """
 
     request: ExportRequest
@@ -31,6 +31,7 @@ class Filling:
     rows: Sequence[int]
     keys: Sequence[int]
     names: Sequence[int]
+    who: int
     excused: str
     kept: Sequence[str] = ()
     problems: list[str] = field(default_factory=list)
@@ -111,11 +112,8 @@ class Filling:
         self.filled += 1
         self.changed += bool(old)
 
-    def finish(self, who: int) -> Exported:
-        """Write the filled sheet beside the downloaded one; `who` is the column of names.
-
-        If no cell was filled, nothing is written and a problem is reported.
-        """
+    def finish(self) -> Exported:
+        """Write the filled sheet beside the downloaded one; without a filled cell, write nothing and report a problem."""
         if not self.filled:
             problems = self.problems or [f"There is no grade for {self.sheet.name}."]
             return Exported("Nothing was filled in, and no file was written.", problems)
@@ -125,7 +123,7 @@ class Filling:
             parts.append(f"{self.changed} of them replaced another score.")
         parts += self.remarks
         if self.missing:
-            names = [shown(self.sheet.cell(row, who)) for row in sorted(self.missing)]
+            names = [shown(self.sheet.cell(row, self.who)) for row in sorted(self.missing)]
             parts.append(f"Nothing was filled in for {listed(names, '; ')}.")
         return Exported(" ".join(parts), self.problems)
 
