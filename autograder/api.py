@@ -389,7 +389,7 @@ def _write_pages(
 def _draw(plan: Plan, folder: Path, grades: Iterable[Grade], on_picture: OnProgress | None) -> list[str]:
     from autograder.feedback.painter import draw_pictures
 
-    return draw_pictures(plan, folder, grades, on_picture or _ignore).problems
+    return draw_pictures(plan, folder, grades, on_picture or _ignore)
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.gradebook.final_scores import ClassList
-from autograder.lms.sheet import TITLES, Sheet, read_sheet
+from autograder.lms.sheet import Sheet, read_sheet, titles
 from autograder.submissions.collected import CollectError
 from autograder.text.names import safe_name, shown, student_name
 
 FILE_NAME = "roster.csv"  # beside course.yml
-COLUMNS = TITLES["roster"]
+COLUMNS = titles("roster")
 _TELLING = re.compile(  # columns that identify a student; `Title (123)` is an assignment of Canvas
     r"(?!.*(gro?up|\(\d+\)$)).*"
     r"(id|name|mail|login|user|student|participant|number|alias|canvas|moodle|gradescope|github)",

@@ -17,7 +17,6 @@ from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
 from autograder.submissions.collected import CollectError
 
-TITLES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("columns.yml").read_text("utf-8"))
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -76,6 +75,11 @@ class Sheet:
         if quoted or any(letter in value for letter in (self.separator, '"', "\n", "\r")):
             return '"' + value.replace('"', '""') + '"'
         return value
+
+
+def titles(site: str) -> Any:
+    """Return the titles of columns in the tables of a site, by their meaning, from `columns.yml`."""
+    return yaml.safe_load(Path(__file__).with_name("columns.yml").read_text("utf-8"))[site]
 
 
 def read_sheet(path: Path) -> Sheet:

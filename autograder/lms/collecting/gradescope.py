@@ -69,7 +69,8 @@ def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files
 
 def _people(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     people = facts.get(":submitters")
-    told = [person for person in people if isinstance(person, Mapping)] if isinstance(people, list) else []
+    everybody = people if isinstance(people, list) else []
+    told: list[Mapping[str, Any]] = [one for one in everybody if isinstance(one, Mapping)]
     return told or [{}]
 
 

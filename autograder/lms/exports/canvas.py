@@ -11,11 +11,11 @@ import re
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet, read_number
-from autograder.lms.sheet import TITLES, Sheet
+from autograder.lms.sheet import Sheet, titles
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
-COLUMNS = TITLES["canvas"]
+COLUMNS = titles("canvas")
 KEPT = ("EX", "N/A")
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
@@ -44,8 +44,8 @@ def export(request: ExportRequest) -> Exported:
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
     """Return the index of the assignment's column; adds a message to `problems` unless exactly one matches."""
     if request.column is not None:
-        wanted, titles = request.column.strip(), enumerate(sheet.header)
-        column = next((n for n, title in titles if wanted in (title, _NUMBERED.sub("", title))), None)
+        wanted, header = request.column.strip(), enumerate(sheet.header)
+        column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
         if column is None:
             raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
         return column
@@ -64,8 +64,8 @@ def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, proble
 
 def _columns(sheet: Sheet) -> str:
     """List the assignments in the gradebook, for a message."""
-    titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
-    return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
+    found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(found)}" if found else "it has no column of an assignment"
 
 
 def _plain(title: str) -> str:

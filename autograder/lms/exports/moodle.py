@@ -11,11 +11,11 @@ from autograder.gradebook.final_scores import harmless
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet
 from autograder.lms.roster import hidden_name, participant
-from autograder.lms.sheet import TITLES
+from autograder.lms.sheet import titles
 from autograder.records import Grade
 from autograder.text.names import shown
 
-COLUMNS = TITLES["moodle"]
+COLUMNS = titles("moodle")
 NO = ("no", "nein")
 
 
