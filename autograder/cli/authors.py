@@ -31,8 +31,7 @@ def build(
     course = load_course(course_path)
     if check_only:
         problems = building.check(course, names or None)
-        for problem in problems:
-            say(problem)
+        say(*problems)
         if not problems:
             count = counted(len(course.select(names or None)), "assignment")
             print(f"The students' files are up to date: {count}.")
@@ -117,8 +116,7 @@ def release(
     from autograder.authoring.release import release as releasing
 
     made = releasing(load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …"))
-    for problem in made.problems:
-        say(problem)
+    say(*made.problems)
     if made.problems:
         say("Nothing was released.")
         return FOUND

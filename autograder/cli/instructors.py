@@ -51,8 +51,7 @@ def collect(
     report = api.collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
-    for sentence in (*report.notes, *report.odd):
-        say(sentence)
+    say(*report.notes, *report.odd)
     print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
     return FOUND if report.odd or not report.counts else DONE
 
@@ -63,9 +62,7 @@ def grade(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the journal and the reports.")] = Path(
         "grades"
     ),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = (
-        os.cpu_count() or 1
-    ),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
         typer.Option(help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.", metavar="ADDRESS"),
@@ -101,8 +98,7 @@ def grade(
             on_grade=steps("Grading"),
             on_picture=steps("Drawing"),
         )
-    for sentence in run.messages:
-        say(sentence)
+    say(*run.messages)
     show_class(console, course, run, as_json=as_json)
     return INFRASTRUCTURE if run.summary.failures else FOUND if run.undrawn else DONE
 
@@ -111,9 +107,9 @@ def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
     section: SectionOption = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")] = (
-        os.cpu_count() or 1
-    ),
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")
+    ] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
@@ -130,8 +126,7 @@ def report(
             unsafe=unsafe,
             on_picture=steps("Drawing"),
         )
-    for sentence in pages.messages:
-        say(sentence)
+    say(*pages.messages)
     print(pages.index)
     return FOUND if pages.undrawn or pages.differences else DONE
 
@@ -150,8 +145,7 @@ def compare(
     from autograder.cli.tables import show_comparison
 
     comparison = api.compare(old, new, course_path if has_course(course_path) else None)
-    for sentence in comparison.notes:
-        say(sentence)
+    say(*comparison.notes)
     if as_json:
         print(json.dumps(comparison.as_record(), ensure_ascii=False))
     else:
@@ -239,8 +233,7 @@ def export(
         output=output,
         hidden=hidden,
     )
-    for problem in exported.problems:
-        say(problem)
+    say(*exported.problems)
     print(exported.summary)
     return FOUND if exported.problems else DONE
 
