@@ -137,17 +137,13 @@ def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
         return Final(grade.score, submitted=submitted)
     if submitted is None:
         return Final(grade.score, due=due, known=False)
-    submitted = _in_favour(submitted, ZoneInfo(course.timezone))
+    if not submitted.tzinfo:
+        submitted = _readings(submitted, ZoneInfo(course.timezone))[0]  # the earlier one, in the student's favour
     policy = course.late
     grace = timedelta(minutes=policy.grace_minutes if policy else 0)
     days = days_late(due, submitted, grace)
     minus = points_off(grade.score, days, policy) if policy else 0.0
     return Final(grade.score, minus, days, due, submitted)
-
-
-def _in_favour(submitted: datetime, zone: ZoneInfo) -> datetime:
-    """Interpret a submission time without an offset in the course's zone; of two readings, use the earlier."""
-    return submitted if submitted.tzinfo else _readings(submitted, zone)[0]
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
@@ -158,8 +154,7 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
 
 def rescored(course: Course, final: Final, score: float) -> Final:
     """Return the final score for another raw score, with the same lateness and decisions."""
-    waived = final.accepted or course.late is None
-    minus = 0.0 if waived or course.late is None else points_off(score, final.days, course.late)
+    minus = points_off(score, final.days, course.late) if course.late and not final.accepted else 0.0
     return replace(final, raw=score, minus=minus)
 
 

@@ -40,6 +40,13 @@ class File:
     load: Callable[[], bytes]
     path: Path | None = None
 
+    def read(self) -> bytes:
+        """Return the contents; raises RefusedError if they cannot be read or are too large."""
+        data = self.load()
+        if len(data) > FILE_BYTES:
+            raise RefusedError(too_large(self.name, FILE_BYTES))
+        return data
+
 
 @dataclass(frozen=True)
 class Odd:
@@ -106,10 +113,7 @@ def read_source(file: File) -> SourceFile:
 
     Raises RefusedError if the file is too large, not UTF-8, not text, or not a notebook.
     """
-    data = file.load()
-    name = shown(file.name)
-    if len(data) > FILE_BYTES:
-        raise RefusedError(too_large(file.name, FILE_BYTES))
+    data, name = file.read(), shown(file.name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
