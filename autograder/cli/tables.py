@@ -179,26 +179,20 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """Print a table of the changed submissions with the reasons, then the counts."""
-    for line in comparison_lines(comparison):
-        console.print(line)
-
-
-def comparison_lines(comparison: Comparison) -> Iterator[Table | str]:
-    """Yield the table of changed submissions, then the counts and warnings."""
+    """Print a table of the changed submissions with the reasons, then the counts and warnings."""
     if comparison.changes:
-        yield _changes(comparison.changes)
+        console.print(_changes(comparison.changes))
     counts = [f"{count} {COUNTED[kind]}" for kind, count in comparison.counts.items() if count]
-    yield f"{', '.join(counts)}."
+    console.print(f"{', '.join(counts)}.")
     if comparison.other_seeds:
-        yield (
+        console.print(
             f"[yellow]The runs drew different inputs (seeds {_seeds(comparison.seeds_before)} and "
             f"{_seeds(comparison.seeds_after)}): a result may change although the suite did not.[/] "
             f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
         )
     others = sum(change.other_submission for change in comparison.changes)
     if others:
-        yield f"[yellow]{others} of them have a different submission text.[/]"
+        console.print(f"[yellow]{others} of them have a different submission text.[/]")
 
 
 def _seeds(seeds: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ grade, and needs no script, network or other file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
-from autograder.gradebook.final_scores import Effective, final_of, what_counts, write_gradebook
+from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import names_of
 from autograder.gradebook.times import read_names
@@ -87,18 +87,12 @@ class PartPage:
     undrawn: dict[str, list[str]]
 
 
-def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
-    """Write the gradebook, a page for each grade and the class report; return the report's path.
+def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
+    """Write the gradebook, a page for each grade and the class report, or the report of a section; return its path.
 
-    `grades` are all grades of a journal in order; the course determines which attempt counts and the deduction for
-    lateness. The pages contain the pictures already drawn into `folder`.
+    The pages contain the pictures already drawn into `folder`.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
-    return write_what_counts(folder, course, what_counts(folder, course, grades))
-
-
-def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
-    """Write the same pages as `write_all` from effective grades only; for a section, only its report."""
     if section is not None:
         return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
     grades, count = effective.grades, effective.finals

@@ -89,11 +89,10 @@ class Effective(NamedTuple):
     def to_review(self, borders: Sequence[float], within: float) -> list[tuple[Grade, Final, list[str]]]:
         """Return the flagged submissions, and those at most `within` percent below one of the `borders`."""
         found = []
-        for grade in self.grades:
-            final = final_of(grade, self.finals)
-            reached = 100 * final.score / grade.max_score if grade.max_score and not final.excused else 100.0
+        for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
+            reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            if grade.flags or near:
+            if (grade.flags or near) and not final.excused:
                 found.append((grade, final, [*near, *grade.flags]))
         return found
 
@@ -134,10 +133,10 @@ def what_counts(
     for one in decided:
         final = replace(before[_key(one.grade)], decisions=tuple(one.made), journal=one.journal)
         scores[_key(one.grade)] = rescored(course, final, final.raw)
+    known = {*people.names, *people.groups, *names}
     for decision in (entry.decision for entry in entries):
-        if decision.excuse and decision.student:
+        if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
             scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
-    known = [*people.names, *people.groups, *names]
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
     effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people)
     return effective.of_section(section) if section else effective

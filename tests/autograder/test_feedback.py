@@ -29,7 +29,7 @@ from autograder.course.config import Assignment, Course, load_course
 from autograder.feedback import pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.html import word, write_all, write_feedback
+from autograder.feedback.html import word, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.differing import differing
@@ -38,6 +38,7 @@ from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
+from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
