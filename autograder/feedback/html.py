@@ -38,11 +38,12 @@ STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 @dataclass(frozen=True)
 class HandedIn:
-    """The files of a page, their submission time and the student's display name; empty if unknown."""
+    """The files of a page, their submission time, the student's display name, and where to write; empty if unknown."""
 
     files: tuple[str, ...] = ()
     at: datetime | None = None
     name: str = ""
+    contact: str = ""
 
     @property
     def when(self) -> str:
@@ -139,7 +140,7 @@ def write_feedback(
 def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
     moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
-    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
+    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name, course.contact or "")
 
 
 def word(grade: Grade) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from rich.console import Console
@@ -353,6 +353,19 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     assert "Handed in 27 November 2026, 12:00 CET" in text
     text = Page(tmp_path / feedback_path(graded("bo"))).text
     assert "Feedback for bo 10 of 10 points" in text, "unknown facts are not mentioned"
+
+
+def test_failures_link_to_a_mail_if_the_course_has_a_contact(tmp_path: Path, course: Course) -> None:
+    """The mail names the submission by its digest; without a contact there is no link."""
+    wrong = replace(graded("ada&b", result(0, "failed", message="No.")), submission_sha256="0123456789abcdef")
+    write_all(tmp_path / "without", course, [wrong])
+    assert "mailto" not in (tmp_path / "without" / feedback_path(wrong)).read_text("utf-8")
+    write_all(tmp_path, course.model_copy(update={"contact": "ta@example.org"}), [wrong])
+    (link,) = Page(tmp_path / feedback_path(wrong)).all("a")
+    address = urlsplit(link["href"] or "")
+    mail = parse_qs(address.query)
+    assert (address.scheme, address.path, mail["subject"]) == ("mailto", "ta@example.org", ["Adding, ada&b"])
+    assert f"{TESTS[0][2]}\nSubmission 0123456789ab, {NAME}" in mail["body"][0]
 
 
 def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, adding: Assignment) -> None:
