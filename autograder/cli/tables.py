@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
 
 OTHER = "other"  # the column of refused submissions without an assignment in the course
 TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them
-NAME_WIDTH, TOTAL_WIDTH = 32, 7  # maximum width of a student's name, and of a total such as "1234.56"
-PADDING, EDGES = 3, 1  # characters of a table around each column, and around the whole
+NAME_WIDTH = 32  # maximum width of a student's name
+WIDEST = 10_000  # of a table that is only measured
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -54,7 +54,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
-    for table in _class_tables(console.width, course, run):
+    for table in _class_tables(console, course, run):
         console.print(table)
     _show_late(console, count, people)
     _show_mistakes(console, course, grades)
@@ -71,43 +71,22 @@ def _refused(grades: list[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.status == "refused"]
 
 
-def _class_tables(width: int, course: Course, run: Run) -> Iterator[Table]:
-    """Yield one table, or several if `width` is too small for all assignments; each shows the total."""
-    grades = list(run.grades)
-    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
-    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
-    for shown in _fitting(width, columns, grades, run.final_scores):
-        yield _class_table(course, run, names, shown)
-
-
-def _fitting(width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[list[str]]:
-    """Yield the assignments of each table: as many as fit beside a student's name and total."""
-    longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
-    room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
-    wide = {name: len("refused" if name == OTHER else "/ 10") for name in names}
-    for grade in grades:
-        if grade.assignment in wide:
-            cell = _column_width(grade, final_of(grade, count))
-            wide[grade.assignment] = max(wide[grade.assignment], cell)
-    shown: list[str] = []
-    for name in names:
-        if shown and sum(PADDING + wide[each] for each in (*shown, name)) > room:
-            yield shown
-            shown = []
-        shown = [*shown, name]
-    yield shown
+def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]:
+    """Yield one table, or several if the console is too narrow for all assignments; each shows the total."""
+    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
+    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else [])]
+    shown, table = list[str](), _class_table(course, run, names, [])
+    for name in columns:
+        wider = _class_table(course, run, names, [*shown, name])
+        if shown and console.measure(wider, options=console.options.update_width(WIDEST)).maximum > console.width:
+            yield table
+            shown, wider = [], _class_table(course, run, names, [name])
+        shown, table = [*shown, name], wider
+    yield table
 
 
 def _is_for_none(course: Course, grade: Grade) -> bool:
     return grade.status == "refused" and course.find(grade.assignment) is None
-
-
-def _column_width(grade: Grade, final: Final) -> int:
-    if final.excused:
-        return len("excused")
-    if grade.status == "refused":
-        return len("refused")
-    return len(number(final.score)) + (len("late ") if final.minus else 0)
 
 
 def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -> Table:
