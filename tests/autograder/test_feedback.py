@@ -200,8 +200,8 @@ def test_equal_failures_without_a_known_mistake_are_one_cluster(tmp_path: Path, 
     clusters = stats.unnamed_failures(grades)
     assert [cluster.students for cluster in clusters] == [("ada", "bo"), ("cy",), ("di",)]
     page = write_all(tmp_path, course, grades).read_text("utf-8")
-    assert page.count("<pre>") == 1
-    assert "<pre># 01_adding: made by ada, bo\n- id: unnamed_add_1\n" in page
+    assert page.count("<pre ") == 1
+    assert '<pre tabindex="0"># 01_adding: made by ada, bo\n- id: unnamed_add_1\n' in page
 
 
 # Gradebook
