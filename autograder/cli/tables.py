@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -97,7 +97,7 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
     rest = len(students) - TABLE_ROWS
     footer = f"… {rest} more in the report" if rest > 0 else ""
     table.add_column("student", footer=footer, no_wrap=True, max_width=NAME_WIDTH)
-    most = {name: points_of(course.assignment(name), count) for name in names}
+    most = {name: points_of(course.assignment(name), grades, count) for name in names}
     table.add_column(f"total\n/ {number(sum(most.values()))}", justify="right", no_wrap=True)
     for name in shown:
         points = "" if name == OTHER else f"/ {number(most[name])}"
@@ -158,26 +158,20 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """Print a table of the changed submissions with the reasons, then the counts."""
-    for line in comparison_lines(comparison):
-        console.print(line)
-
-
-def comparison_lines(comparison: Comparison) -> Iterator[Table | str]:
-    """Yield the table of changed submissions, then the counts and warnings."""
+    """Print a table of the changed submissions with the reasons, then the counts and warnings."""
     if comparison.changes:
-        yield _changes(comparison.changes)
+        console.print(_changes(comparison.changes))
     counts = [f"{count} {COUNTED[kind]}" for kind, count in comparison.counts.items() if count]
-    yield f"{', '.join(counts)}."
+    console.print(f"{', '.join(counts)}.")
     if comparison.other_seeds:
-        yield (
+        console.print(
             f"[yellow]The runs drew different inputs (seeds {_seeds(comparison.seeds_before)} and "
             f"{_seeds(comparison.seeds_after)}): a result may change although the suite did not.[/] "
             f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
         )
     others = sum(change.other_submission for change in comparison.changes)
     if others:
-        yield f"[yellow]{others} of them have a different submission text.[/]"
+        console.print(f"[yellow]{others} of them have a different submission text.[/]")
 
 
 def _seeds(seeds: Sequence[int]) -> str:
@@ -230,12 +224,8 @@ def _points(score: float | None) -> str:
     return "–" if score is None else number(score)
 
 
-def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool) -> None:
+def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     """Print what a new decision changes."""
-    if as_json:
-        facts = [(one.journal, one.grade) for one in decided]
-        print(json.dumps([{**_place(old), "score": old.score, "decided": new.score} for old, new in facts]))
-        return
     for one in decided[:TABLE_ROWS]:
         scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
         change = " → ".join(dict.fromkeys(scores))
@@ -244,20 +234,13 @@ def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
 
 
-def show_to_review(console: Console, found: Sequence[tuple[Grade, Final, list[str]]], *, as_json: bool) -> None:
+def show_to_review(console: Console, found: Sequence[dict[str, Any]]) -> None:
     """Print the submissions that an instructor may decide about."""
-    if as_json:
-        print(json.dumps([{**_place(g), "score": final.score, "reasons": why} for g, final, why in found]))
-        return
-    for grade, final, why in found:
-        score = f"{number(final.score)} / {number(grade.max_score)}"
-        place = f"[bold]{escape(grade.student)}[/], {grade.assignment}: {score}"
-        console.print(f"{place}. {escape(' '.join(why))}", soft_wrap=True)
+    for one in found:
+        score = f"{number(one['score'])} / {number(one['max_score'])}"
+        place = f"[bold]{escape(one['student'])}[/], {one['assignment']}: {score}"
+        console.print(f"{place}. {escape(' '.join(one['reasons']))}", soft_wrap=True)
     console.print(f"{counted(len(found), 'submission')} to review.")
-
-
-def _place(grade: Grade) -> dict[str, str]:
-    return {"student": grade.student, "assignment": grade.assignment}
 
 
 PASSAGES = 4  # maximum number of passages shown for a pair, longest first
