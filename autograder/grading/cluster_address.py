@@ -85,13 +85,15 @@ def batch_cluster(file: Path) -> Any:
     known = [name for name in dir(dask_jobqueue) if name.endswith("Cluster")]
     if record.kind not in known:
         raise RefusedError(f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(known)}.")
-    defaults = {
-        "security": Security.temporary(),
+    arguments = {
         "shared_temp_directory": str(Path.home()),
         "scheduler_options": {"dashboard": False},
+        **record.arguments,
     }
     try:
-        cluster = getattr(dask_jobqueue, record.kind)(**{**defaults, **record.arguments})
+        cluster = getattr(dask_jobqueue, record.kind)(
+            **{**arguments, "security": Security.temporary(), "protocol": "tls://"}
+        )
     except (TypeError, ValueError) as error:
         raise RefusedError(f"{file.name}: {record.kind} cannot be made: {error}") from None
     cluster.scale(jobs=record.jobs)
