@@ -369,6 +369,7 @@ def test_tls_without_certificates_is_refused_and_names_the_variables():
         ("class: SLURMCluster\njobs: 0\n", "greater than 0"),
         ("class: SLURMCluster\njobs: 2\nqueue: short\n", "`queue`"),
         ("class: SLURMCluster\njobs: 2\narguments: {cores: 1}\n", "cannot be made"),
+        ("class: SLURMCluster\njobs: 2\narguments: {scheduler_options: 5}\n", "cannot be made"),
         ("class: [\n", "line"),
     ],
 )
