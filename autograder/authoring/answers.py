@@ -93,16 +93,13 @@ class AnswerBook:
     @property
     def kinds(self) -> tuple[AnswerKind, ...]:
         """The kinds of answers that this assignment supports."""
-        missing: set[AnswerKind] = set()
-        if not self._alternatives:
-            missing.add("alternative")
-        if not self._changes:
-            missing.add("mistake")
-        if not self._pairs:
-            missing.add("two_mistakes")
-        if len(self._document.gaps) < 2:
-            missing.add("unfinished")
-        return tuple(kind for kind in ANSWER_KINDS if kind not in missing)
+        needed: dict[AnswerKind, Collection[object]] = {
+            "alternative": self._alternatives,
+            "mistake": self._changes,
+            "two_mistakes": self._pairs,
+            "unfinished": self._document.gaps[1:],
+        }
+        return tuple(kind for kind in ANSWER_KINDS if kind not in needed or needed[kind])
 
     def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         """Create an answer of this kind; an equal `rng` gives the same bytes."""
@@ -128,9 +125,10 @@ class AnswerBook:
         if kind == "crash":
             text = _after_imports(text, _CRASH)
         if kind == "syntax_error":
-            text = _without_a_colon(text)
+            text = re.sub(r"(?m)^(def .*):[ ]*$", r"\1", text, count=1)
         if kind == "latin1":
-            return SampleAnswer(kind, ((f"{self.assignment.stem}.py", _latin1(text)),))
+            text = f"# Meine Lösung, gespeichert wie früher\n{text}"
+            return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
         return self._module(kind, text)
 
     def _module(
@@ -248,11 +246,3 @@ def _after_imports(text: str, line: str) -> str:
     at = max((node.end_lineno or node.lineno for node in imports), default=0)
     lines = text.split("\n")
     return "\n".join([*lines[:at], line, *lines[at:]])
-
-
-def _without_a_colon(text: str) -> str:
-    return re.sub(r"(?m)^(def .*):[ ]*$", r"\1", text, count=1)
-
-
-def _latin1(text: str) -> bytes:
-    return f"# Meine Lösung, gespeichert wie früher\n{text}".encode("latin-1", "replace")

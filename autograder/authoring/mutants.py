@@ -22,6 +22,7 @@ from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
+from autograder.text.files import read_utf8
 
 _SHOWN = 100
 _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
@@ -75,7 +76,8 @@ def mutants(source: str) -> Iterator[Mutant]:
         if program is None or program in seen:
             continue
         seen.add(program)
-        identity = f"{place.function}:{operator}:{count[like]}:{_short_hash(place.statement)}"
+        statement = hashlib.sha256(place.statement.encode()).hexdigest()[:6]
+        identity = f"{place.function}:{operator}:{count[like]}:{statement}"
         yield Mutant(identity, _lines(node)[0], _description(node, new, place), changed)
 
 
@@ -159,10 +161,6 @@ def _program(source: str) -> str | None:
     return ast.dump(ast.parse(source))
 
 
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
-
-
 def _description(node: ast.AST, new: ast.AST, place: _Place) -> str:
     """`` `a * b` becomes `a / b` in `area = a * b` ``"""
     before = _shown(node)
@@ -199,12 +197,9 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
     label = file.relative_to(course.root).as_posix()
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not file.exists():
         return {}
-    except UnicodeDecodeError as error:
-        raise EquivalentMutantsError(f"{label} is not UTF-8 text (byte {error.start + 1}).") from None
+    text = read_utf8(file, label, EquivalentMutantsError)
     document = MarkedYaml(label, text, "the list of equivalent mutants", item="mutant")
     entries = document.read(_Entries)
     document.check_unique((), "id", "mutant")
@@ -218,10 +213,9 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
 def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
     file = course.solution_file(assignment)
     label = file.relative_to(course.root).as_posix()
+    text = read_utf8(file, label, EquivalentMutantsError, f"{label} is missing; mutants are changes of it.")
     try:
-        return {mutant.id for mutant in mutants(file.read_text(encoding="utf-8-sig"))}
-    except FileNotFoundError:
-        raise EquivalentMutantsError(f"{label} is missing; mutants are changes of it.") from None
+        return {mutant.id for mutant in mutants(text)}
     except ValueError as error:
         raise EquivalentMutantsError(f"{label}: {error}") from None
 

@@ -73,31 +73,20 @@ class StudentRaisedError(StudentError):
         return self.remote.text
 
 
-# Exceptions that take a single message; no outcomes of pytest, no SystemExit.
+def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
+    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
+    if stopped is None:
+        return MissingNameError(f"There is no `{name}` in the submission.")
+    where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
+    return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.")
+
+
+# errors that take a single message, by name; no outcomes of pytest, no SystemExit
+_OTHERS = (ImportError, OSError, StopAsyncIteration, StopIteration, SyntaxError, UnicodeError, Warning)
 MIRRORED = frozenset(
-    [
-        "ArithmeticError",
-        "AssertionError",
-        "AttributeError",
-        "BufferError",
-        "EOFError",
-        "FloatingPointError",
-        "IndexError",
-        "KeyError",
-        "LookupError",
-        "MemoryError",
-        "NameError",
-        "NotImplementedError",
-        "OverflowError",
-        "RecursionError",
-        "ReferenceError",
-        "RuntimeError",
-        "SystemError",
-        "TypeError",
-        "UnboundLocalError",
-        "ValueError",
-        "ZeroDivisionError",
-    ]
+    name
+    for name in EXCEPTIONS - {"Exception", "ExceptionGroup"}
+    if issubclass(getattr(builtins, name), Exception) and not issubclass(getattr(builtins, name), _OTHERS)
 )
 
 

@@ -68,8 +68,9 @@ def _by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
 
 def _question(result: TestResult) -> list[str]:
     """Return the name of a known mistake and its question, for the first of the tests that it explains."""
-    known = result.hint and not result.is_right
-    return [f"→ {begun(result.mistake)}." if result.mistake else "", f"→ {result.hint}"] if known else []
+    if not result.hint or result.is_right:
+        return []
+    return [f"→ {begun(result.mistake)}.", f"→ {result.hint}"] if result.mistake else [f"→ {result.hint}"]
 
 
 def _cost(result: TestResult) -> str:

@@ -45,6 +45,11 @@ def test_notebook_shows_the_question_once_above_the_tests() -> None:
         assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
 
 
+def test_question_without_a_name_leaves_no_empty_line() -> None:
+    lines = as_text("Part", [result("first", message="One.", hint=QUESTION)]).split("\n")
+    assert lines == ["Part", f"→ {QUESTION}", "✗ Title of first. (−0.5)", "    One."]
+
+
 def test_terminal_shows_the_question_once_and_names_the_mistake_in_later_parts() -> None:
     later = result("later", part="total", message="Three.", hint=QUESTION, mistake="subtracts")
     findings = tuple(Finding(each, mistake="`a` is subtracted" if each.mistake else "") for each in (*RESULTS, later))
