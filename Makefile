@@ -1,12 +1,11 @@
 ## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, a small made-up one
-## make lint                        are the files for students up to date? ruff and mypy
+## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
 ## make test                        make lint, and the tests that take a few minutes
 ## make test-all                    the same with every test: each attack, the fuzzing, what is slow from end to end
 ## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
 ## make oldest-pytest               tests the suite engine with the oldest pytest that is allowed
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make coverage                    measures how much of the engine the tests run
-## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
 ## make build                       makes assignments/ from solutions/
 ## make bench                       measures what grading costs in each assignment, beside other graders,
 ##                                  which it installs, too; figures and a picture in build/
@@ -32,6 +31,8 @@ APART := tests/autograder/nbgrader tests/autograder/browser
 WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=--ignore=%)
 
 step = @echo "== $@: $(1)"
+
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, each of which would compile the same files
 
 .PHONY: help grade lint test test-all oldest-pytest jupyter audit coverage bench build clean
 

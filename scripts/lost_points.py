@@ -10,10 +10,10 @@ more with `follow_through: 0` and lists what has fewer points with follow-throug
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 
 from autograder.course.config import load_course
+from autograder.course.markers import parts_of_lines
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
@@ -22,21 +22,11 @@ from autograder.sandbox.launcher import Sandbox
 SEED = 7
 
 
-def part_of_lines(solution: list[str]) -> list[str]:
-    """The part to which each line belongs, that of the next marker; "" behind the last one."""
-    parts, part = [], ""
-    for line in reversed(solution):
-        found = re.match(r'# %% part="(\w+)"', line)
-        part = found[1] if found else part
-        parts.append(part)
-    return parts[::-1]
-
-
 def main(names: list[str]) -> None:
     course = load_course()
     for assignment in course.select(names or None):
-        solution = course.solution_file(assignment).read_text("utf-8").splitlines()
-        parts = part_of_lines(solution)
+        text = course.solution_file(assignment).read_text("utf-8")
+        solution, parts = text.splitlines(), parts_of_lines(text)
         rows = {0.0: [0.0, 0.0], course.follow_through: [0.0, 0.0]}
         every = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1)
         mistakes = load_mistakes(course, assignment)[::every]

@@ -17,7 +17,8 @@ from typing import Literal, get_args
 import nbformat
 
 from autograder.course.config import Assignment, Course
-from autograder.course.document import BEGIN, END, Gap, load_document
+from autograder.course.document import Gap, load_document
+from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
 
@@ -207,11 +208,9 @@ class AnswerBook:
         """Whether both mistakes can be combined: they are in different parts."""
         return not self._parts(one) & self._parts(other)
 
-    def _parts(self, mistake: str) -> set[str | None]:
-        tests = [cell for cell in self._document.cells if cell.kind == "part"]
-        return {
-            next((cell.name for cell in tests if cell.line > change.begin), None) for change in self._changes[mistake]
-        }
+    def _parts(self, mistake: str) -> set[str]:
+        parts = [*parts_of_lines(self._document.text), ""]
+        return {parts[change.begin] for change in self._changes[mistake]}
 
 
 def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[str, ...]:

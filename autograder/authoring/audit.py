@@ -19,7 +19,8 @@ from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes
+from autograder.course.markers import parts_of_lines
+from autograder.course.mistakes import Weight, load_alternatives, load_mistakes
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
@@ -218,18 +219,17 @@ def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Itera
 
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
+    solution = load_document(course, assignment).text
+    parts = parts_of_lines(solution)
     for mistake in load_mistakes(course, assignment):
-        about = {"hint": mistake.hint, "weight": mistake.weight, "part": _part_of(course, assignment, mistake)}
+        about = {"hint": mistake.hint, "weight": mistake.weight, "part": parts[_first_change(solution, mistake.source)]}
         yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, **about)  # type: ignore[arg-type]
 
 
-def _part_of(course: Course, assignment: Assignment, mistake: Mistake) -> str:
-    """Return the part whose cell comes next after the first line that the mistake changes."""
-    document = load_document(course, assignment)
-    lines = zip(document.text.split("\n"), mistake.source.split("\n"), strict=False)
-    first = next((number for number, (old, new) in enumerate(lines, start=1) if old != new), 0)
-    parts = [cell for cell in document.cells if cell.kind == "part"]
-    return next((cell.name or "" for cell in parts if cell.line > first), "")
+def _first_change(solution: str, mistake: str) -> int:
+    """Return the index of the first line that the mistake changes; 0 if it only adds or removes lines at the end."""
+    lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
+    return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
 
 def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:

@@ -13,13 +13,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_mistakes
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
 ANSWERS_VERSION = 2
-SECONDS = 300
 FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
@@ -73,11 +73,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
     command = [sys.executable, "-m", __name__, str(course.root), assignment.name]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8",
-                              env=environment, timeout=SECONDS)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise CourseError(f"The mistakes of {assignment.name} do not finish within {SECONDS} seconds.") from None
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
     if done.returncode == FOUND:
         raise CourseError(done.stderr.strip().splitlines())
     if done.returncode:
@@ -120,8 +116,9 @@ class _Survey:
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
         self._assignment, self._session = assignment, session
-        self._solution = course.solution_file(assignment).read_text("utf-8-sig")
-        self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
+        solution = course.solution_file(assignment).read_text("utf-8-sig")
+        self._functions = code_of_functions(solution)
+        self._right = {test: told.answers for test, told in self._recordings(solution, every=True)}
         self._keys: dict[tuple[str, int, bytes], list[int]] = {}
 
     def cover(self, number: int) -> Coverage:
@@ -150,12 +147,13 @@ class _Survey:
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
         from autograder.proxy.subject import uses_in
-        from autograder.selfcheck.check import SEED, failures
+        from autograder.selfcheck.check import SEED, failures, time_limit
         from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
-        module, uses = run_text(text, name).module, uses_in(text, name)
+        with time_limit():
+            module, uses = run_text(text, name).module, uses_in(text, name)
         tests = self._session.tests() if every else failures(self._session, module, uses)
         connection = RecordingConnection(module)
         self._session.start(SEED)
@@ -166,23 +164,18 @@ class _Survey:
         from autograder.selfcheck.locked_hints import MistakeHint
 
         mistake = self.mistakes[number]
-        return MistakeHint(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._solution), number)
+        return MistakeHint(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._functions), number)
 
 
-def place_of(mistake: Mistake, solution: str) -> str:
-    """Return the function or method of the first difference between mistake and solution; "" outside of functions."""
-    right = {name: ast.dump(node) for name, node in functions_of(ast.parse(solution))}
-    wrong = {name: ast.dump(node) for name, node in functions_of(ast.parse(mistake.source))}
-    return next((name for name, code in right.items() if wrong.get(name) != code), "")
+def place_of(mistake: Mistake, solution: Mapping[str, str]) -> str:
+    """Return the function or method of the first difference from the solution's functions; "" outside of them."""
+    wrong = code_of_functions(mistake.source)
+    return next((name for name, code in solution.items() if wrong.get(name) != code), "")
 
 
-def functions_of(tree: ast.AST, around: Sequence[str] = ()) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the functions of a module and the methods of its classes, by qualified name."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ClassDef):
-            yield from functions_of(node, (*around, node.name))
-        elif isinstance(node, ast.FunctionDef):
-            yield ".".join((*around, node.name)), node
+def code_of_functions(source: str) -> dict[str, str]:
+    """Return the syntax tree of each function and method as text, by qualified name."""
+    return {name: ast.dump(node) for name, node in functions(ast.parse(source))}
 
 
 def _sources(course: Course, assignment: Assignment) -> str:

@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
-from autograder.course.document import BEGIN, END
-from autograder.course.yaml_file import MarkedYaml, did_you_mean
+from autograder.course.markers import BEGIN, END
+from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
 
 _SHOWN = 100
 _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
@@ -182,9 +182,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Entry(YamlRecord):
     id: Text
     reason: Text
 

@@ -16,11 +16,13 @@ from autograder.api import Run
 from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
+from autograder.gradebook.decisions import FILE_NAME as DECISIONS
+from autograder.gradebook.decisions import Decided
 from autograder.gradebook.final_scores import final_of, number
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, with_name
 from autograder.records import Grade
-from autograder.text.wording import listed
+from autograder.text.wording import counted, listed
 
 if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
     from autograder.source.similarity import Pair
@@ -52,7 +54,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
-    for table in _class_tables(console.width, course, grades, count):
+    for table in _class_tables(console.width, course, run):
         console.print(table)
     _show_late(console, count, people)
     _show_mistakes(console, course, grades)
@@ -69,12 +71,13 @@ def _refused(grades: list[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.status == "refused"]
 
 
-def _class_tables(width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[Table]:
+def _class_tables(width: int, course: Course, run: Run) -> Iterator[Table]:
     """Yield one table, or several if `width` is too small for all assignments; each shows the total."""
+    grades = list(run.grades)
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
     columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
-    for shown in _fitting(width, columns, grades, count):
-        yield _class_table(course, grades, count, names, shown)
+    for shown in _fitting(width, columns, grades, run.final_scores):
+        yield _class_table(course, run, names, shown)
 
 
 def _fitting(width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[list[str]]:
@@ -100,16 +103,17 @@ def _is_for_none(course: Course, grade: Grade) -> bool:
 
 
 def _column_width(grade: Grade, final: Final) -> int:
+    if final.excused:
+        return len("excused")
     if grade.status == "refused":
         return len("refused")
     return len(number(final.score)) + (len("late ") if final.minus else 0)
 
 
-def _class_table(
-    course: Course, grades: list[Grade], count: Mapping[GradeKey, Final], names: list[str], shown: list[str]
-) -> Table:
+def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -> Table:
+    grades, count = run.grades, run.final_scores
     scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
-    students = sorted({grade.student for grade in grades})
+    students = sorted({*(grade.student for grade in grades), *run.absent})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
     rest = len(students) - TABLE_ROWS
     footer = f"… {rest} more in the report" if rest > 0 else ""
@@ -130,7 +134,9 @@ def _class_table(
 def _cell(grade: Grade | None, final: Final | None) -> str:
     if grade is None or final is None:
         return "[dim]–[/]"
-    if grade.status == "refused":
+    if final.excused:
+        return "[dim]excused[/]"
+    if grade.status == "refused" and not final.score:
         return "[yellow]refused[/]"
     style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
     score = f"[{style}]{number(final.score)}[/]" if style else number(final.score)
@@ -241,6 +247,34 @@ def _reason(test: TestChange) -> str:
 
 def _points(score: float | None) -> str:
     return "–" if score is None else number(score)
+
+
+def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool) -> None:
+    """Print what a new decision changes."""
+    if as_json:
+        facts = [(one.journal, one.grade) for one in decided]
+        print(json.dumps([{**_place(old), "score": old.score, "decided": new.score} for old, new in facts]))
+        return
+    for one in decided[:TABLE_ROWS]:
+        old, new = _score(one.journal), f"{number(one.grade.score)} / {number(one.grade.max_score)}"
+        console.print(f"{escape(one.grade.student)}, {one.grade.assignment}: {old} → {new}", soft_wrap=True)
+    console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
+
+
+def show_to_review(console: Console, found: Sequence[tuple[Grade, Final, list[str]]], *, as_json: bool) -> None:
+    """Print the submissions that an instructor may decide about."""
+    if as_json:
+        print(json.dumps([{**_place(g), "score": final.score, "reasons": why} for g, final, why in found]))
+        return
+    for grade, final, why in found:
+        score = f"{number(final.score)} / {number(grade.max_score)}"
+        place = f"[bold]{escape(grade.student)}[/], {grade.assignment}: {score}"
+        console.print(f"{place}. {escape(' '.join(why))}", soft_wrap=True)
+    console.print(f"{counted(len(found), 'submission')} to review.")
+
+
+def _place(grade: Grade) -> dict[str, str]:
+    return {"student": grade.student, "assignment": grade.assignment}
 
 
 PASSAGES = 4  # maximum number of passages shown for a pair, longest first

@@ -18,12 +18,13 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
-from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
-from autograder.gradebook.lateness import Final, GradeKey
+from autograder.gradebook.final_scores import Effective, final_of, what_counts, write_gradebook
+from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import names_of
-from autograder.gradebook.times import Times, read_names, read_times
+from autograder.gradebook.times import read_names
 from autograder.records import Grade, TestResult
 from autograder.text.files import write_whole
+from autograder.text.names import safe_name
 
 WORDS = (
     (1.0, "Complete. All tests pass."),
@@ -93,20 +94,23 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     lateness. The pages contain the pictures already drawn into `folder`.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
-    return write_what_counts(folder, course, *what_counts(folder, course, grades))
+    return write_what_counts(folder, course, what_counts(folder, course, grades))
 
 
-def write_what_counts(folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]) -> Path:
-    """Write the same pages as `write_all` from effective grades only; `count` holds their final scores."""
+def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
+    """Write the same pages as `write_all` from effective grades only; for a section, only its report."""
+    if section is not None:
+        return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
+    grades, count = effective.grades, effective.finals
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)
-    times, names = read_times(folder), read_names(folder)
+    names = read_names(folder)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
         final = final_of(grade, count)
-        came = handed_in(folder, course, grade, times, names.get(grade.student, ""))
+        came = handed_in(folder, course, grade, final, names.get(grade.student, ""))
         write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final, came)
-    return write_class_report(folder, course, grades, title_of, count)
+    return write_class_report(folder, course, effective, title_of)
 
 
 def write_feedback(
@@ -138,10 +142,9 @@ def write_feedback(
     return path
 
 
-def handed_in(folder: Path, course: Course, grade: Grade, times: Times, name: str = "") -> HandedIn:
+def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
-    at = times.get((grade.student, grade.assignment, grade.submission_sha256))
-    moment = at.astimezone(ZoneInfo(course.timezone)) if at else None
+    moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
     return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
 
 
@@ -155,9 +158,9 @@ def word(grade: Grade) -> str:
 
 def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
     titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    found = {test.part: in_words(test.part) for test in grade.tests}
+    found = {test.part: in_words(test.part) for test in grade.tests if test.part}
     order = [name for name in titles if name in found] + [name for name in found if name not in titles]
-    tests = sorted(grade.tests, key=lambda test: order.index(test.part))
+    tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
     causes = _causes(tests)
     return [
         _part(
@@ -191,8 +194,9 @@ def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView
     for test in tests:
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test)
-        elif test.outcome == "followed":
-            followed.setdefault(test.message or "", []).append(test.title)
+        elif test.outcome in ("followed", "decided"):
+            if test.message:
+                followed.setdefault(test.message, []).append(test.title)
         elif test.outcome != "passed" and causes[test.cause].tests[0].part != test.part:
             named = f" ({test.mistake})" if test.mistake else ""
             waiting.setdefault(f"These fail for a reason given above{named}.", []).append(test)

@@ -12,8 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
+from autograder.course.config import Course
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.gradebook.journal import Journal
+from autograder.gradebook.texts import StoredSubmission
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.records import Grade, InfrastructureError, Submission
 
@@ -53,6 +55,23 @@ def grade_class(
     return summary
 
 
+def assignments_to_grade(
+    course: Course, stored: Iterable[StoredSubmission], journal: Journal, regrade: bool = False
+) -> tuple[str, ...]:
+    """The assignments with a submission that the journal does not hold yet; with `regrade`, with any submission."""
+    is_graded = _graded_in(journal, course)
+    names = {each.submission.assignment for each in stored if regrade or not is_graded(each.submission, each.digest)}
+    return tuple(assignment.name for assignment in course.assignments if assignment.name in names)
+
+
+def _graded_in(journal: Journal, course: Course) -> Callable[[Submission, str], bool]:
+    """Whether the journal holds the grade of a submission with this digest."""
+    suites = {assignment.name: suite_digest(course, assignment) for assignment in course.assignments}
+    return lambda submission, digest: journal.holds(
+        submission.student, submission.assignment, digest, suites.get(submission.assignment, "")
+    )
+
+
 def _new(
     plan: Plan,
     submissions: Iterable[Submission],
@@ -61,10 +80,9 @@ def _new(
     tell: Callable[[Grade | None], None],
 ) -> Iterator[Submission]:
     """The submissions that have to be graded; the others are counted and told of."""
-    suites = {a.name: suite_digest(plan.course, a) for a in plan.course.select(plan.names)}
+    is_graded = _graded_in(journal, plan.course)
     for submission in submissions:
-        suite = suites.get(submission.assignment, "")
-        if journal.holds(submission.student, submission.assignment, submission_digest(submission), suite):
+        if is_graded(submission, submission_digest(submission)):
             summary.unchanged += 1
             tell(None)
         else:

@@ -30,10 +30,10 @@ class ForkServer:
         self.tier, self.note, self.ready = tier, "", False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
-        wishes = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
-        wishes["control"] = theirs.fileno()
+        options = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
+        options["control"] = theirs.fileno()
         try:
-            command, environment = COMMANDS[tier](layout, wishes)
+            command, environment = COMMANDS[tier](layout, options)
             self.group = cgroup.open_group()
             self.process = subprocess.Popen(
                 self.group.joining(command) if self.group else command,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from autograder.records import TestResult
 from autograder.text.wording import begun
 
-MARKS = {"passed": "✓", "followed": "✓", "failed": "✗", "skipped": "·", "timeout": "⏱", "crashed": "✗"}
+MARKS = {"passed": "✓", "followed": "✓", "failed": "✗", "skipped": "·", "timeout": "⏱", "crashed": "✗", "decided": "✓"}
 WORDS = {
     "passed": "works",
     "followed": "follows",
@@ -20,9 +20,10 @@ WORDS = {
     "skipped": "waits",
     "timeout": "too slow",
     "crashed": "crashed",
+    "decided": "decided",
 }
 _GREEN, _RED, _GREY = "#1a7f37", "#c62828", "#5f6670"  # white text on each has a contrast above 5 : 1
-_COLOURS = {"passed": _GREEN, "followed": _GREEN, "skipped": _GREY}
+_COLOURS = {"passed": _GREEN, "followed": _GREEN, "skipped": _GREY, "decided": _GREY}
 _PILL = "display:inline-block;min-width:4.6em;margin-right:.6em;padding:0 .5em;border-radius:.6em;text-align:center"
 _CODE = re.compile(r"`([^`\n]+)`")
 

@@ -33,7 +33,7 @@ from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
+from autograder.gradebook.final_scores import latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
@@ -193,10 +193,10 @@ def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
     path = write_gradebook(tmp_path / "new folder", iter(grades))
     assert path.read_bytes() == (
-        b"student,assignment,status,score,max_score,problem,final_score,days_late\r\n"
-        b"Ada,01_adding,graded,10,10,,10,\r\n"
-        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,\r\n"
-        b"emmy,01_adding,graded,6,10,,6,\r\n"
+        b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
+        b"Ada,01_adding,graded,10,10,,10,,\r\n"
+        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,,\r\n"
+        b"emmy,01_adding,graded,6,10,,6,,\r\n"
     )
 
 
@@ -456,7 +456,7 @@ def test_report_counts_mistakes_and_shows_their_hints(report: Page) -> None:
 
 def test_students_who_need_help_are_sorted_lowest_first(tmp_path: Path, course: Course) -> None:
     grades = [graded(f"s{i}") for i in range(10)] + [subtracting("alan"), refused("kurt")]
-    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     assert re.findall(r'<th scope="row">(\w+)', section) == ["kurt", "alan"]
 
@@ -465,7 +465,7 @@ def test_pages_to_read_are_sorted_by_lost_points(tmp_path: Path, course: Course)
     students, names = ("ada", "alan", "bo", "emmy", "kurt"), (NAME, "02_more", "03_yet_more")
     grades = [graded(student, assignment=name) for student in students for name in names]
     grades += [subtracting("ada"), replace(graded("ada", assignment="02_more"), score=1.0), refused("alan")]
-    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     rows = [re.findall(r">([^<>\s]+)</(?:th|a)>", row) for row in section.split("<tr>")[2:]]
     assert rows == [["ada", "02_more", "Adding"], ["alan", "Adding"]]
@@ -484,7 +484,7 @@ def test_every_link_of_the_report_has_a_target(tmp_path: Path, course: Course) -
 def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course) -> None:
     low = graded("low", *(result(index, "failed") for index in (0, 1, 3)))
     stranger = refused("zoë", "No such assignment.", "09_none")
-    source = write_class_report(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
+    source = write_all(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
     table = source[source.index('<table id="everybody">') :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
@@ -502,7 +502,7 @@ def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course)
     heads = re.findall(r'<th scope="col"[^>]*aria-sort="(\w+)"><button type="button">', table)
     assert heads == ["ascending", "none", "none", "none"]
     assert "no assignment of this course" in table
-    usual = write_class_report(tmp_path, course, [low]).read_text("utf-8")
+    usual = write_all(tmp_path, course, [low]).read_text("utf-8")
     assert '"button">Other' not in usual and "no assignment of this course" not in usual
 
 
@@ -587,7 +587,7 @@ def test_report_shows_different_suites_and_missing_isolation(tmp_path: Path, cou
         replace(graded("ada"), suite_sha256="one", isolation="unsafe"),
         replace(graded("alan"), suite_sha256="two", seed=8),
     ]
-    text = Page(write_class_report(tmp_path, course, grades)).text
+    text = Page(write_all(tmp_path, course, grades)).text
     assert "graded by 2 versions of its suite" in text
     assert "graded without isolation" in text
     assert "41, 8" in text
@@ -708,7 +708,7 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
             known = {"mistake": f"mistake_{dice.randrange(40)}", "hint": HINT}
             tests = [result(index, "failed", message=text, **known) for index in failing]
             grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
-    index = write_class_report(tmp_path, course, grades)
+    index = write_class_report(tmp_path, course, what_counts(tmp_path, course, grades))
     assert index.stat().st_size < 1_000_000
 
 
