@@ -93,6 +93,7 @@ def grade(
     unsafe: bool = False,
     trust_timestamps: bool = False,
     pictures: bool = False,
+    cluster: str | None = None,
     on_grade: OnProgress | None = None,
     on_picture: OnProgress | None = None,
 ) -> Run:
@@ -101,6 +102,7 @@ def grade(
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
     are not graded again unless `regrade` is set. `jobs` is the number of parallel graders (default: one per processor).
     `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
     Raises CourseError, RefusedError (unusable paths) and InfrastructureError. A submission that could not be graded
@@ -126,13 +128,13 @@ def grade(
         plan = _plan(loaded, run.seed, unsafe, jobs, names)
         tell = _counting(on_grade or _ignore, len(stored))
         try:
-            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade)
+            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade, cluster)
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
     pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, journal.problem)), *pages.notes)
+    notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 

@@ -93,16 +93,13 @@ class AnswerBook:
     @property
     def kinds(self) -> tuple[AnswerKind, ...]:
         """The kinds of answers that this assignment supports."""
-        missing: set[AnswerKind] = set()
-        if not self._alternatives:
-            missing.add("alternative")
-        if not self._changes:
-            missing.add("mistake")
-        if not self._pairs:
-            missing.add("two_mistakes")
-        if len(self._document.gaps) < 2:
-            missing.add("unfinished")
-        return tuple(kind for kind in ANSWER_KINDS if kind not in missing)
+        needed: dict[AnswerKind, Collection[object]] = {
+            "alternative": self._alternatives,
+            "mistake": self._changes,
+            "two_mistakes": self._pairs,
+            "unfinished": self._document.gaps[1:],
+        }
+        return tuple(kind for kind in ANSWER_KINDS if kind not in needed or needed[kind])
 
     def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         """Create an answer of this kind; an equal `rng` gives the same bytes."""

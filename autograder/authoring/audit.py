@@ -85,11 +85,12 @@ class Audit:
     def shares(self) -> list[tuple[str, bool]]:
         """Return each column of the table as (text, whether it is as required)."""
         return [
-            _share(self.of("stub"), lambda f: f.good),
+            _share(f.good for f in self.of("stub")),
             self._trivial_share(),
-            *(_share(self.of(kind), lambda f: f.good) for kind in ("solution", "mistake")),
-            _share(self.of("mistake"), lambda f: f.named),
-            _share(self.of("alternative"), lambda f: f.good),
+            _share(f.good for f in self.of("solution")),
+            _share(f.good for f in self.of("mistake")),
+            _share(f.named for f in self.of("mistake")),
+            _share(f.good for f in self.of("alternative")),
             self._mutant_share(),
         ]
 
@@ -178,7 +179,8 @@ def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[
     """
     assignments = plan.course.select(plan.names)
     cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
-    audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, kinds)) for a in assignments}
+    equivalents = {a.name: load_equivalent_mutants(plan.course, a) if "mutant" in kinds else {} for a in assignments}
+    audits = {name: Audit(name, equivalents=own) for name, own in equivalents.items()}
     found: dict[Case, AuditFinding] = {}
     for finding in _try_all(plan, cases):
         found[finding.case] = finding
@@ -246,12 +248,6 @@ _CASES: dict[str, Callable[[Course, Assignment, Seeds], Iterable[Case]]] = {
     "alternative": _alternatives,
     "mutant": _mutants,
 }
-
-
-def _equivalents(course: Course, assignment: Assignment, kinds: Sequence[str]) -> dict[str, str]:
-    if "mutant" not in kinds:
-        return {}
-    return load_equivalent_mutants(course, assignment)
 
 
 def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
@@ -346,6 +342,6 @@ def _try_mutant(case: Case) -> AuditFinding:
     return AuditFinding(case, False, detail=case.hint)
 
 
-def _share(findings: list[AuditFinding], good: Callable[[AuditFinding], bool]) -> tuple[str, bool]:
-    count = sum(map(good, findings))
-    return f"{count}/{len(findings)}", count == len(findings)
+def _share(good: Iterable[bool]) -> tuple[str, bool]:
+    each = list(good)
+    return f"{sum(each)}/{len(each)}", all(each)

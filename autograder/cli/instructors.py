@@ -80,6 +80,10 @@ def grade(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = (
         os.cpu_count() or 1
     ),
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.", metavar="ADDRESS"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")] = None,
     regrade: Annotated[bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
@@ -107,6 +111,7 @@ def grade(
             unsafe=unsafe,
             trust_timestamps=trust_timestamps,
             pictures=pictures,
+            cluster=cluster,
             on_grade=steps("Grading"),
             on_picture=steps("Drawing"),
         )

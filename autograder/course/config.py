@@ -256,6 +256,9 @@ class Course(CourseFile):
     def mistakes_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "mistakes.yml"
 
+    def answers_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "answers.yml"
+
     def pictures_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "pictures.py"
 

@@ -19,11 +19,10 @@ from autograder.feedback.statistics import (
     Item,
     histogram,
     items,
-    mean,
-    median,
     mistake_counts,
     part_shares,
     share,
+    summary,
     unnamed_failures,
 )
 from autograder.feedback.titles import TitleOf, titles_of
@@ -61,8 +60,7 @@ class Section:
     submissions: int
     graded: int
     suites: int
-    mean: float | None
-    median: float | None
+    numbers: dict[str, float | None]
     bars: list[int]
     parts: list[PartSection]
 
@@ -120,8 +118,8 @@ def write_class_report(
     """
     grades, finals = effective.grades, effective.finals
     count = [(grade, final_of(grade, finals)) for grade in grades]
-    journal = [final.journal or grade for grade, final in count]
-    sections = _sections(course, grades, journal)
+    journal = effective.journal
+    sections = _sections(course, effective)
     rows = _rows(sections, effective)
     page = render(
         "class_report.html.j2",
@@ -181,36 +179,31 @@ def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
     ]
 
 
-def _sections(course: Course, grades: list[Grade], journal: list[Grade]) -> list[Section]:
+def _sections(course: Course, effective: Effective) -> list[Section]:
     """Return a section for each assignment with submissions, in the order of the course.
 
     An assignment that was removed from the course is kept if it has graded submissions.
     """
-    found: dict[str, list[Grade]] = {assignment.name: [] for assignment in course.assignments}
-    for grade in grades:
+    found: dict[str, list[tuple[Grade, Grade]]] = {assignment.name: [] for assignment in course.assignments}
+    for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
-            found.setdefault(grade.assignment, []).append(grade)
-    return [
-        _section(name, course.find(name), handed_in, [g for g in journal if g.assignment == name])
-        for name, handed_in in found.items()
-        if handed_in
-    ]
+            found.setdefault(grade.assignment, []).append((grade, journal))
+    return [_section(name, course.find(name), pairs) for name, pairs in found.items() if pairs]
 
 
-def _section(name: str, assignment: Assignment | None, grades: list[Grade], journal: list[Grade]) -> Section:
-    graded = [grade for grade in grades if grade.status == "graded"]
-    scores = [grade.score for grade in graded]
+def _section(name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]]) -> Section:
+    """Return the section of these grades, each with the grade in the journal."""
+    graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
         name=name,
         title=assignment.title if assignment else name,
-        points=max(grade.max_score for grade in grades),
-        submissions=len(grades),
+        points=max(grade.max_score for grade, _ in pairs),
+        submissions=len(pairs),
         graded=len(graded),
         suites=len({grade.suite_sha256 for grade in graded}),
-        mean=mean(scores),
-        median=median(scores),
+        numbers=summary([grade.score for grade in graded]),
         bars=histogram(share(grade.score, grade.max_score) for grade in graded),
-        parts=_parts(assignment, [grade for grade in journal if grade.status == "graded"]),
+        parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from autograder.course.config import Course
+from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
@@ -168,6 +168,15 @@ def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], di
 def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     """Return the final score of a grade; the raw score if `finals` has none."""
     return (finals or {}).get(_key(grade)) or Final(grade.score)
+
+
+def points_of(assignment: Assignment, finals: Mapping[GradeKey, Final]) -> float:
+    """Return the points of an assignment without those of dropped tests."""
+    decisions = {one for (_, name), final in finals.items() if name == assignment.name for one in final.decisions}
+    dropped = {one.drop for one in decisions if one.counts == "out"}
+    journals = (final.journal for (_, name), final in finals.items() if name == assignment.name and final.journal)
+    tests = {test.name: test.max_score for grade in journals for test in grade.tests if test.name in dropped}
+    return round(assignment.points - sum(tests.values()), 6)
 
 
 def number(value: float) -> str:

@@ -48,9 +48,7 @@ class Suites:
             return grade.to_json()
         tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
-        if not record.pop("flags"):
-            return _json({"schema": SCHEMA, **record, "tests": tests})
-        return _json({"schema": SCHEMA, **record, "tests": tests, "flags": grade.flags})
+        return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
 
     def to_grade(self, line: str) -> Grade:
         """Parse a line of any schema; raises ValueError if it is invalid, SuiteMissingError without its suite."""
@@ -113,7 +111,3 @@ def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
     if listed:
         raise ValueError(f"the suite has no test {next(iter(listed))}")
     return found
-
-
-def _json(record: dict[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))

@@ -99,6 +99,11 @@ class CheckReport:
         names = dict.fromkeys(finding.result.part for finding in self.findings)
         return {name: tuple(f for f in self.findings if f.result.part == name) for name in names}
 
+    @property
+    def passed_parts(self) -> frozenset[str]:
+        """The parts whose visible tests all pass."""
+        return frozenset(part for part, findings in self.by_part().items() if all(f.passed for f in findings))
+
     def title(self, part: str) -> str:
         return self.parts.get(part) or part.replace("_", " ").capitalize()
 

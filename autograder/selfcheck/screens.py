@@ -6,7 +6,7 @@ Each function converts a record to a rich renderable; nothing is run or read her
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -47,7 +47,8 @@ def _closing(report: CheckReport, drawn: bool) -> Iterator[RenderableType]:
         yield Text("The hidden tests check everything that the text promises, with other numbers.")
         picture = (f"autograder check {name} --picture", "draws what your code does")
         pack = (f"autograder pack {name}", "makes the file to hand in")
-        yield _commands(pack) if drawn else _commands(picture, pack)
+        answers = (f"autograder answers {name}", "answers the questions of the text")
+        yield _commands(answers, pack) if drawn else _commands(picture, answers, pack)
     else:
         yield Text(f"{share} points of the visible tests so far.")
         yield _next(report)
@@ -141,6 +142,18 @@ def hint_screen(hint: Hint, command: str) -> RenderableType:
         lines.append(Text(f"The next step: {command}", "dim"))
     elif hint.again:
         lines.append(Text(f"That was the last step. From the first: {command} --again", "dim"))
+    return Group(*lines)
+
+
+def answers_screen(answers: Mapping[str, Sequence[tuple[str, str]]], titles: Mapping[str, str]) -> RenderableType:
+    """Show the questions and answers of the unlocked parts, and the titles of the other parts."""
+    lines: list[RenderableType] = []
+    for part, title in titles.items():
+        lines += [Text(title, "bold" if part in answers else "dim")]
+        for question, answer in answers.get(part, ()):
+            lines += [_indented(Text(question)), _indented(Text(answer.strip(), "cyan")), Text()]
+    if any(part not in answers for part in titles):
+        lines.append(Text("Without an answer: no question, or its tests do not pass yet.", "dim"))
     return Group(*lines)
 
 

@@ -364,7 +364,9 @@ def test_decide_appends_to_the_file_and_keeps_comments(command, course, folder):
     words = ("--assignment", NAME, "--grades", str(folder), "--by", "Grace Hopper", "--reason", "Too: strict – #1")
     done = command("decide", "ben", "--give", "1.5", "--part", "total", *words)
     assert done.exit_code == 0, done.output
-    assert "ben, 01_adding: 4 / 10 → 5.5 / 10" in done.stdout
+    assert done.stdout.startswith(
+        "ben, 01_adding: 4 of 10 points → 5.5 of 10 points\n1.5 points given back: Too: strict"
+    )
     text = file.read_text("utf-8")
     assert text.startswith("# Term 1\n- {assignment") and "# sic\n- assignment: 01_adding\n" in text
     first, second = (entry.decision for entry in read_decisions(course))

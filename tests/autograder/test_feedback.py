@@ -120,12 +120,17 @@ class Page(HTMLParser):
 # Statistics
 
 
-def test_mean_and_median_equal_hand_computed_values() -> None:
-    assert stats.mean([1, 2, 6]) == 3
-    assert stats.median([6, 1, 2]) == 2
-    assert stats.median([1, 2, 3, 10]) == 2.5
-    assert stats.mean([]) is None
-    assert stats.median([]) is None
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([6, 1, 2], [3, 1, 1.5, 2, 4, 6]),
+        ([1, 2, 3, 10], [4, 1, 1.75, 2.5, 4.75, 10]),
+        ([7], [7, 7, 7, 7, 7, 7]),
+        ([], [None] * 6),
+    ],
+)
+def test_mean_and_quartiles_equal_hand_computed_values(values: list[float], expected: list[float | None]) -> None:
+    assert list(stats.summary(values).values()) == expected
 
 
 def test_histogram_counts_shares_per_interval() -> None:
@@ -178,7 +183,24 @@ def test_mistake_counts_once_per_student() -> None:
 
 def test_failures_without_a_known_mistake_are_counted() -> None:
     unnamed = graded("ada", result(0, "failed"), result(1, "skipped"), result(2, "timeout"))
-    assert stats.unnamed_failures([unnamed, subtracting("alan")]) == 2
+    (one, other) = stats.unnamed_failures([unnamed, subtracting("alan")])
+    assert [[test.name for test in cluster.tests] for cluster in (one, other)] == [[TESTS[0][0]], [TESTS[2][0]]]
+
+
+def test_equal_failures_without_a_known_mistake_are_one_cluster(tmp_path: Path, course: Course) -> None:
+    """The numbers in the messages differ; another message or a further failed test is another cluster."""
+    says = [f"add({n}, 2) gave {n}.5; {n + 2} was expected." for n in (3, 44)]
+    grades = [
+        graded("ada", result(0, "failed", message=says[0])),
+        graded("bo", result(0, "failed", message=says[1])),
+        graded("cy", result(0, "failed", message="There is no `add`.")),
+        graded("di", result(0, "failed", message=says[0]), result(1, "failed")),
+    ]
+    clusters = stats.unnamed_failures(grades)
+    assert [cluster.students for cluster in clusters] == [("ada", "bo"), ("cy",), ("di",)]
+    page = write_all(tmp_path, course, grades).read_text("utf-8")
+    assert page.count("<pre>") == 1
+    assert "<pre># 01_adding: made by ada, bo\n- id: unnamed_add_1\n" in page
 
 
 # Gradebook
@@ -249,7 +271,7 @@ def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, addin
     assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
     assert page.inside("h3") == [TESTS[0][2], TESTS[1][2]]
     assert "6 of 6" in page.text and TESTS[3][2] in page.inside("li")
-    assert stats.unnamed_failures([grade]) == 0
+    assert stats.unnamed_failures([grade]) == []
     assert [item.passed for item in stats.items([grade])] == [0, 0, 1, 1, 1]
     assert stats.mistake_counts([grade])[0].hint == HINT
 
@@ -425,8 +447,8 @@ def test_report_has_all_sections_in_order(report: Page) -> None:
 def test_report_summary_counts_submissions(report: Page) -> None:
     facts = dict(zip(report.inside("dt"), report.inside("dd"), strict=True))
     assert facts == {"Students": "6", "Graded": "4", "Refused": "2", "Isolation": "namespaces", "Seed": "41"}
-    # 10, 6, 6 and 7 of 10 points: mean 7.25, median 6.5.
-    assert "Adding 5 7.25 6.5 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
+    # 10, 6, 6 and 7 of 10 points: mean, minimum, quartiles and maximum.
+    assert "Adding 5 7.25 6 6 6.5 7.75 10 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
 
 
 def test_distribution_has_a_text_alternative(report: Page) -> None:

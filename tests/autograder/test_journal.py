@@ -15,7 +15,7 @@ from autograder.records import Grade, InfrastructureError, RefusedError, TestRes
 SUITE = "5" * 64
 PROMISED = [
     "schema", "student", "assignment", "status", "score", "max_score", "tests", "problem", "seed", "isolation",
-    "seconds", "submission_sha256", "suite_sha256", "autograder",
+    "seconds", "submission_sha256", "suite_sha256", "autograder", "flags",
 ]  # fmt: skip
 
 # Written by an earlier version, before there was a folder of suites.

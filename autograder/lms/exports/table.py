@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from autograder.gradebook.final_scores import harmless, number
+from autograder.gradebook.final_scores import harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.text.names import shown
@@ -34,9 +34,8 @@ def export(request: ExportRequest) -> Exported:
     comments = _comments(request, names)
     titles = ["student", "name", *(a.name for a in assignments), "total"]
     rows.writerow([*titles, "comments"] if comments else titles)
-    rows.writerow(
-        ["", "points possible", *(number(a.points) for a in assignments), number(sum(a.points for a in assignments))]
-    )
+    points = [points_of(assignment, request.finals) for assignment in assignments]
+    rows.writerow(["", "points possible", *map(number, points), number(sum(points))])
     for student in students:
         cells = [scores.get((student, a.name), "") for a in assignments]
         people = [harmless(student), harmless(absent.get(student) or request.name(student))]
