@@ -21,6 +21,7 @@ from typing import Any
 
 from autograder.records import TestResult
 from autograder.selfcheck import render as verdict
+from autograder.selfcheck.check import Finding, check_student
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _UNWRITTEN = " is not written yet."
@@ -37,19 +38,26 @@ class Verdict:
     """The results of a part: shown as text in a terminal and as HTML in a notebook."""
 
     part: str
-    results: tuple[TestResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
     problem: str = ""
     progress: str = ""
+
+    @property
+    def results(self) -> tuple[TestResult, ...]:
+        return tuple(finding.result for finding in self.findings)
 
     @property
     def passed(self) -> bool:
         return bool(self.results) and all(result.outcome == "passed" for result in self.results)
 
     def __repr__(self) -> str:
-        return verdict.as_text(self._heading(), self.results, foot=self.progress)
+        return verdict.as_text(self._heading(), self.results, foot=self.progress, title_of=self._title)
 
     def _repr_html_(self) -> str:
-        return verdict.as_html(self._heading(), self.results, foot=self.progress)
+        return verdict.as_html(self._heading(), self.results, foot=self.progress, title_of=self._title)
+
+    def _title(self, mistake: str) -> str:
+        return next(finding.mistake for finding in self.findings if finding.result.mistake == mistake)
 
     def _heading(self) -> str:
         if self.problem:
@@ -114,13 +122,12 @@ def _verdict(part: str) -> Verdict:
         here = Path.cwd()
         return Verdict(part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together.")
     from autograder.proxy.subject import uses_in
-    from autograder.selfcheck.check import check_student
 
     space = _notebook_space()
     uses = uses_in(_living_text(space), "notebook.py", test_file.read_text("utf-8"))
-    results = check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part)
-    _seen[part] = Verdict(part, results)
-    return Verdict(part, results, progress=_progress(test_file))
+    findings = check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part)
+    _seen[part] = Verdict(part, findings)
+    return Verdict(part, findings, progress=_progress(test_file))
 
 
 def _for_validation(shown: Verdict) -> float | None:

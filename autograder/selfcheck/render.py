@@ -7,41 +7,54 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from autograder.records import TestResult
 
-MARKS = {"passed": "✓", "followed": "✓", "failed": "✗", "skipped": "·", "timeout": "⏱", "crashed": "✗"}
-WORDS = {
-    "passed": "works",
-    "followed": "follows",
-    "failed": "not yet",
-    "skipped": "waits",
-    "timeout": "too slow",
-    "crashed": "crashed",
+TitleOf = Callable[[str], str]
+_GREEN, _RED, _AMBER, _GREY = "#1a7f37", "#c62828", "#8a5a00", "#5f6670"  # contrast with white above 5 : 1
+_STATES = {  # mark, word and colour
+    "passed": ("✓", "works", _GREEN),
+    "followed": ("✓", "follows", _GREEN),
+    "unwritten": ("○", "not yet", _AMBER),
+    "failed": ("✗", "fails", _RED),
+    "skipped": ("·", "waits", _GREY),
+    "timeout": ("⏱", "too slow", _RED),
+    "crashed": ("✗", "crashed", _RED),
 }
-_GREEN, _RED, _GREY = "#1a7f37", "#c62828", "#5f6670"  # white text on each has a contrast above 5 : 1
-_COLOURS = {"passed": _GREEN, "followed": _GREEN, "skipped": _GREY}
-_PILL = "display:inline-block;min-width:4.6em;margin-right:.6em;padding:0 .5em;border-radius:.6em;text-align:center"
+_UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
+_PILL = "flex:none;align-self:start;width:5.6em;margin-right:.6em;border-radius:.6em;text-align:center"
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
-def as_text(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
-    """Format a part for a terminal: the heading, notes, and a line per test with its message and hint."""
+def is_unwritten(result: TestResult) -> bool:
+    """Whether a test failed because the student's code for it is still to be written."""
+    return result.outcome == "failed" and _UNWRITTEN.match(result.message or "") is not None
+
+
+def as_text(
+    heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "", title_of: TitleOf = str
+) -> str:
+    """Format a part for a terminal: the heading, notes, and a line per test with its message and hint.
+
+    `title_of` returns the title of a mistake by its id.
+    """
     lines = [heading, *notes]
     asked: set[str] = set()
     for result in results:
-        lines.append(f"{MARKS[result.outcome]} {result.title}")
-        lines += [f"    {line}" for line in _sentences(result, asked)]
+        lines.append(f"{_state(result)[0]} {result.title}")
+        lines += [f"    {line}" for line in _sentences(result, asked, title_of)]
     return "\n".join([*lines, foot] if foot else lines)
 
 
-def as_html(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
-    """Format a part as an HTML fragment."""
+def as_html(
+    heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "", title_of: TitleOf = str
+) -> str:
+    """Format a part as an HTML fragment, with the content of `as_text`."""
     results = tuple(results)
     done = bool(results) and all(result.outcome == "passed" for result in results)
     asked: set[str] = set()
-    rows = "".join(_row(result, asked) for result in results)
+    rows = "".join(_row(result, asked, title_of) for result in results)
     pieces = [f'<p style="margin:.2em 0"><strong>{prose(heading)}</strong></p>']
     pieces += [f'<p style="margin:.2em 0">{prose(note)}</p>' for note in notes]
     pieces += [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
@@ -56,20 +69,24 @@ def prose(text: str) -> str:
     return _CODE.sub(r"<code>\1</code>", html.escape(shown))
 
 
-def _sentences(result: TestResult, asked: set[str]) -> list[str]:
-    """Return the messages of a test; `asked` holds the hints already shown, which are not repeated."""
+def _state(result: TestResult) -> tuple[str, str, str]:
+    return _STATES["unwritten" if is_unwritten(result) else result.outcome]
+
+
+def _sentences(result: TestResult, asked: set[str], title_of: TitleOf) -> list[str]:
+    """Return the messages of a test; `asked` holds the clues already shown, which are not repeated."""
     told = [] if result.outcome in ("passed", "skipped") else (result.message or "").split("\n")
-    if result.hint and result.hint not in asked and not result.is_right:
-        asked.add(result.hint)
-        told.append(f"→ {result.hint}")
+    familiar = f"This looks familiar: {title_of(result.mistake)}." if result.mistake else ""
+    hint = f"→ {result.hint}" if result.hint else ""
+    if not result.is_right and familiar + hint not in asked:
+        asked.add(familiar + hint)
+        told += [familiar, hint]
     return [line for line in told if line]
 
 
-def _row(result: TestResult, asked: set[str]) -> str:
-    colour = _COLOURS.get(result.outcome, _RED)
-    pill = (
-        f'<span style="{_PILL};background:{colour};color:#fff">{MARKS[result.outcome]} {WORDS[result.outcome]}</span>'
-    )
-    told = "\n".join(_sentences(result, asked))
-    more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em 5.8em">{prose(told)}</div>' if told else ""
-    return f'<li style="margin:.25em 0">{pill}{prose(result.title)}{more}</li>'
+def _row(result: TestResult, asked: set[str], title_of: TitleOf) -> str:
+    mark, word, colour = _state(result)
+    pill = f'<span style="{_PILL};background:{colour};color:#fff">{mark} {word}</span>'
+    told = "\n".join(_sentences(result, asked, title_of))
+    more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em">{prose(told)}</div>' if told else ""
+    return f'<li style="display:flex;margin:.25em 0">{pill}<div>{prose(result.title)}{more}</div></li>'

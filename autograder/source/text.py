@@ -61,6 +61,32 @@ def _shapes_on(step: types.FrameType, line: int) -> str:
     return ", ".join([*found.values()][:6])[:300]
 
 
+def notebook_cells(text: str) -> list[Any]:
+    """Return the cells of a notebook's text as in format 4; in format 3 they are in worksheets, and code is `input`.
+
+    Raises ValueError if this is not a notebook. The cells themselves are unverified.
+    """
+    try:
+        notebook = json.loads(text)
+    except RecursionError:
+        raise ValueError("this is nested too deeply for a notebook") from None
+    if not isinstance(notebook, dict):
+        raise ValueError("this is not a notebook")
+    if isinstance(notebook.get("cells"), list):
+        return list(notebook["cells"])
+    if not isinstance(notebook.get("worksheets"), list):
+        raise ValueError("this is not a notebook: it has no cells")
+    sheets = [sheet.get("cells") for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+    return [_in_format_4(cell) for sheet in sheets if isinstance(sheet, list) for cell in sheet]
+
+
+def _in_format_4(cell: Any) -> Any:
+    if not isinstance(cell, dict):
+        return cell
+    kind = {"heading": "markdown", "html": "raw"}.get(str(cell.get("cell_type")), cell.get("cell_type"))
+    return {**cell, "cell_type": kind, "source": cell.get("input", cell.get("source", ""))}
+
+
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     """Yield (name, code) of each piece to run: one for a `.py`, one per code cell for an `.ipynb`.
 
@@ -71,10 +97,7 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
         return
     from IPython.core.inputtransformer2 import TransformerManager
 
-    notebook = json.loads(text)
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise ValueError("this is not a notebook: it has no cells")
-    for number, cell in enumerate(notebook["cells"], start=1):
+    for number, cell in enumerate(notebook_cells(text), start=1):
         if not isinstance(cell, dict) or cell.get("cell_type") != "code":
             continue
         content = cell.get("source", "")

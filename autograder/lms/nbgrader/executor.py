@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from fnmatch import fnmatch
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from traitlets import Integer, Unicode
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
@@ -43,6 +45,7 @@ from autograder.lms.nbgrader.grading import BackgroundRun
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions
 from autograder.submissions.files import DiskFolder, File
+from autograder.submissions.take import take
 from autograder.text.names import shown
 
 
@@ -217,7 +220,7 @@ class ShowGrade(NbGraderPreprocessor):
         grade = exporter.grade(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
-        show_grade(nb, exporter.assignment, grade)
+        show_grade(nb, exporter.assignment, grade, partial(titles_of(exporter.course), exporter.assignment.name))
         return nb, resources
 
 
@@ -225,8 +228,11 @@ def read_submission(folder: Path, course: Course, assignment: Assignment, studen
     """Read the submission in a student's folder; an unusable one has a problem, as in `find_submissions`."""
     try:
         found = next(iter(find_submissions(folder, course, assignment.name)))
-    except SubmissionsError as error:
-        return Submission(student, assignment.name, problem=str(error), path=folder)
+    except SubmissionsError:  # it names the folder; the reason for the student names what is in it
+        try:
+            return Submission(student, assignment.name, take([DiskFolder(folder)], assignment), path=folder)
+        except RefusedError as refusal:
+            return Submission(student, assignment.name, problem=str(refusal), path=folder)
     return replace(found, student=student, assignment=assignment.name)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.config import Assignment, Part
+from autograder.feedback.titles import in_words
 from autograder.records import Grade, SourceFile
 from autograder.selfcheck import render as verdict
+from autograder.source.text import notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
 MOST_LETTERS = 200_000  # maximum length of a cell's text
@@ -75,14 +77,19 @@ def submitted_notebook(
     return _Restorer(assignment, release, notes, has_tests).restore(cells[:MOST_CELLS])
 
 
-def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade) -> None:
-    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them."""
+def show_grade(
+    notebook: NotebookNode, assignment: Assignment, grade: Grade, title_of: Callable[[str], str] = in_words
+) -> None:
+    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them.
+
+    `title_of` returns the title of a mistake by its id.
+    """
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         part = next((part for part in assignment.parts if part.name == name), None)
         if cell.cell_type == "code" and part is not None:
             cell.execution_count = None
-            cell.outputs = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
+            cell.outputs = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []), title_of)
 
 
 def part_score(grade: Grade, part: Part) -> float:
@@ -91,15 +98,15 @@ def part_score(grade: Grade, part: Part) -> float:
     return float(min(max(score, 0.0), part.points))
 
 
-def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
+def _outputs(part: Part, grade: Grade, notes: list[str], title_of: Callable[[str], str]) -> list[NotebookNode]:
     results = [test for test in grade.tests if test.part == part.name]
     score = part_score(grade, part)
     if grade.status == "refused":
-        notes = [*notes, f"Not graded: {grade.problem}"]
+        notes = [*(note for note in notes if note != grade.problem), f"Not graded: {grade.problem}"]
     heading = f"{part.title}: {score:g} of {part.points:g} points"
     shown = {
-        "text/html": verdict.as_html(heading, results, notes),
-        "text/plain": verdict.as_text(heading, results, notes),
+        "text/html": verdict.as_html(heading, results, notes, title_of=title_of),
+        "text/plain": verdict.as_text(heading, results, notes, title_of=title_of),
     }
     number = nbformat.v4.new_output("execute_result", {"text/plain": repr(score)}, execution_count=None)
     return [nbformat.v4.new_output("display_data", shown), number]
@@ -108,13 +115,10 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
 def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
     """Return the cells of a notebook's text, and messages about the notebook as a whole."""
     try:
-        notebook = json.loads(text)
-        cells = notebook["cells"]
-        if not isinstance(cells, list):
-            raise TypeError
-    except (ValueError, TypeError, KeyError, RecursionError):
+        cells = notebook_cells(text)
+    except ValueError:
         return [_Cell("markdown", _indented(text))], ["The file is not a notebook that can be read."]
-    return [_read(cell) for cell in cells if isinstance(cell, dict)], _about_kernel(notebook)
+    return [_read(cell) for cell in cells if isinstance(cell, dict)], _about_kernel(json.loads(text))
 
 
 def _read(cell: dict[str, Any]) -> _Cell:
