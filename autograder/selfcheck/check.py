@@ -143,14 +143,19 @@ def check_work(work: Work) -> CheckReport:
 
 
 def check_student(
-    module: ModuleType, uses: Iterable[Use], test_file: Path, own: Own, part: str | None = None
+    module: ModuleType,
+    uses: Iterable[Use],
+    test_file: Path,
+    own: Own,
+    part: str | None = None,
+    saved: Text | None = None,
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
-    `own` decides which frames of a traceback belong to the student's code.
+    `own` decides which frames of a traceback belong to the student's code. Places are those in the `saved` file.
     """
     subject = Subject(LocalStudent(module), None, uses)
-    examination = _Examination(test_file, subject, module, own, Text("", "notebook.py"))
+    examination = _Examination(test_file, subject, module, own, saved or Text("", "notebook.py"))
     return tuple(examination.findings(part))
 
 

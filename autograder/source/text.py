@@ -17,6 +17,7 @@ from typing import Any
 
 from autograder.source.names_used import NameReader, asks_for_main
 
+NOTEBOOK_FUNCTIONS = ("check", "hint", "open_assignment", "pack", "picture", "progress")
 _DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
@@ -121,9 +122,9 @@ def no_shell() -> NoShell:
 
 
 def silent_notebook() -> types.ModuleType:
-    """Return a replacement for `autograder.notebook` with `check(...)` and `picture(...)` that do nothing."""
+    """Return a replacement for `autograder.notebook` with functions that do nothing."""
     module = types.ModuleType("autograder.notebook")
-    module.__dict__.update(check=lambda *args, **kwargs: None, picture=lambda *args, **kwargs: None)
+    module.__dict__.update(dict.fromkeys(NOTEBOOK_FUNCTIONS, lambda *args, **kwargs: None))
     return module
 
 
@@ -190,8 +191,10 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_furniture(node: ast.stmt) -> bool:
-    """Whether only the notebook has this node: the set-up import, and calls of check and picture."""
+    """Whether only the notebook has this node: the set-up cell's import, and calls of the functions that it imports."""
+    if isinstance(node, ast.Try):
+        node = node.body[0]
     if isinstance(node, ast.ImportFrom):
         return node.module == "autograder.notebook"
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("check", "picture")
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in NOTEBOOK_FUNCTIONS
