@@ -6,6 +6,7 @@ All files are collected in memory, checked for solutions, hidden tests and mista
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -35,6 +36,7 @@ from autograder.text.wording import counted, counted_are
 KIT = "kit"
 CONSTRAINTS = "constraints.txt"
 REQUIREMENTS = "requirements.txt"
+CONTAINER = ".devcontainer/devcontainer.json"
 EXAMPLES = "autograder/authoring/templates/"  # the templates of `autograder new` are public
 SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
 OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".whl")
@@ -129,8 +131,10 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     constraints = course.root / CONSTRAINTS
     if constraints.is_file():
         files[CONSTRAINTS] = constraints.read_bytes()
-    readme = _readme(course, list(assignments), constrained=CONSTRAINTS in files)
-    files["README.md"] = readme.encode("utf-8")
+    install = "python -m pip install -r requirements.txt" + (f" -c {CONSTRAINTS}" if constraints.is_file() else "")
+    files["README.md"] = _readme(course, list(assignments), install).encode("utf-8")
+    container = {"course": json.dumps(course.title), "install": install}
+    files[CONTAINER] = filled("devcontainer.json", container).encode("utf-8")
     return dict(sorted(files.items()))
 
 
@@ -148,8 +152,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _readme(course: Course, assignments: list[Assignment], constrained: bool) -> str:
-    install = "python -m pip install -r requirements.txt" + (f" -c {CONSTRAINTS}" if constrained else "")
+def _readme(course: Course, assignments: list[Assignment], install: str) -> str:
     words = {
         "course": course.title,
         "install": install,

@@ -61,6 +61,7 @@ EVERYTHING = {
     "README.md",
     "requirements.txt",
     "constraints.txt",
+    ".devcontainer/devcontainer.json",
     f"kit/{KIT}",
     f"assignments/{NAME}/adding.py",
     f"assignments/{NAME}/adding.ipynb",
@@ -78,10 +79,10 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     assert done.stderr.splitlines() == [
         "Checking that 1 assignment is up to date …",
         "Building the kit …",
-        "Looking for solutions, hidden tests and mistakes in 8 files …",
+        "Looking for solutions, hidden tests and mistakes in 9 files …",
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
-    for name in EVERYTHING - {"README.md", "requirements.txt", f"kit/{KIT}"}:
+    for name in EVERYTHING - {"README.md", "requirements.txt", ".devcontainer/devcontainer.json", f"kit/{KIT}"}:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
@@ -105,6 +106,9 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert f"autograder check assignments/{NAME}" in readme
     assert f"| `assignments/{NAME}` | Adding | 10 | 10 | 2026-11-27 23:59 |" in readme
     assert "@" not in readme
+    container = json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert container["name"] == "A tiny course"
+    assert container["postCreateCommand"].startswith("python -m pip install -r requirements.txt -c constraints.txt &&")
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
