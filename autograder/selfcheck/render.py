@@ -77,12 +77,11 @@ def _sentences(result: TestResult, asked: set[str], title_of: TitleOf) -> list[s
     """Return the messages of a test; `asked` holds the messages and clues already shown, which are not repeated."""
     message = "" if result.outcome in ("passed", "skipped") else result.message or ""
     told = ["for the same reason as above"] if message in asked else message.split("\n")
-    asked |= {message} - {""}
     familiar = f"This looks familiar: {title_of(result.mistake)}." if result.mistake else ""
     hint = f"→ {result.hint}" if result.hint else ""
     if not result.is_right and familiar + hint not in asked:
-        asked.add(familiar + hint)
         told += [familiar, hint]
+    asked.update(filter(None, (message, familiar + hint)))
     return [line for line in told if line]
 
 

@@ -194,6 +194,21 @@ def test_unwritten_code_is_told_from_wrong_code(message, mark):
     assert f">{mark} " in render.as_html("Two numbers", [result])
 
 
+def test_one_cause_is_told_once():
+    cause = "`add` is not written yet (line 3)."
+    results = [Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)]
+    results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
+    assert render.as_text("Two numbers", results).splitlines() == [
+        "Two numbers",
+        "○ Title 1.",
+        f"    {cause}",
+        "    → Why?",
+        "○ Title 2.",
+        "    for the same reason as above",
+        "· Title 3.",
+    ]
+
+
 def test_notebook_of_format_3_is_shown(assignment, release):
     old = in_format_3(release)
     notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", old)])
