@@ -65,6 +65,7 @@ EVERYTHING = {
     "README.md",
     "requirements.txt",
     "constraints.txt",
+    ".devcontainer/devcontainer.json",
     f"kit/{KIT}",
     f"assignments/{NAME}/adding.py",
     f"assignments/{NAME}/adding.ipynb",
@@ -85,7 +86,8 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
         "Looking for solutions, hidden tests and mistakes in 9 files …",
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
-    for name in EVERYTHING - {"AGENTS.md", "README.md", "requirements.txt", f"kit/{KIT}"}:
+    made = {"AGENTS.md", "README.md", "requirements.txt", ".devcontainer/devcontainer.json", f"kit/{KIT}"}
+    for name in EVERYTHING - made:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
@@ -112,6 +114,9 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert all(f"| {mark} | " in readme for mark in "✓✗○·")
     assert "docs/students.md" not in readme
     assert "@" not in readme
+    container = json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert container["name"] == "A tiny course"
+    assert container["postCreateCommand"].startswith("python -m pip install -r requirements.txt -c constraints.txt &&")
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
