@@ -164,6 +164,18 @@ def picture(part: str) -> Any:
             print(_caption(draw))
 
 
+def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
+    """Return the student's own module of another assignment, and its parts whose visible tests all pass.
+
+    The assignment is looked for in this folder and those above it. Raises RefusedError if it or its file is not there.
+    """
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.workspace import find_work, label_of, read, run_text
+
+    work = find_work(assignment)
+    return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
+
+
 def _image(figure: Any, caption: str) -> Any:
     """Return a figure as an image with an alternative text; any other value unchanged."""
     if not hasattr(figure, "savefig"):

@@ -26,7 +26,8 @@ from autograder.authoring.leaks import gives_away
 from autograder.authoring.released import released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.document import BEGIN, END, load_document
+from autograder.course.document import load_document
+from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 from autograder.records import InfrastructureError
 from autograder.text.files import check_file, write_whole, zipped

@@ -98,6 +98,35 @@ def hint(
 
 @commands.command(rich_help_panel="Students")
 @report_errors
+def answers(
+    target: TargetArgument = ".",
+    everything: Annotated[
+        bool, typer.Option("--all", help="For instructors, in the course's folder: the answers of all parts.")
+    ] = False,
+) -> int:
+    """Show the answers to the questions of the parts that pass their visible tests."""
+    from autograder.cli.console import console
+    from autograder.selfcheck.answers import unlocked
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.screens import answers_screen
+    from autograder.selfcheck.workspace import find_work
+
+    if everything:
+        from autograder.course.config import load_course
+        from autograder.course.questions import load_questions
+
+        course = load_course()
+        assignment = course.assignment(target)
+        console.print(answers_screen(load_questions(course, assignment), {p.name: p.title for p in assignment.parts}))
+        return DONE
+    work = find_work(target)
+    report = check_work(work)
+    console.print(answers_screen(unlocked(work, report), {part: report.title(part) for part in report.by_part()}))
+    return DONE
+
+
+@commands.command(rich_help_panel="Students")
+@report_errors
 def progress(
     folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".", as_json: JsonOption = False
 ) -> int:

@@ -214,18 +214,20 @@ def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> 
     return {grid: reading.fingerprint(salt, grid) for grid in grids}
 
 
-def steady_fingerprint(salt: str, answers: Sequence[Answer], other: Sequence[Answer]) -> tuple[int, bytes] | None:
+def steady_fingerprint(
+    salt: str, answers: Sequence[Answer], other: Sequence[Answer] | None = None
+) -> tuple[int, bytes] | None:
     """Return the finest grid on which all platforms round alike, and the fingerprint on it.
 
     None if there is no such grid, or if the right answers `other` differ too little on it to be distinguished. (If they
     are equal, the test failed for a reason outside the answers, such as the text of an error.)
     """
-    reading, right = _Reading(answers), _Reading(other)
+    reading, right = _Reading(answers), _Reading(other or ())
     grid = next((number for number in range(len(GRIDS)) if reading.fits(number)), None)
     if grid is None:
         return None
     fingerprint = reading.fingerprint(salt, grid)
-    alike = fingerprint == right.fingerprint(salt, grid)
+    alike = other is not None and fingerprint == right.fingerprint(salt, grid)
     if alike and not np.array_equal(reading.numbers, right.numbers):
         return None
     return grid, fingerprint
@@ -239,20 +241,18 @@ def _odd_number(number: float) -> str:
     return "n" if math.isnan(number) else "+" if number > 0 else "-"
 
 
-def lock(fingerprint: bytes, hints: Sequence[MistakeHint]) -> tuple[str, str]:
-    """Return the storage key of this fingerprint, and the hints encrypted with it."""
-    text = json.dumps([asdict(hint) for hint in hints], ensure_ascii=False).encode()
+def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str]]) -> tuple[str, str]:
+    """Return the storage key of this fingerprint, and the hints, or the questions and answers, encrypted with it."""
+    records = [asdict(text) if isinstance(text, MistakeHint) else text for text in texts]
+    text = json.dumps(records, ensure_ascii=False).encode()
     text += b" " * (-len(text) % PAD)
     return _index(fingerprint), base64.b64encode(_crossed(text, fingerprint)).decode()
 
 
-def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> tuple[MistakeHint, ...]:
-    """Decrypt the hints of this fingerprint; empty if it does not match."""
+def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> list[Any]:
+    """Decrypt the records of this fingerprint; empty if it does not match."""
     found = locked.get(_index(fingerprint))
-    if found is None:
-        return ()
-    text = _crossed(base64.b64decode(found), fingerprint).decode()
-    return tuple(MistakeHint(**record) for record in json.loads(text))
+    return [] if found is None else list(json.loads(_crossed(base64.b64decode(found), fingerprint).decode()))
 
 
 def _index(fingerprint: bytes) -> str:
@@ -268,13 +268,19 @@ class LockedHints:
     """The locked hints of an assignment; empty if the file is missing or unreadable."""
 
     def __init__(self, folder: Path) -> None:
-        self.assignment, self._tests = _read(folder / FILE_NAME)
+        self.assignment, self._tests, self._answers = _read(folder / FILE_NAME)
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
-        grids = self._tests.get(test, {})
+        return tuple(MistakeHint(**record) for record in self._opened(self._tests.get(test, {}), test, answers))
+
+    def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+        """Return the questions of the test's part with their answers, if right code gives these answers in this test."""
+        return [(question, told) for question, told in self._opened(self._answers.get(test, {}), test, answers)]
+
+    def _opened(self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]) -> list[Any]:
         found = fingerprints(salt_of(self.assignment, test), answers, map(int, grids)) if answers else {}
-        return tuple(hint for grid, key in found.items() for hint in open_lock(key, grids[str(grid)]))
+        return [record for grid, key in found.items() for record in open_lock(key, grids[str(grid)])]
 
 
 def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]:
@@ -288,11 +294,11 @@ def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]
     }
 
 
-def _read(file: Path) -> tuple[str, dict[str, dict[str, dict[str, str]]]]:
+def _read(file: Path) -> tuple[str, dict[str, dict[str, dict[str, str]]], dict[str, dict[str, dict[str, str]]]]:
     try:
         record = json.loads(file.read_text("utf-8"))
         if record["schema"] != SCHEMA:
-            return str(record["assignment"]), {}
-        return str(record["assignment"]), dict(record["tests"])
+            return str(record["assignment"]), {}, {}
+        return str(record["assignment"]), dict(record["tests"]), dict(record.get("answers", {}))
     except (OSError, ValueError, KeyError, TypeError):
-        return "", {}  # a missing or broken file disables hints only
+        return "", {}, {}  # a missing or broken file disables hints only

@@ -482,6 +482,37 @@ if __name__ == "__main__":
 # %% picture="generation"
 
 # %% [markdown]
+# ## My Transformer
+#
+# Nothing below is graded. It is what all the work was for. Three programs stand beside this file; each uses *your*
+# classes and functions, and each can be read in ten minutes.
+#
+# **Your own layers, all of them: `my_transformer.py`.** This assignment gave you PyTorch's layers. Set the switch below
+# to `True`, and your own come back: for each part of *Positional encoding*, *Masked heads*, *Multi-head concat* and
+# *The encoder block* that passes its visible tests, your class takes the place of PyTorch's, down to the single head.
+# (The folders of those assignments must lie beside this one.) Grading never looks at it.
+#
+# **A real text: `real_text.py`.** The source code of Python's own library lies on your computer: some megabytes,
+# written by people. `python real_text.py` trains your model on it and shows every 500 steps what it writes, and its
+# loss on files that it has never seen. Add `--own` for your own layers.
+#
+# **GPT-2 itself: `gpt2_weights.py`.** If the model that OpenAI published is on your computer (*Ready-made* can fetch
+# it), this program puts its 124,439,808 numbers into your classes, and *your* code writes English. Without it, the
+# small model that you have just trained has to do.
+
+# %%
+MY_TRANSFORMER = False
+
+if __name__ == "__main__" and MY_TRANSFORMER:
+    import sys
+
+    from gpt2_weights import find_gpt2, write_english
+    from my_transformer import own_layers
+
+    layers = own_layers()
+    print(write_english(sys.modules[__name__], find_gpt2(), "The word bank looked around the room", layers))
+
+# %% [markdown]
 # ## Look back
 #
 # You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy. With larger

@@ -44,7 +44,7 @@ LABEL = "solutions/01_adding/adding.py"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """A course without mistakes, so that building its hints runs nothing (see test_clues)."""
+    """A course without mistakes, so that building its hints runs nothing (see test_locked_hints)."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     course.mistakes_file(course.assignments[0]).unlink()
     return course
@@ -121,6 +121,19 @@ def test_pictures_are_copied_and_each_has_a_cell(course: Course, adding: Assignm
     assert 'picture("add")' in [cell.source for cell in notebook.cells]
     assert '# %% picture="add"\n# The notebook draws' in course.stub_file(adding).read_text()
     assert check(course) == []
+
+
+def test_given_modules_are_copied_and_must_be_python(course: Course, adding: Assignment) -> None:
+    given = course.suite_folder(adding) / "given"
+    given.mkdir()
+    (given / "abacus.py").write_text("beads = 10\n")
+    assert course.release_folder(adding) / "abacus.py" in build(course)
+    assert check(course) == []
+    (given / "abacus.py").write_text("together = a + b\n")
+    assert any("abacus.py gives away line" in problem for problem in check(course))
+    (given / "abacus.py").write_text("beads =\n")
+    with pytest.raises(CourseError, match=r"given/abacus\.py, line 1: this is not Python"):
+        build(course)
 
 
 def test_build_is_reproducible_in_another_folder(course: Course, tmp_path: Path) -> None:
