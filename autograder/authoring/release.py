@@ -101,9 +101,10 @@ def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, by
 def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], own: str) -> Iterator[str]:
     """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday words.
 
-    The engine's README in its wheel may quote a hint as an example.
+    The guides, and the engine's README in its wheel, may quote a hint as an example.
     """
-    shown = {name: text for name, text in shown.items() if not name.endswith(".dist-info/METADATA")}
+    quoting = (f"{PurePosixPath(GUIDE).parent}/", f"{KIT}/")
+    shown = {n: text for n, text in shown.items() if not (n.startswith(quoting) and n.endswith((".md", "/METADATA")))}
     for mistake in load_mistakes(course, assignment) if course.mistakes_file(assignment).is_file() else ():
         for name, text in shown.items():
             if mistake.hint in text or (name.startswith(own) and re.search(rf"\b{mistake.id}\b", text)):

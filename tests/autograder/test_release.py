@@ -23,6 +23,7 @@ from autograder.authoring.template import FOLDER
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
+from autograder.course.mistakes import load_mistakes
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -158,6 +159,17 @@ def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, 
     guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}
     assert files(tmp_path / "out") == EVERYTHING | guides
     assert "[docs/students.md](docs/students.md)" in (tmp_path / "out" / "README.md").read_text("utf-8")
+
+
+def test_guide_may_quote_a_hint_but_no_line_of_a_solution(root, wheel, tmp_path):
+    course = load_course(root)
+    hint = load_mistakes(course, course.assignments[0])[0].hint
+    guide = root / "docs" / "students.md"
+    guide.parent.mkdir()
+    guide.write_text(f"For example:\n\n    {hint}\n", "utf-8")
+    assert release(root, wheel, tmp_path / "quoted").exit_code == 0
+    guide.write_text(f"For example:\n\n    {SECRET}\n", "utf-8")
+    assert "docs/students.md" in refused(root, wheel, tmp_path / "out")
 
 
 def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
