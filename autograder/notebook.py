@@ -120,7 +120,7 @@ def _verdict(part: str) -> Verdict:
     uses = uses_in(_living_text(space), "notebook.py", test_file.read_text("utf-8"))
     results = check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part)
     _seen[part] = Verdict(part, results)
-    return Verdict(part, results, progress=_progress(test_file))
+    return Verdict(part, results, progress=_progress(test_file) + _answers(test_file, _seen[part]))
 
 
 def _for_validation(shown: Verdict) -> float | None:
@@ -137,6 +137,13 @@ def _progress(test_file: Path) -> str:
     if len(parts) < 2:
         return ""
     return "Parts: " + " · ".join(f"{part.replace('_', ' ')} {_state(part)}" for part in parts)
+
+
+def _answers(test_file: Path, shown: Verdict) -> str:
+    from autograder.selfcheck.locked_hints import LockedHints
+
+    told = f" `autograder answers {test_file.parent.name}` answers the questions of the text."
+    return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
 
 
 def _state(part: str) -> str:
