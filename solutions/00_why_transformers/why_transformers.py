@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 00 · Why Transformers
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           ▶ 00 why not one word after the other (you are here)
+# ```
+#
 # Before you build a Transformer, meet what it replaced. Until 2017 the best translation systems read text with a
 # **recurrent neural network**, an RNN: one word after another, carrying all they had read in a single vector, the
 # **hidden state**. The idea is natural; it is more or less how you are reading this sentence. It also has three

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 01 · Word vectors
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            ▶ 01 vectors (you are here) · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # A computer can add and multiply. It cannot read. Between a sentence and everything that a Transformer does with
 # it, something is missing, and this notebook builds it: a way from text to numbers, and from mere numbers to
 # numbers that *mean* something.

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 02 · Positional encoding
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · ▶ 02 positions (you are here) · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # Every word is a vector by now, and attention lets the vectors exchange information. One thing is
 # missing, and it is easy to overlook: **attention has no notion of order.** It compares every word
 # with every other word, and nothing in that comparison depends on which came first. *Dog bites man* and

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 03 · Masked heads
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   ▶ 03 one head (you are here) · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far every word has a vector, and every vector carries its position in the sentence. But the words
 # are still isolated. *bank* carries the same numbers beside a river as beside a cash machine, because
 # nothing lets it see its neighbours. **Attention** is how words exchange information.

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 04 · Many heads, side by side
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · ▶ 04 many heads (you are here) · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # One head has one query per word. Its attention weights for a word add up to 1, so whatever weight it gives
 # to one neighbour it takes away from all the others. In *"the suitcase was too small for the trophy, so it
 # stayed at home"*, the word *it* needs the noun that it stands for **and** the verb that it

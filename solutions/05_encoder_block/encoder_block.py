@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 05 · The encoder block
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       ▶ 05 the whole block (you are here) · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # Attention lets every token gather information from every other token. Two things are still missing: a place
 # where each token can process what it has gathered, and a way to stack such places twelve deep without the
 # numbers exploding or vanishing.

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 06 · Counting BERT by hand
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       ▶ 06 all of it, counted (you are here)
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # You have met every piece of a Transformer: tables of vectors, attention, feed-forward layers, LayerNorm.
 # What is still missing is a feeling for **where the parameters are**. "BERT-base has 110 million
 # parameters", says every article. Are most of them in attention? In the vocabulary? And is it 110 million at

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 07 · Mini GPT
 #
+# ```
+#         the next word             ▶ 07 trained, and writing (you are here) · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # You have all the parts: vectors for words, vectors for positions, attention that cannot see the future, blocks
 # that can be stacked. What was missing so far is a **purpose**. Nothing has told all these numbers yet what
 # they should become.

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · ▶ 08 one that reads a second text (you are here)
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far there was only one sentence at a time. An encoder reads it and understands each word among its
 # neighbours; a language model continues it word by word. What was missing is a model that reads **one**
 # sentence and writes **another**. Neither half can translate alone: the encoder cannot write, and the decoder

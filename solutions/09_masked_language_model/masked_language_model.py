@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 09 · Masked language model
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       ▶ 09 the same, with gaps to fill (you are here) · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # A language model that writes reads from left to right. It has to: after every word it must predict the next one,
 # and a glance to the right would be cheating. What was missing so far is the other half of the sentence. Take
 #

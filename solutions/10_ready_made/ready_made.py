@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 10 · Ready-made
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · ▶ 10 ready-made (you are here)
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # You have built attention, blocks and whole models by hand, and you know what every number in them is for.
 # What was missing so far is the way back into the world: out there, attention is rarely written anew. There are
 # ready-made parts, good ones, fast ones, and models whose training has cost a fortune and is already paid.

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 11 · Spot the cheat
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · ▶ 11 tested (you are here) · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far a smaller loss meant a better model. You could build everything, train it and watch the curve fall. What was
 # missing is **doubt**. A model that has found a way to look at the answers has a splendid loss, too, and
 # nothing crashes: the shapes are right, the curve falls, the number in the report is the best you ever had.

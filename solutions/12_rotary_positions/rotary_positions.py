@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 12 · Rotary positions
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · ▶ 12 positions that turn (you are here)
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far a word learned its position once, at the entrance: a vector for the position was added to the vector of
 # the word, and both went through the whole model as one sum. That works, but it asks for a lot. Whether *cat*
 # stands two positions before *sat* is the same question at position 3 and at position 300. In a *learned* table

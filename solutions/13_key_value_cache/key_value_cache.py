@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 13 · Key–value cache
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · ▶ 13 with a cache (you are here)
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # Your mini GPT writes, but it works far too hard. For each new word it reads the **whole** text again: every old
 # word is turned into a query, a key and a value once more, all of them attend to each other once more, and of
 # all these outputs only the last one is used. After a thousand words that means a thousand words projected

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 14 · Fine-tuning
 #
+# ```
+#         the next word             07 trained, and writing · ▶ 14 fine-tuned (you are here) · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # An encoder that has filled in thousands of gaps knows a good deal about its language, and has no job. It turns
 # words into vectors; nobody has asked for vectors. People ask for decisions: is this letter urgent, is this
 # review friendly, is this message spam?

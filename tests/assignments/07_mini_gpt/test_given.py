@@ -214,5 +214,5 @@ def test_training_on_a_text_shows_samples_and_the_loss_on_new_text(given, module
     assert all(sample.startswith("def ") and len(sample) == 244 for *_, sample in shown)
     first, last = shown[0][2], shown[-1][2]
     assert 3 < last < first < 8
-    with pytest.raises(ValueError, match="too few for windows of 128"):
+    with pytest.raises(ValueError, match="too few for windows of 64"):
         next(given("real_text").train(own, {}, ["short"], 1, 1))

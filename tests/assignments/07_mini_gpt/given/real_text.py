@@ -79,7 +79,7 @@ def held_out_loss(model: nn.Module, data: Tensor, windows: int = 64) -> float:
 
 def train(
     mini_gpt: Any, layers: Layers, texts: list[str], steps: int, every: int, embed_size: int = 128,
-    block_size: int = 128, num_heads: int = 4, num_layers: int = 4,
+    block_size: int = 64, num_heads: int = 4, num_layers: int = 4,
 ) -> Iterator[tuple[int, float, float, str]]:
     """Train a model of your class with your own functions; every so many steps, show how it writes.
 
