@@ -68,6 +68,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · The table of waves
 #
+# 25 minutes, ●●○
+#
 # How does a clock tell thousands of moments apart with only three hands? They turn at different speeds. The
 # fast hand tells neighbouring moments apart, the slow one tells morning from evening, and no hand ever leaves
 # its circle.
@@ -152,6 +154,8 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # %% [markdown]
 # ## Part 2 · A module that adds the table
 #
+# 20 minutes, ●●○
+#
 # The table is computed once and then only read. In PyTorch, such a tensor is a **buffer**: it belongs to the
 # module and follows it to another device or number type, but the optimiser never changes it. (Whether it
 # is also saved in the module's `state_dict` is up to you; it can always be computed again.) Each module has a
@@ -213,6 +217,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 # %% [markdown]
 # ## Part 3 · Positions that are learned
+#
+# 15 minutes, ●○○
 #
 # Why compute what can be learned? Keep a second lookup table beside the one for words, or **tokens**, as models
 # call the pieces of text that they read. Row $t$ of it is the vector for position $t$, and it is trained like every

@@ -53,6 +53,8 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · The causal mask
 #
+# 10 minutes, ●○○
+#
 # A language model is trained to predict the next word. During training the whole sentence lies on the
 # table, the next word included. A model that may look at it gets splendid marks and learns nothing:
 # an exam with the answers on the desk.
@@ -92,6 +94,8 @@ def causal_mask(T: int) -> Tensor:
 
 # %% [markdown]
 # ## Part 2 · Scaled dot-product attention
+#
+# 35 minutes, ●●●
 #
 # How well does a key match a query? Multiply them number by number and add up: the dot product $q \cdot k$.
 # It is large when both point the same way. For all queries and keys at once:
@@ -162,6 +166,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 
 # %% [markdown]
 # ## Part 3 · One masked head
+#
+# 30 minutes, ●●○
 #
 # So far the queries, keys and values were given. A **head** learns to produce them. It owns three matrices
 # and computes a word's query, key and value from the word's own vector:

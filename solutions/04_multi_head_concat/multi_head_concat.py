@@ -73,6 +73,8 @@ class Head(nn.Module):
 # %% [markdown]
 # ## Part 1 · Heads side by side
 #
+# 20 minutes, ●●○
+#
 # Think of four reporters at the same meeting. Each listens for something else: one for names, one
 # for numbers, one for what was decided, one for who disagreed. Each hands in a short note. Nobody averages
 # the notes; they are **stapled together**, and an editor reads the whole bundle and writes the report. In the
@@ -138,6 +140,8 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ## Part 2 · Splitting vectors into heads, and merging them again
 #
+# 15 minutes, ●●○
+#
 # A list of heads reads well, but the machine works through it one head after the other. If one tensor held
 # all heads, with the heads as an axis of their own, a single call could serve them all. So we need a way to
 # split a word's `C` numbers into `H` strips of `D`, and a way to merge the strips again. No number changes,
@@ -197,6 +201,8 @@ def merge_heads(x: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · All heads in one matrix
+#
+# 25 minutes, ●●●
 #
 # A linear layer without bias is a matrix with one row per output number. The rows are independent of one
 # another, so the rows of many small matrices may just as well be stacked in a large one. Queries, keys and
@@ -272,6 +278,8 @@ class FusedMultiHeadAttention(nn.Module):
 
 # %% [markdown]
 # ## Part 4 · The proof
+#
+# 15 minutes, ●●●
 #
 # Are the list of heads and the large matrix really the same function? An argument on paper is good;
 # copying the weights over and getting the same numbers is better. If every weight of one

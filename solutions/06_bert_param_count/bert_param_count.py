@@ -105,6 +105,8 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 # %% [markdown]
 # ## Part 1 · The tables at the entrance
 #
+# 8 minutes, ●○○
+#
 # A token enters BERT through three **embedding** tables. The first says *which token* it is, the second *at which
 # position* it stands, the third *in which of two sentences* (BERT reads pairs of sentences, called
 # **segments**). Each is a plain list of vectors of width $C$: a telephone book, not a computation. The three
@@ -142,6 +144,8 @@ def count_embeddings(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 2 · Attention
 #
+# 10 minutes, ●●○
+#
 # In BERT, queries, keys and values come from three linear layers, **each with its bias**, and the
 # concatenated outputs of the heads go through a fourth one, the output projection. All four lead from $C$ to $C$
 # numbers.
@@ -177,6 +181,8 @@ def count_attention(config: BertConfig) -> int:
 
 # %% [markdown]
 # ## Part 3 · Feed-forward, and the whole layer
+#
+# 9 minutes, ●○○
 #
 # After attention, each token is processed on its own: one linear layer makes its vector
 # wide, from $C$ to $F$; another makes it narrow again. Between them is the activation, which has no
@@ -224,6 +230,8 @@ def count_layer(config: BertConfig) -> int:
 
 # %% [markdown]
 # ## Part 4 · All of BERT
+#
+# 9 minutes, ●●○
 #
 # Every layer has the same shape but its own parameters, so $N$ layers cost $N$ times as much. On top is the
 # **pooler**: one linear layer from $C$ to $C$ that reads only the first position, where a summary of the text
@@ -290,6 +298,8 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 
 # %% [markdown]
 # ## Part 5 · GPT-2
+#
+# 9 minutes, ●●○
 #
 # GPT-2 is built from the same parts. Go through them again and look for the differences:
 #

@@ -105,6 +105,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Batches
 #
+# 12 minutes, ●○○
+#
 # Cut a window of `T` characters out of the text, and you have not one exercise but `T` of them: after the
 # first character predict the second, after the first two the third, and so on. The causal mask keeps the
 # exercises apart. So a window `x` needs an equally long window `y` with the right answers, the **targets**, and
@@ -161,6 +163,8 @@ def get_batch(
 # %% [markdown]
 # ## Part 2 · The loss
 #
+# 10 minutes, ●○○
+#
 # For every position the model returns `V` numbers, the **logits**. A softmax turns them into probabilities $p$.
 # How wrong is that? As wrong as the model is surprised by what really came: $-\ln p(\text{right})$. If it gave
 # the right word all the probability, it is not surprised at all, $-\ln 1 = 0$. If it gave the right word none,
@@ -209,6 +213,8 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The model
+#
+# 30 minutes, ●●●
 #
 # From bottom to top: a vector for the word plus a vector for its position, then the blocks, then one last layer
 # norm, then a linear layer that turns every vector into `V` logits.
@@ -323,6 +329,8 @@ class TransformerLanguageModel(nn.Module):
 # %% [markdown]
 # ## Part 4 · Training
 #
+# 15 minutes, ●●○
+#
 # One step of training is four sentences long. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
 #
@@ -409,6 +417,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 5 · Generation
+#
+# 23 minutes, ●●●
 #
 # The model says how likely each word is. To *write*, take its probabilities after the last word, draw one word
 # from them, append it, and ask again. That is all. The text grows word by word, and every word that was drawn

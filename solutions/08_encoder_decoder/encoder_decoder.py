@@ -51,6 +51,8 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · Cross-attention
 #
+# 25 minutes, ●●●
+#
 # In self-attention, query, key and value all come from the same sentence. In cross-attention two sentences
 # meet. Think of writing a summary with the original on the desk: the *questions* (queries) arise from the
 # summary you are writing, the *answers* (keys and values) stand in the original.
@@ -139,6 +141,8 @@ class CrossAttention(nn.Module):
 # %% [markdown]
 # ## Part 2 · The decoder block
 #
+# 20 minutes, ●●○
+#
 # A decoder block is an encoder block with one more sublayer. To find the next word, it
 #
 # 1. looks back at **what is already written** (self-attention; the future is hidden, it does not exist yet),
@@ -219,6 +223,8 @@ class DecoderBlock(nn.Module):
 
 # %% [markdown]
 # ## Part 3 · The translator
+#
+# 25 minutes, ●●●
 #
 # Now both halves come together. The encoder is given, made of PyTorch's own layers. Both sides share one
 # vocabulary and one table of word vectors, and both get learned positions; the method `embed` (given) does that.
@@ -347,6 +353,8 @@ class Translator(nn.Module):
 
 # %% [markdown]
 # ## Part 4 · Greedy decoding
+#
+# 20 minutes, ●●●
 #
 # When the model writes on its own, there are no right words to give it. It must use its own output: begin with
 # BOS, take the most likely next word, append it, ask again. Taking the single most likely word each time is

@@ -165,6 +165,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Making the gaps
 #
+# 25 minutes, ●●●
+#
 # Every ordinary word is chosen with a probability of 15 %, independently of all others, as if a die were rolled for
 # it. Special words are never chosen; there is nothing to learn from predicting a `[PAD]`. So far, so simple. But
 # BERT does not put `[MASK]` at every chosen position. A second die decides:
@@ -259,6 +261,8 @@ def mask_tokens(
 # %% [markdown]
 # ## Part 2 · The loss
 #
+# 10 minutes, ●●○
+#
 # At every position the model returns `V` numbers, the logits, but only the chosen positions count. The loss is the
 # cross-entropy at those positions:
 #
@@ -310,6 +314,8 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The model
+#
+# 25 minutes, ●●○
 #
 # The encoder is given: word vectors plus learned positions, then post-norm blocks without a causal mask. Every word
 # attends to every word, to the left and to the right, except the padding. It turns words into vectors,

@@ -181,6 +181,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · The honest loss
 #
+# 15 minutes, ●●○
+#
 # An exam is honest when the answers are not in the room. The usual measurement is not like that: the model gets
 # a whole piece of text at once, and we *trust* it to look only to the left at every position. If you do not want to
 # trust it, take the future away. To find out how well character `t` is predicted, pass the characters before it **and
@@ -258,6 +260,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 2 · The leak map
 #
+# 15 minutes, ●●●
+#
 # The honest loss says *that* something is wrong. The leak map says *where*. Think of a plumber who pours red dye into
 # one pipe after the other and looks which taps run red. The dye is another word: put a different one at position
 # `s`, leave all others as they are, and see at which positions `t` the logits move. Where they move with `t < s`, word
@@ -323,6 +327,8 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The verdict
+#
+# 18 minutes, ●●●
 #
 # Now put the evidence together.
 #
@@ -418,6 +424,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Silence
 #
+# 12 minutes, ●●○
+#
 # The last kind of doubt is about ourselves. We gave the layer many heads because one was not enough. Does each of them
 # *do* something? An orchestra finds out like this: it plays the same piece again, but the second oboe is silent.
 # If the audience does not notice, there is a question to be asked. Removing a part to see what it was good for is
@@ -505,6 +513,13 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # the cosine between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of
 # `in_proj_weight` and `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a
 # trained one: did training make its heads more alike, or less?
+#
+# ## Harder: find an induction head
+#
+# Not graded; about 30 minutes, ●●○. Some heads copy: they look for the place where the present word stood before, and
+# attend to the word after it. The file `harder.py` beside this one asks for the measure that finds such a head among
+# many, and for the scissors that silence it. Write both there and run `python harder.py`: it checks them and says in
+# sentences what is missing.
 #
 # ## Look back
 #

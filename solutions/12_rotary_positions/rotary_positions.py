@@ -44,6 +44,8 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Part 1 · Turning pairs
 #
+# 22 minutes, ●●●
+#
 # A clock hand is a point in the plane, so it takes two numbers, $(a, b)$. Turning it by the angle $\theta$,
 # counter-clockwise, gives
 #
@@ -136,6 +138,8 @@ def rope(
 # %% [markdown]
 # ## Part 2 · Only the distance counts
 #
+# 10 minutes, ●●○
+#
 # Let a query stand at position $m$ and a key at position $n$. Write $R_m$ for "turn all hands as at position
 # $m$". The score that attention computes is then
 #
@@ -188,6 +192,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 3 · The other pairing
+#
+# 13 minutes, ●●○
 #
 # Which two numbers share a hand? We took neighbours, as the original paper did: $(0, 1), (2, 3), \dots$ That is
 # called **interleaved**. There is a second convention, and half of the world's code follows it: cut the vector in

@@ -1,5 +1,6 @@
-"""The map of the whole Transformer, the same at the head of each assignment but for “you are here”."""
+"""What stands in every assignment's text: the map of the whole Transformer, and minutes and difficulty of each part."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,12 @@ def test_the_map_stands_at_the_head_and_shows_where_you_are(assignment):
 def test_every_assignment_has_a_place_on_the_map():
     numbers = sorted(item[:2] for _, words in ROWS for item in words.split(" · ") if words)
     assert numbers == [f"{number:02}" for number in range(16)]
+
+
+@pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda assignment: assignment.name)
+def test_each_part_says_its_minutes_and_difficulty(assignment):
+    text = COURSE.solution_file(assignment).read_text("utf-8")
+    told = re.findall(r"^# ## Part \d.*\n#\n# (\d+) minutes, (●{1,3}○{0,2})$", text, re.MULTILINE)
+    assert len(told) == len(assignment.parts)
+    assert sum(int(minutes) for minutes, _ in told) == assignment.minutes
+    assert {len(difficulty) for _, difficulty in told} == {3}
