@@ -1,12 +1,13 @@
 ## make grade [SUBMISSIONS=folder]  installs what is needed and grades a class; without a folder, a small made-up one
-## make lint                        are the files for students up to date? ruff and mypy
+## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
 ## make test                        make lint, and the tests that take a few minutes
 ## make test-all                    the same with every test: each attack, the fuzzing, what is slow from end to end
 ## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
+## make cluster                     the long tests of --cluster, with random kills (KILLS=20); then how many grades a second
+##                                  a coordinator takes, and what the records of 100,000 grades cost
 ## make oldest-pytest               tests the suite engine with the oldest pytest that is allowed
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make coverage                    measures how much of the engine the tests run
-## make lint                        only the checks: files up to date, ruff, mypy, directions of imports
 ## make build                       makes assignments/ from solutions/
 ## make bench                       measures what grading costs in each assignment, beside other graders,
 ##                                  which it installs, too; figures and a picture in build/
@@ -33,7 +34,9 @@ WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=-
 
 step = @echo "== $@: $(1)"
 
-.PHONY: help grade lint test test-all oldest-pytest jupyter audit coverage bench build clean
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, each of which would compile the same files
+
+.PHONY: help grade lint test test-all cluster oldest-pytest jupyter audit coverage bench build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -61,6 +64,13 @@ test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
 	$(PYTEST) $(WORKERS)
 
+cluster: .venv/.ready-test
+	$(call step,whole clusters on this machine and random kills)
+	CLUSTER_KILLS=$(or $(KILLS),20) $(PYTEST) -rs tests/autograder/test_cluster.py
+	$(call step,simulated graders and the records of a large class)
+	.venv/bin/python -m benchmarks.cluster_load
+	.venv/bin/python -m benchmarks.large_class
+
 oldest-pytest: .venv/.ready-test
 	$(call step,the suite engine with the oldest pytest)
 	scripts/oldest-pytest
@@ -84,7 +94,7 @@ build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
 .venv/.ready-grade: EXTRAS = report,ready-made,similar
-.venv/.ready-test: EXTRAS = report,dev
+.venv/.ready-test: EXTRAS = report,dev,cluster
 .venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,browser
 .venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup

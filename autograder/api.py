@@ -21,17 +21,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.records import Grade
+from autograder.records import Grade, RefusedError
 
 if TYPE_CHECKING:
     from autograder.course.config import Course
     from autograder.gradebook.comparing import Comparison
+    from autograder.gradebook.decisions import Decided
+    from autograder.gradebook.final_scores import Effective
     from autograder.gradebook.journal import Reading
     from autograder.gradebook.lateness import Final, GradeKey
     from autograder.grading.pool import Plan
     from autograder.grading.run import RunSummary
     from autograder.lms.collecting import CollectReport
     from autograder.lms.exports import Exported
+    from autograder.lms.roster import Roster
     from autograder.sandbox.doctor import TierReport
     from autograder.sandbox.verify import Column
     from autograder.selfcheck.check import CheckReport
@@ -46,7 +49,8 @@ class Report:
     """The report pages of a class, its effective grades, and the final scores by student and assignment.
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
-    and the lines of the journal that cannot be read. `notes` holds all other messages for the instructor.
+    decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
+    instructor. `absent` has the names of the students in the roster who handed in nothing, by id.
     """
 
     folder: Path
@@ -56,6 +60,7 @@ class Report:
     undrawn: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -88,6 +93,7 @@ def grade(
     unsafe: bool = False,
     trust_timestamps: bool = False,
     pictures: bool = False,
+    cluster: str | None = None,
     on_grade: OnProgress | None = None,
     on_picture: OnProgress | None = None,
 ) -> Run:
@@ -96,6 +102,7 @@ def grade(
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
     are not graded again unless `regrade` is set. `jobs` is the number of parallel graders (default: one per processor).
     `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
     Raises CourseError, RefusedError (unusable paths) and InfrastructureError. A submission that could not be graded
@@ -106,7 +113,7 @@ def grade(
     from autograder.gradebook.journal import Journal, read_journal
     from autograder.gradebook.run_state import OpenRun
     from autograder.gradebook.times import keep_times
-    from autograder.grading.run import grade_class
+    from autograder.grading.run import assignments_to_grade, grade_class
     from autograder.submissions import find_submissions
     from autograder.text.files import check_folder
 
@@ -114,20 +121,20 @@ def grade(
     found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
-    names = None if assignment is None else (loaded.assignment(assignment).name,)
     with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
         stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
+        names = assignments_to_grade(loaded, stored, journal, regrade)
         plan = _plan(loaded, run.seed, unsafe, jobs, names)
         tell = _counting(on_grade or _ignore, len(stored))
         try:
-            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade)
+            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade, cluster)
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
     pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, journal.problem)), *pages.notes)
+    notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
@@ -141,15 +148,16 @@ def report(
     course: AnyPath | Course = ".",
     *,
     pictures: bool = False,
+    section: str | None = None,
     jobs: int | None = None,
     unsafe: bool = False,
     on_picture: OnProgress | None = None,
 ) -> Report:
-    """Write the report pages of a class again from its journal, without grading."""
+    """Write the report pages of a class again from its journal, without grading; for a section, only its report."""
     from autograder.gradebook.journal import grades_at
 
     found = grades_at(Path(grades))
-    pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture)
+    pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section)
     return replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
 
 
@@ -160,14 +168,75 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
     return list(grades_at(Path(grades)))
 
 
-def compare(old: AnyPath, new: AnyPath) -> Comparison:
-    """Compare two gradings: the submissions whose score changed, and the tests that changed it."""
+def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
+    """Compare two gradings: the submissions whose score changed, and the tests that changed it.
+
+    With a course, its decisions are laid over both; lateness is not.
+    """
     from autograder.gradebook import comparing
+    from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
+    from autograder.gradebook.final_scores import latest_grades
     from autograder.gradebook.journal import grades_at
 
     before, after = grades_at(Path(old)), grades_at(Path(new))
-    comparison = comparing.compare(before, after)
-    return replace(comparison, notes=tuple(filter(None, (before.problem, after.problem))))
+    if course is None:
+        comparison, notes = comparing.compare(before, after), []
+    else:
+        loaded = load_course(course)
+        entries = read_decisions(loaded)
+        laid = [lay_over(loaded, entries, latest_grades(grades)) for grades in (before, after)]
+        comparison = comparing.compare(*([one.grade for one in decided] for decided in laid))
+        notes = unfitting(loaded, entries, laid[1], ())
+    return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
+
+
+def decide(
+    student: str | None,
+    assignment: str,
+    course: AnyPath | Course = ".",
+    grades: AnyPath = "grades",
+    *,
+    by: str,
+    reason: str | None = None,
+    **decision: Any,
+) -> list[Decided]:
+    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
+
+    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
+    `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
+    Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
+    """
+    from datetime import datetime
+    from zoneinfo import ZoneInfo
+
+    from autograder.gradebook import decisions
+    from autograder.gradebook.journal import grades_at
+
+    loaded = load_course(course)
+    effective = _effective(grades_at(Path(grades)), loaded)
+    name, journal = loaded.assignment(assignment).name, effective.journal
+    score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
+    points = {"score": score} if decision.get("give") or decision.get("take") else {}
+    at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
+    made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
+    new = decisions.Entry("The decision does not fit", made)
+    laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal)
+    odd = [
+        text for text in decisions.unfitting(loaded, [new], laid, effective.people.names) if text.startswith(new.place)
+    ]
+    if odd or not journal:
+        raise RefusedError("\n".join(odd) or "There are no grades.")
+    decisions.add_decision(loaded, made)
+    return [one for one in laid if made in one.made]
+
+
+def to_review(
+    grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
+) -> list[tuple[Grade, Final, list[str]]]:
+    """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
+    from autograder.gradebook.journal import grades_at
+
+    return _effective(grades_at(Path(grades)), load_course(course)).to_review(borders, within)
 
 
 def collect(
@@ -183,11 +252,11 @@ def collect(
 ) -> CollectReport:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     from autograder.lms import collecting
-    from autograder.lms.roster import read_roster
 
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
-    options = collecting.CollectOptions(Path(output), wanted, read_roster(_path(roster)), source, replace, _path(times))
+    people = _roster(loaded, roster)
+    options = collecting.CollectOptions(Path(output), wanted, people, source, replace, _path(times))
     return collecting.collect([Path(archive) for archive in archives], loaded, options)
 
 
@@ -200,6 +269,7 @@ def export(
     sheet: AnyPath | None = None,
     column: str | None = None,
     roster: AnyPath | None = None,
+    section: str | None = None,
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
     hidden: str = "after_published",
@@ -207,33 +277,25 @@ def export(
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     from autograder.lms import exports
     from autograder.lms.nbgrader.by_hand import with_hand_grading
-    from autograder.lms.roster import read_roster
 
     if to not in exports.EXPORTERS:
         raise exports.ExportError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
-    needed = to not in exports.WITHOUT_GRADES
-    counted = exports.read_grades(Path(grades), loaded, to) if needed else exports.Counted()
-    if to in exports.WITH_HAND_GRADING:
-        counted = with_hand_grading(counted, loaded)
     request = exports.ExportRequest(
         course=loaded,
-        grades=counted.grades,
-        scores=counted.scores,
-        names=counted.names,
-        folder=counted.folder,
-        comments=counted.comments,
         submissions=_path(submissions),
         assignment=assignment,
         sheet=_path(sheet),
         column=column,
-        roster=read_roster(_path(roster)),
+        roster=_roster(loaded, roster, Path(grades)),
         output=_path(output),
         hidden=hidden,
     )
-    exported = exports.export(to, request)
-    summary = f"{exported.summary} {counted.remark}".rstrip()
-    return replace(exported, summary=summary, problems=[*counted.problems, *exported.problems])
+    if to not in exports.WITHOUT_GRADES:
+        request = exports.read_grades(request, Path(grades), to, section)
+    if to in exports.WITH_HAND_GRADING:
+        request = with_hand_grading(request)
+    return exports.export(to, request)
 
 
 def similar(
@@ -287,20 +349,41 @@ def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tupl
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
-def _write_pages(plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None) -> Report:
+def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
+    """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
+    from autograder.gradebook.demo_marker import MARK
+    from autograder.lms.roster import FILE_NAME, read_roster
+
+    beside = course.root / FILE_NAME
+    made_up = grades is not None and (grades / MARK).exists()
+    return read_roster(_path(roster) or (beside if beside.is_file() and not made_up else None))
+
+
+def _effective(journal: Reading, course: Course, section: str | None = None) -> Effective:
+    """Return what counts of a journal, with the roster beside course.yml."""
+    from autograder.gradebook.final_scores import what_counts
+
+    folder = journal.path.parent
+    return what_counts(folder, course, journal, _roster(course, None, folder).class_list, section)
+
+
+def _write_pages(
+    plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
+) -> Report:
     from autograder.feedback.html import write_what_counts
     from autograder.gradebook.differing import differing
-    from autograder.gradebook.final_scores import what_counts
     from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names
 
     folder = journal.path.parent
-    counted, scores = what_counts(folder, plan.course, journal)
-    undrawn = _draw(plan, folder, counted, on_picture) if pictures else []
-    index = write_what_counts(folder, plan.course, counted, scores)
-    differences = differing(plan.course, counted)
-    notes = unknown_students(plan.course, counted, read_names(folder))
-    return Report(folder, index, tuple(counted), scores, tuple(undrawn), tuple(differences), tuple(notes))
+    effective = _effective(journal, plan.course, section)
+    grades, scores = effective.grades, effective.finals
+    undrawn = _draw(plan, folder, grades, on_picture) if pictures else []
+    index = write_what_counts(folder, plan.course, effective, section)
+    differences = [*differing(plan.course, grades, scores), *effective.problems]
+    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
+    found = tuple(undrawn), tuple(differences), tuple(notes)
+    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
 
 
 def _draw(plan: Plan, folder: Path, grades: Iterable[Grade], on_picture: OnProgress | None) -> list[str]:

@@ -1,6 +1,6 @@
 """Typed records shared by all parts of the engine: results, grades, submissions.
 
-They import no other module; every module may import them. `Grade` is one line of the journal.
+They import no other module; every module may import them. A line of the journal holds one `Grade`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
-Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
 
 
@@ -65,7 +65,8 @@ class Submission:
 class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
-    "followed": it failed, and passes with the solution in place of an earlier part that failed, too.
+    "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
+    instructor's decision about the points, never in a journal.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -82,12 +83,22 @@ class TestResult:
 
     @property
     def is_right(self) -> bool:
-        return self.outcome in ("passed", "followed")
+        return self.outcome in ("passed", "followed", "decided")
+
+    @property
+    def cause(self) -> object:
+        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
+
+        A test that is right, and one that waits, is alone with its name.
+        """
+        if self.is_right or self.outcome == "skipped":
+            return self.name
+        return self.hint or (self.outcome, self.message)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Grade:
-    """One line of the journal: the grade of one submission.
+    """The grade of one submission, as the journal holds it.
 
     `flags` are sentences for the instructor to review; they do not affect the score.
     """
@@ -106,25 +117,31 @@ class Grade:
     suite_sha256: str = ""
     autograder: str = ""
     flags: tuple[str, ...] = ()
-    schema: int = field(default=SCHEMA)
 
     def to_json(self) -> str:
-        record = asdict(self)
-        record = {"schema": record.pop("schema"), **record}
-        return json.dumps(record, ensure_ascii=False)
+        """Return the grade as one line that is complete in itself."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> Grade:
-        """Parse one line of the journal; raises ValueError if it is invalid.
+        """Parse a line written by `to_json`; raises ValueError if it is invalid."""
+        try:
+            return cls.from_record(json.loads(line))
+        except RecursionError as error:
+            raise ValueError(f"not a line of a journal: {error}") from None
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> Grade:
+        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
 
         Texts shared by many grades, such as titles, are interned.
         """
         try:
-            record: dict[str, Any] = json.loads(line)
-            tests = tuple(TestResult(**_known(TestResult, test)) for test in record.pop("tests"))
-            flags = tuple(map(str, record.pop("flags", ())))
-            grade = cls(tests=tests, flags=flags, **_known(cls, record))
-        except (TypeError, KeyError, AttributeError, RecursionError) as error:
+            if tests is None:
+                tests = tuple(TestResult(**_known(TestResult, test)) for test in record["tests"])
+            facts = _known(cls, record)
+            grade = cls(**{**facts, "tests": tests, "flags": tuple(map(str, facts.get("flags", ())))})
+        except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
         texts = (grade.student, grade.assignment, grade.status)
         numbers = (grade.score, grade.max_score, *(t.score for t in tests), *(t.max_score for t in tests))

@@ -24,10 +24,9 @@ from pathlib import Path
 from autograder.authoring.answers import AnswerBook, AnswerKind
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import load_mistakes
-from autograder.grading.pool import Plan, graders
+from autograder.grading.pool import Plan, grade_one, graders
 from autograder.grading.prepared import collect_suites, import_for_gradients
 from autograder.grading.reference import load_reference
-from autograder.grading.run import grade_one
 from autograder.proxy.subject import Subject
 from autograder.records import SourceFile, Submission
 from benchmarks.compare import compete, make_class

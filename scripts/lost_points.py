@@ -3,16 +3,17 @@
 python scripts/lost_points.py 03_masked_heads 05_encoder_block
 
 A line for each assignment: the mean loss and the share of it outside the edited part, without follow-through marks and
-with those of course.yml. `-v` lists every mistake; `--every=5` tries each fifth only.
+with those of course.yml. `-v` lists every mistake; `--every=5` tries each fifth only. `--parity` grades each mistake once
+more with `follow_through: 0` and lists what has fewer points with follow-through marks than without.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 
 from autograder.course.config import load_course
+from autograder.course.markers import parts_of_lines
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
@@ -21,31 +22,30 @@ from autograder.sandbox.launcher import Sandbox
 SEED = 7
 
 
-def part_of_lines(solution: list[str]) -> list[str]:
-    """The part to which each line belongs, that of the next marker; "" behind the last one."""
-    parts, part = [], ""
-    for line in reversed(solution):
-        found = re.match(r'# %% part="(\w+)"', line)
-        part = found[1] if found else part
-        parts.append(part)
-    return parts[::-1]
-
-
 def main(names: list[str]) -> None:
     course = load_course()
     for assignment in course.select(names or None):
-        solution = course.solution_file(assignment).read_text("utf-8").splitlines()
-        parts = part_of_lines(solution)
+        text = course.solution_file(assignment).read_text("utf-8")
+        solution, parts = text.splitlines(), parts_of_lines(text)
         rows = {0.0: [0.0, 0.0], course.follow_through: [0.0, 0.0]}
         every = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1)
         mistakes = load_mistakes(course, assignment)[::every]
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
+        without = course.model_copy(update={"follow_through": 0.0})
+        plain = "--parity" in sys.argv and Grader(
+            without, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name]
+        )
         for mistake in mistakes:
             lines = mistake.source.splitlines()
             matcher = difflib.SequenceMatcher(None, solution, lines, autojunk=False)
             edited = {parts[min(begin, len(parts) - 1)] for tag, begin, *_ in matcher.get_opcodes() if tag != "equal"}
             file = SourceFile(f"{assignment.stem}.py", mistake.source)
             grade = grader.grade(Submission("nobody", assignment.name, (file,)))
+            if plain:
+                alone = plain.grade(Submission("nobody", assignment.name, (file,)))
+                lower = [one.name for one, other in zip(grade.tests, alone.tests) if one.score < other.score]
+                if lower or grade.score < alone.score:
+                    print(f"{mistake.id}: {grade.score:g}, without follow-through {alone.score:g}", *lower, flush=True)
             for share, row in rows.items():
                 for test in grade.tests:
                     followed = test.outcome == "followed"
@@ -60,6 +60,8 @@ def main(names: list[str]) -> None:
                 ]
                 print(mistake.id, edited, f"{grade.score:g}", *outside, sep="\n    ")
         grader.close()
+        if plain:
+            plain.close()
         whole = assignment.points * len(mistakes)
         told = [f"{lost / whole:6.1%} {outside / max(lost, 1e-9):6.1%}" for lost, outside in rows.values()]
         print(f"{assignment.name:24} {len(mistakes):4} mistakes   {'   '.join(told)}", flush=True)

@@ -232,7 +232,8 @@ if __name__ == "__main__":
 # The words are tiny here, so that $\tanh$ stays on its straight piece and you see the work of $W_{hh}$ alone. The third
 # network is what PyTorch's `nn.RNN` starts with, numbers drawn evenly from $-1/\sqrt H$ to $1/\sqrt H$: such a matrix
 # shrinks a vector by a factor of about $1/\sqrt 3 = 0.577$, and $0.577^{50}$ is about $10^{-12}$. So before it has
-# learned anything, this network cannot see a word 50 steps back, and what it cannot see it can hardly learn to look for.
+# learned anything, this network cannot see a word 50 steps back, and how should it learn to look for a word that it
+# cannot see?
 #
 # Attention is not *louder*. Among 51 words that all match equally well, each one gets $1/51 = 0.0196$, so a recurrent
 # network hears its nearest words better. But the line is flat: a word 50 steps back counts as much as the one next door.
@@ -251,18 +252,18 @@ if __name__ == "__main__":
 # state of the top layer has to wait for $T + L - 1$ steps, one after the other.
 #
 # In a layer of attention no word waits for its neighbour. All it needs is the layer below, which is finished for all
-# words at once. So $L$ layers take $L$ steps, for 5 words as for 5,000.
+# words at once. So $L$ layers take $L$ steps, whether the text has 5 words or 5,000.
 #
 # **One number by hand.** For $T = 5$ words and $L = 3$ layers it is 7 steps against 3; for 1,000 words and 6 layers,
 # 1,005 against 6. In training, where the whole text is known from the start, this is the difference between a graphics
 # card that waits and one that works.
 #
 # **The price.** Nothing is free. In every layer and every head, each of the $T$ words compares itself with each of the
-# $T$ words: $T^2$ attention scores, where a recurrent network has $T$ steps. For 10 words that is 100, for 1,000 words it
-# is 1,000,000, and twice the text means four times the scores. BERT-base reads up to 512 tokens with 12 heads in each of
-# 12 layers: $512^2 \cdot 12 \cdot 12 = 37{,}748{,}736$ scores. And what lets a Transformer keep all words in view
-# also makes it carry them along: a recurrent network remembers any text in $H$ numbers, attention needs room for all
-# $T$ words. That is why long texts are expensive to this day, and why recurrence keeps coming back in new forms.
+# $T$ words: $T^2$ attention scores, where a recurrent network has $T$ steps. For 10 words that is 100, for 1,000 words
+# it is 1,000,000, and twice the text means four times the scores. BERT-base reads up to 512 tokens with 12 heads in each
+# of 12 layers: $512^2 \cdot 12 \cdot 12 = 37{,}748{,}736$ scores. Memory has its price, too. A recurrent network
+# remembers any text in $H$ numbers; a Transformer keeps all words in view and needs room for all $T$ of them. That is
+# why long texts are expensive to this day, and why recurrence keeps coming back in new forms.
 #
 # **To think about:** your function counts the steps for *reading* a text. When a Transformer *writes*, each new word
 # has to wait for the one before. What is left of the advantage then? (Assignment 13 is about exactly this.)

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # 01 · Word vectors
 #
-# A computer can add and multiply. It cannot read. Between a sentence and everything that a Transformer does with
-# it, something is missing, and this notebook builds it: a way from text to numbers, and from mere numbers to
-# numbers that *mean* something.
+# A computer can add and multiply. It cannot read. Before a Transformer can do anything with a sentence, the sentence
+# has to become numbers, and not just any numbers: numbers that *mean* something. This notebook builds the way there.
 #
 # It takes four steps. Text becomes a list of whole numbers (Part 1). Each number selects a vector from a table
 # (Part 2). The table is learned from a guessing game (Parts 3 and 4). And in the end you calculate with words: what
@@ -39,7 +38,7 @@ from torch.nn import functional as F
 # **A worked example.** In *banana* there are three different characters, sorted: a, b, n. So *banana* is
 # `[1, 0, 2, 0, 2, 0]`, and `[2, 0, 1]` is *nab*.
 #
-# A coat that was never handed in cannot be returned. It is better to say so than to hand out the wrong one.
+# Nobody can return a coat that was never handed in, and it is better to say so than to hand out the wrong one.
 #
 # **To think about:** GPT-2 has 50,257 tokens, among them whole words and parts of words. What is gained by longer
 # tokens, and what do they cost?
@@ -87,8 +86,8 @@ class CharTokenizer:
 # 1 at the word's own place and 0 everywhere else, like a panel of lamps with a single one lit. No word is closer
 # to another than to a third; all are equally far apart.
 #
-# Honest, but long and sparse. So each word gets a row of $C$ numbers in a **table** of shape $(V, C)$, its
-# **embedding**:
+# A one-hot row is honest, but long and sparse. So each word gets a row of $C$ numbers in a **table** of shape $(V, C)$,
+# its **embedding**:
 #
 # $$\text{onehot}(\text{id}) \cdot \text{table}$$
 #
@@ -263,9 +262,9 @@ def cbow_loss(context_table: Tensor, centre_table: Tensor, examples: list[tuple[
 # %% [markdown]
 # ### A small world to learn from
 #
-# Real word vectors are learned from billions of words. Ours come from a world of eight people, of whom we are told
-# only what they wear, where they sit and live, and what they do in the evening. Nowhere does it say that a queen is
-# a royal woman. Can the game find out?
+# Real word vectors are learned from billions of words. Ours come from a world of eight people. All we are told about
+# them is what they wear, where they sit and live, and what they do in the evening. Nowhere does it say that a queen
+# is a royal woman. Can the game find out?
 
 # %%
 STORY = """
@@ -293,8 +292,8 @@ ID_OF = dict(zip(WORDS, range(len(WORDS))))
 
 
 # %% [markdown]
-# The training itself is given; all it needs is your pairs and your loss. It takes a few seconds. Windows do not
-# reach from one sentence into the next.
+# The training itself is given; all it needs is your pairs and your loss. It takes a few seconds. No window reaches
+# from one sentence into the next.
 
 
 # %%

@@ -40,8 +40,8 @@ from torch import Tensor, nn
 # ## Part 1 · The causal mask
 #
 # A language model is trained to predict the next word. During training the whole sentence lies on the
-# table, the next word included. A model that may look at it gets splendid marks and learns nothing:
-# an exam with the answers on the desk.
+# table, the next word included. A model that may look at it gets top marks and learns nothing, like a student
+# who sits an exam with the answers on the desk.
 #
 # So we draw a table with one **row** for each query and one **column** for each key, and mark which word may
 # attend to which: the **causal mask**. Word $t$ may attend to word $s$ when $s$ comes no later than $t$. Yes, a
@@ -143,7 +143,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 # %% [markdown]
 # ## Part 3 · One masked head
 #
-# So far the queries, keys and values were given. A **head** learns to produce them. It owns three matrices
+# So far, queries, keys and values were given. A **head** learns to produce them. It owns three matrices
 # and computes a word's query, key and value from the word's own vector:
 #
 # $$Q = X W_Q \qquad K = X W_K \qquad V = X W_V$$
@@ -204,7 +204,7 @@ class Head(nn.Module):
 # of word $t$ reacts when word $s$ changes. Nobody told the picture about your mask; it only asked
 # your code for gradients. When the head is right, the X-ray *is* the causal mask.
 #
-# What you have is one opinion about which word should attend to which. A sentence has many such relations at
+# One head holds one opinion about which word should attend to which. A sentence has many such relations at
 # once (who did it, what came before, what does *it* mean), so a Transformer runs several heads
 # side by side. That is the next assignment.
 #

@@ -67,9 +67,9 @@ class Head(nn.Module):
 # $$\text{MultiHead}(x) = \big[\,\text{head}_0(x)\;\|\;\dots\;\|\;\text{head}_{H-1}(x)\,\big]\,W^\top + b$$
 #
 # The bars join vectors end to end. For the result to be as wide as the word was, every head has an output of
-# `D = C / H` numbers. If that division leaves a remainder there is no fair way to share, and the module
-# should say so at once. The projection is one linear layer, `proj`. Without it, what head 0 found could never
-# be combined with what head 3 found.
+# `D = C / H` numbers. If that division leaves a remainder, the heads cannot all have the same width, and the module
+# should say so at once. The projection is one linear layer, `proj`. Without it, the findings of head 0 could never
+# be combined with those of head 3.
 #
 # Every head starts with random weights of its own. Heads that start as copies of one another would do
 # the same work, at least at first; all of them, and the projection, must be trainable.
@@ -268,7 +268,7 @@ def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
 # %% [markdown]
 # ## What you have now
 #
-# The attention layer of every Transformer, in both of its forms: the one that explains itself, and the
+# You have the attention layer of every Transformer in both of its forms: the one that explains itself, and the
 # one that runs in production. Three ideas to keep:
 #
 # - Heads are narrow, so many of them have as many weights as one.

@@ -2,9 +2,8 @@
 # # 06 · Counting BERT by hand
 #
 # You have met every piece of a Transformer: tables of vectors, attention, feed-forward layers, LayerNorm.
-# What is still missing is a feeling for **where the parameters are**. "BERT-base has 110 million
-# parameters", says every article. Are most of them in attention? In the vocabulary? And is it 110 million at
-# all?
+# Now you get a feeling for **where the parameters are**. Every article says that BERT-base has 110 million
+# parameters. Are most of them in attention? In the vocabulary? And are there really 110 million?
 #
 # We are going to count every single one, with nothing but multiplication and addition. No model is built:
 # `torch` and `transformers` are forbidden here (a comparison with them belongs below
@@ -58,10 +57,9 @@ class GPT2Config:
 # %% [markdown]
 # ## Before we start · Impossible sizes
 #
-# A model with −3 layers does not exist, and neither does one whose vector of 10 numbers is divided
-# evenly among 4 heads. Arithmetic does not mind: it would happily return a number. So the first thing every
-# counting function does is to refuse such a config with a `ValueError` that names the field and its value.
-# Write that once, here, and call it everywhere.
+# There is no model with −3 layers, and none that divides a vector of 10 numbers evenly among 4 heads. Arithmetic
+# does not mind: it would happily return a number. So the first thing every counting function does is to refuse such a
+# config with a `ValueError` that names the field and its value. Write that check once, here, and call it everywhere.
 #
 # Zero is allowed where a model can do without the thing: no segments, no layers. They simply count
 # nothing. Only zero heads are refused, because a width cannot be divided among them.
@@ -118,8 +116,8 @@ def count_embeddings(config: BertConfig) -> int:
 # concatenated outputs of the heads go through a fourth one, the output projection. All four lead from $C$ to $C$
 # numbers.
 #
-# And the heads? They are a way of *dividing*: each head gets $D = C / H$ of the $C$ columns. Cut a cake into
-# 12 pieces or into 4, it is the same cake.
+# And the heads? They are a way of *dividing*: each head gets $D = C / H$ of the $C$ columns. Whether you cut a cake
+# into 12 pieces or into 4, it is the same cake.
 #
 # The sublayer ends with its own LayerNorm after the residual connection. In our list it belongs to attention.
 #
@@ -186,11 +184,10 @@ def count_layer(config: BertConfig) -> int:
 # Every layer has the same shape but its own parameters, so $N$ layers cost $N$ times as much. On top is the
 # **pooler**: one linear layer from $C$ to $C$ that reads only the first position, where a summary of the text
 # is learned for classifiers. Not everybody needs it; that is why the same model is quoted with two different totals.
-# (And "110 million" is neither of them, just rounded.)
+# ("110 million" is neither of them. It is rounded.)
 #
-# Return the whole list, not only the sum. A wrong total alone is a riddle: forget the segment table or
-# forget the first LayerNorm, and both times exactly 1,536 are missing. With a list, everybody sees which part
-# is missing.
+# Return the whole list, not only the sum. A wrong total alone is a riddle: whether you forget the segment table or
+# the first LayerNorm, the total is short by exactly 1,536. The list shows which part is missing.
 #
 # **A worked number.** Embeddings 38, two layers of 59, a pooler of 6: $38 + 2 \cdot 59 + 6 = 162$.
 #

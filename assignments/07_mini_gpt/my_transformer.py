@@ -94,8 +94,8 @@ class CausalBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, C) -> (B, T, C)"""
-        T = x.shape[1]
-        hidden = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)    # (T, T)
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], device=x.device)
+        hidden = mask.isinf()                                                   # (T, T)
         return self.block(x, attn_mask=hidden)                                  # (B, T, C)
 
 

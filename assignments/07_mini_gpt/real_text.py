@@ -59,7 +59,7 @@ def encode(text: str) -> Tensor:
     """The ids of a text's characters: (L,)."""
     places = torch.zeros(128, dtype=torch.long)
     places[torch.tensor(list(LETTERS.encode()))] = torch.arange(len(LETTERS))
-    return places[torch.frombuffer(bytearray(text.encode("ascii")), dtype=torch.uint8).long()]
+    return places[torch.tensor(list(text.encode("ascii")), dtype=torch.long)]
 
 
 def decode(ids: Tensor) -> str:
@@ -86,7 +86,7 @@ def train(
     mini_gpt: your module of 07. Yields the steps done, the mean loss of the batches since the last time (of no batch:
     nan), the loss on the text held out, and a sample. Raises ValueError if the text is too short.
     """
-    learned, held_out = map(encode, split(texts))
+    learned, held_out = map(encode, split(texts))                               # (L,), (L,)
     if min(len(learned), len(held_out)) <= block_size + 1:
         raise ValueError(
             f"{len(learned)} characters to learn and {len(held_out)} held out are too few for windows of {block_size}."

@@ -2,9 +2,9 @@
 # # 08 · Encoder and decoder
 #
 # So far there was only one sentence at a time. An encoder reads it and understands each word among its
-# neighbours; a language model continues it word by word. What was missing is a model that reads **one**
-# sentence and writes **another**. Neither half can translate alone: the encoder cannot write, and the decoder
-# has not seen the letter it is supposed to answer.
+# neighbours; a language model continues it word by word. To translate, a model has to read **one** sentence and
+# write **another**. Neither half can do that alone: the encoder cannot write, and the decoder has not seen the
+# letter it is supposed to answer.
 #
 # The first Transformer was built for exactly this. Here is its plan, for a sentence we will follow all the way:
 #
@@ -39,7 +39,7 @@ from torch import Tensor, nn
 #
 # In self-attention, query, key and value all come from the same sentence. In cross-attention two sentences
 # meet. Think of writing a summary with the original on the desk: the *questions* (queries) arise from the
-# summary you are writing, the *answers* (keys and values) stand in the original.
+# summary you are writing, and the *answers* (keys and values) are in the original.
 #
 # $$Q = Y W_Q + b_Q \qquad K = M W_K + b_K \qquad V = M W_V + b_V$$
 #
@@ -63,7 +63,7 @@ from torch import Tensor, nn
 # tensors `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)`. Mind its mask: there, `True` means *may be attended
 # to*, and its shape must be broadcastable to `(B, H, T, S)`.
 #
-# **One number by hand.** One head of width 1, and all four layers pass on what they get. The query is
+# **One number by hand.** Take one head of width 1 whose four layers pass their input on unchanged. The query is
 # $q = 1$; the memory holds $\ln 3$ and $0$. The scores are $\ln 3$ and $0$, their exponentials 3 and 1, so
 # the output is $\tfrac34 \ln 3 + \tfrac14 \cdot 0 = 0.8240$. With the first slot padded, it is 0.
 #
@@ -301,7 +301,7 @@ class Translator(nn.Module):
 # | `BOS` *Je* *t'* | *aime* |
 # | `BOS` *Je* *t'* *aime* | `EOS`, the end |
 #
-# The logits come for every position of `y`; only those of the last one are news. Four things need care.
+# The model returns logits for every position of `y`; only those of the last one are new. Four things need care.
 #
 # - **The encoder runs once.** The source does not change while we write, so neither does the memory.
 # - **Every row ends on its own.** In a batch one row may be done after two words and its neighbour after
@@ -344,8 +344,8 @@ def greedy_decode(
 # Written? `autograder check 08_encoder_decoder` tells how this part stands.
 
 # %% [markdown]
-# Your decoder at work, with a make-believe translator that is never quite sure. Each column is one step: what
-# the model read, the probability of each word, and the word that was taken.
+# Your decoder at work, with a made-up translator that is never quite sure. Each column is one step: the words that
+# the model has read, the probability of each next word, and the word that was taken.
 
 # %% picture="greedy"
 # The notebook draws a picture of your own code here.

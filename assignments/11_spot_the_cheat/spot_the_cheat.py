@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 11 · Spot the cheat
 #
-# So far a smaller loss meant a better model. You could build everything, train it and watch the curve fall. What was
-# missing is **doubt**. A model that has found a way to look at the answers has a splendid loss, too, and
-# nothing crashes: the shapes are right, the curve falls, the number in the report is the best you ever had.
+# So far a smaller loss meant a better model. You could build everything, train it and watch the curve fall. It is
+# time for some **doubt**. A model that has found a way to look at the answers has an excellent loss, too, and
+# nothing crashes: the shapes are right, the curve falls, and the number in the report is the best you ever had.
 #
 # Here are four language models. One is honest, and the others have three of the most frequent bugs of the
 # trade, all of which *improve* the number that is reported:
@@ -216,8 +216,8 @@ def honest_loss(model: nn.Module, data: Tensor, positions: list[int]) -> float:
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# And yours, from above? We measure the same characters of the same pieces of text as their authors did. So if a
-# model's two numbers differ, it has not earned the first one.
+# And the four that you trained? We measure the same characters of the same pieces of text as their authors did. So if
+# a model's two numbers differ, it has not earned the first one.
 
 # %%
 if __name__ == "__main__":
@@ -364,10 +364,10 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Silence
 #
-# The last kind of doubt is about ourselves. We gave the layer many heads because one was not enough. Does each of them
-# *do* something? An orchestra finds out like this: it plays the same piece again, but the second oboe is silent.
-# If the audience does not notice, there is a question to be asked. Removing a part to see what it was good for is
-# called an **ablation**.
+# The last doubt is about our own design. We gave the layer many heads because one was not enough. Does each of them
+# *do* something? An orchestra can find out: it plays the same piece again while the second oboe stays silent, and if
+# nobody in the audience notices, the second oboe has some explaining to do. Removing a part in order to see what it
+# was good for is called an **ablation**.
 #
 # The layer is PyTorch's own, `nn.MultiheadAttention`. It concatenates the outputs of its heads, `D` numbers of head 0
 # first, then `D` of head 1, and so on, and passes the whole to a linear layer called `out_proj`. So every column
@@ -440,8 +440,8 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 #
 # ## Look back
 #
-# You can now doubt a number, and you have tools to settle the doubt. None of them looked into the code. They work
-# for a model of a hundred lines as well as for one of a hundred billion parameters that you did not build.
+# You can now doubt a number, and you have tools to settle the doubt. None of them needs to look into the code, so
+# they work for a model of a hundred lines as well as for one of a hundred billion parameters that you did not build.
 #
 # Bugs like these three can live for years, because a number that is too good makes nobody suspicious.
 # The sentence to keep is this: **if a result is too good, it is evidence, and mostly not of what you hoped.**

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 14 · Fine-tuning
 #
-# An encoder that has filled in thousands of gaps knows a good deal about its language, and has no job. It turns
-# words into vectors; nobody has asked for vectors. People ask for decisions: is this letter urgent, is this
+# An encoder that has filled in thousands of gaps knows a good deal about its language, but it has no job. It turns
+# words into vectors, and nobody has asked for vectors. People ask for decisions: is this letter urgent, is this
 # review friendly, is this message spam?
 #
 # The recipe that made BERT famous is short. **Pre-train** once on plenty of text without labels. Then put one

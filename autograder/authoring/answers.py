@@ -17,7 +17,8 @@ from typing import Literal, get_args
 import nbformat
 
 from autograder.course.config import Assignment, Course
-from autograder.course.document import BEGIN, END, Gap, load_document
+from autograder.course.document import Gap, load_document
+from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
 
@@ -92,16 +93,13 @@ class AnswerBook:
     @property
     def kinds(self) -> tuple[AnswerKind, ...]:
         """The kinds of answers that this assignment supports."""
-        missing: set[AnswerKind] = set()
-        if not self._alternatives:
-            missing.add("alternative")
-        if not self._changes:
-            missing.add("mistake")
-        if not self._pairs:
-            missing.add("two_mistakes")
-        if len(self._document.gaps) < 2:
-            missing.add("unfinished")
-        return tuple(kind for kind in ANSWER_KINDS if kind not in missing)
+        needed: dict[AnswerKind, Collection[object]] = {
+            "alternative": self._alternatives,
+            "mistake": self._changes,
+            "two_mistakes": self._pairs,
+            "unfinished": self._document.gaps[1:],
+        }
+        return tuple(kind for kind in ANSWER_KINDS if kind not in needed or needed[kind])
 
     def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
         """Create an answer of this kind; an equal `rng` gives the same bytes."""
@@ -207,11 +205,9 @@ class AnswerBook:
         """Whether both mistakes can be combined: they are in different parts."""
         return not self._parts(one) & self._parts(other)
 
-    def _parts(self, mistake: str) -> set[str | None]:
-        tests = [cell for cell in self._document.cells if cell.kind == "part"]
-        return {
-            next((cell.name for cell in tests if cell.line > change.begin), None) for change in self._changes[mistake]
-        }
+    def _parts(self, mistake: str) -> set[str]:
+        parts = [*parts_of_lines(self._document.text), ""]
+        return {parts[change.begin] for change in self._changes[mistake]}
 
 
 def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes
+from autograder.course.markers import parts_of_lines
+from autograder.course.mistakes import Weight, load_alternatives, load_mistakes
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
@@ -84,11 +85,12 @@ class Audit:
     def shares(self) -> list[tuple[str, bool]]:
         """Return each column of the table as (text, whether it is as required)."""
         return [
-            _share(self.of("stub"), lambda f: f.good),
+            _share(f.good for f in self.of("stub")),
             self._trivial_share(),
-            *(_share(self.of(kind), lambda f: f.good) for kind in ("solution", "mistake")),
-            _share(self.of("mistake"), lambda f: f.named),
-            _share(self.of("alternative"), lambda f: f.good),
+            _share(f.good for f in self.of("solution")),
+            _share(f.good for f in self.of("mistake")),
+            _share(f.named for f in self.of("mistake")),
+            _share(f.good for f in self.of("alternative")),
             self._mutant_share(),
         ]
 
@@ -177,7 +179,8 @@ def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[
     """
     assignments = plan.course.select(plan.names)
     cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
-    audits = {a.name: Audit(a.name, equivalents=_equivalents(plan.course, a, kinds)) for a in assignments}
+    equivalents = {a.name: load_equivalent_mutants(plan.course, a) if "mutant" in kinds else {} for a in assignments}
+    audits = {name: Audit(name, equivalents=own) for name, own in equivalents.items()}
     found: dict[Case, AuditFinding] = {}
     for finding in _try_all(plan, cases):
         found[finding.case] = finding
@@ -218,18 +221,17 @@ def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Itera
 
 
 def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
+    solution = load_document(course, assignment).text
+    parts = parts_of_lines(solution)
     for mistake in load_mistakes(course, assignment):
-        about = {"hint": mistake.hint, "weight": mistake.weight, "part": _part_of(course, assignment, mistake)}
+        about = {"hint": mistake.hint, "weight": mistake.weight, "part": parts[_first_change(solution, mistake.source)]}
         yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, **about)  # type: ignore[arg-type]
 
 
-def _part_of(course: Course, assignment: Assignment, mistake: Mistake) -> str:
-    """Return the part whose cell comes next after the first line that the mistake changes."""
-    document = load_document(course, assignment)
-    lines = zip(document.text.split("\n"), mistake.source.split("\n"), strict=False)
-    first = next((number for number, (old, new) in enumerate(lines, start=1) if old != new), 0)
-    parts = [cell for cell in document.cells if cell.kind == "part"]
-    return next((cell.name or "" for cell in parts if cell.line > first), "")
+def _first_change(solution: str, mistake: str) -> int:
+    """Return the index of the first line that the mistake changes; 0 if it only adds or removes lines at the end."""
+    lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
+    return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
 
 def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
@@ -246,12 +248,6 @@ _CASES: dict[str, Callable[[Course, Assignment, Seeds], Iterable[Case]]] = {
     "alternative": _alternatives,
     "mutant": _mutants,
 }
-
-
-def _equivalents(course: Course, assignment: Assignment, kinds: Sequence[str]) -> dict[str, str]:
-    if "mutant" not in kinds:
-        return {}
-    return load_equivalent_mutants(course, assignment)
 
 
 def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
@@ -346,6 +342,6 @@ def _try_mutant(case: Case) -> AuditFinding:
     return AuditFinding(case, False, detail=case.hint)
 
 
-def _share(findings: list[AuditFinding], good: Callable[[AuditFinding], bool]) -> tuple[str, bool]:
-    count = sum(map(good, findings))
-    return f"{count}/{len(findings)}", count == len(findings)
+def _share(good: Iterable[bool]) -> tuple[str, bool]:
+    each = list(good)
+    return f"{sum(each)}/{len(each)}", all(each)

@@ -11,37 +11,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from autograder.authoring.answers import ANSWER_KINDS, AnswerBook, AnswerKind, SampleAnswer
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
 from autograder.text.files import write_whole
 from autograder.text.wording import counted
 
-NAMES = (
-    "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao", "ben",
-    "bilal", "carmen", "chidi", "chloe", "dalia", "dana", "diego", "elif", "emil", "emmy", "enzo",
-    "esi", "farah", "fatou", "finn", "freya", "gael", "grace", "hana", "hassan", "hugo", "ida", "ines",
-    "isaac", "iva", "jamal", "jun", "kai", "kamala", "karim", "keiko", "kofi", "lars", "leila", "lena",
-    "lin", "luca", "maja", "malik", "mei", "mila", "nadia", "nia", "noor", "olga", "omar", "otto",
-    "pablo", "petra", "priya", "quinn", "rafa", "ravi", "rosa", "sami", "sara", "sofia", "tariq",
-    "tess", "thi", "timo", "uma", "vera", "viktor", "wen", "yara", "yuki", "zane", "zoe",
-)  # fmt: skip
-
-# The frequency of each kind, for a student of ability 0 and one of ability 1.
-_WEIGHTS: dict[AnswerKind, tuple[float, float]] = {
-    "right": (10, 60),
-    "alternative": (1, 12),
-    "notebook": (6, 12),
-    "both_files": (2, 2),
-    "mistake": (34, 10),
-    "two_mistakes": (14, 1),
-    "unfinished": (14, 1),
-    "stub": (6, 0),
-    "crash": (4, 0.5),
-    "syntax_error": (3, 0.5),
-    "latin1": (0.5, 0.2),
-    "nothing": (8, 0.5),
-}
+_CLASS = yaml.safe_load(Path(__file__).with_name("demo.yml").read_text("utf-8"))
+NAMES: list[str] = _CLASS["names"]
+_WEIGHTS: dict[AnswerKind, tuple[float, float]] = _CLASS["weights"]
 _ONCE: tuple[AnswerKind, ...] = ("loop", "exit", "memory")  # once per class
 
 

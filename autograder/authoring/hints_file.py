@@ -13,13 +13,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
 
@@ -29,18 +29,8 @@ if TYPE_CHECKING:
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
 ANSWERS_VERSION = 2
-SECONDS = 300
 FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The visible tests that a mistake fails, and those of them with a hint about it."""
-
-    mistake: str
-    failed: tuple[str, ...]
-    hinted: tuple[str, ...]
 
 
 def hints_path(course: Course, assignment: Assignment) -> Path:
@@ -74,11 +64,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
     command = [sys.executable, "-m", __name__, str(course.root), assignment.name]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8",
-                              env=environment, timeout=SECONDS)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise CourseError(f"The mistakes of {assignment.name} do not finish within {SECONDS} seconds.") from None
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
     if done.returncode == FOUND:
         raise CourseError(done.stderr.strip().splitlines())
     if done.returncode:
@@ -91,7 +77,7 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
-    entries, answers, _ = survey(course, assignment)
+    entries, answers = survey(course, assignment)
     record: dict[str, Any] = {
         "schema": 1,
         "about": ABOUT,
@@ -104,20 +90,19 @@ def make(course: Course, assignment: Assignment) -> str:
     return json.dumps(record, indent=1, sort_keys=True) + "\n"
 
 
-def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any], tuple[Coverage, ...]]:
-    """Return the locked hints and the locked answers to questions, by test and grid, and the coverage of each mistake."""
+def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the locked hints and the locked answers to questions, by test and grid."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
         found = _Survey(course, assignment, session)
-        coverage = tuple(found.cover(number) for number in range(len(found.mistakes)))
-        return found.locked(), found.locked_answers(), coverage
+        return found.locked(), found.locked_answers()
 
 
 class _Survey:
-    """Runs mistakes against the visible tests; `_keys` maps fingerprints to the mistakes that leave them."""
+    """Runs mistakes against the visible tests."""
 
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
@@ -125,31 +110,32 @@ class _Survey:
         self._alternatives = load_alternatives(course, assignment) if self._questions else ()
         self._assignment, self._session = assignment, session
         self._solution = course.solution_file(assignment).read_text("utf-8-sig")
+        self._functions = code_of_functions(self._solution)
         self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
-        self._keys: dict[tuple[str, int, bytes], list[int]] = {}
-
-    def cover(self, number: int) -> Coverage:
-        """Run one mistake against the tests that it fails."""
-        from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
-
-        failed, hinted = [], []
-        for test, told in self._recordings(self.mistakes[number].source):
-            failed.append(test)
-            salt = salt_of(self._assignment.name, test)
-            key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
-            if key is not None:
-                hinted.append(test)
-                self._keys.setdefault((test, *key), []).append(number)
-        return Coverage(self.mistakes[number].id, tuple(failed), tuple(hinted))
 
     def locked(self) -> dict[str, Any]:
+        """Return the hints, each locked with the fingerprints of the answers of its mistake."""
         from autograder.selfcheck.locked_hints import lock
 
+        found: dict[tuple[str, int, bytes], list[int]] = {}
+        for number, mistake in enumerate(self.mistakes):
+            for key in self._fingerprints(mistake):
+                found.setdefault(key, []).append(number)
         entries: dict[str, dict[str, dict[str, str]]] = {}
-        for (test, grid, fingerprint), numbers in sorted(self._keys.items()):
+        for (test, grid, fingerprint), numbers in sorted(found.items()):
             index, text = lock(fingerprint, [self._hint(number) for number in numbers])
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
         return entries
+
+    def _fingerprints(self, mistake: Mistake) -> Iterator[tuple[str, int, bytes]]:
+        """Yield the test, the grid and the fingerprint of each test that a mistake fails with answers of its own."""
+        from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
+
+        for test, told in self._recordings(mistake.source):
+            salt = salt_of(self._assignment.name, test)
+            key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
+            if key is not None:
+                yield test, *key
 
     def locked_answers(self) -> dict[str, Any]:
         """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
@@ -169,12 +155,13 @@ class _Survey:
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
         from autograder.proxy.subject import uses_in
-        from autograder.selfcheck.check import SEED, failures
+        from autograder.selfcheck.check import SEED, failures, time_limit
         from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
-        module, uses = run_text(text, name).module, uses_in(text, name)
+        with time_limit():
+            module, uses = run_text(text, name).module, uses_in(text, name)
         tests = self._session.tests() if every else failures(self._session, module, uses)
         connection = RecordingConnection(module)
         self._session.start(SEED)
@@ -185,23 +172,18 @@ class _Survey:
         from autograder.selfcheck.locked_hints import MistakeHint
 
         mistake = self.mistakes[number]
-        return MistakeHint(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._solution), number)
+        return MistakeHint(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._functions), number)
 
 
-def place_of(mistake: Mistake, solution: str) -> str:
-    """Return the function or method of the first difference between mistake and solution; "" outside of functions."""
-    right = {name: ast.dump(node) for name, node in functions_of(ast.parse(solution))}
-    wrong = {name: ast.dump(node) for name, node in functions_of(ast.parse(mistake.source))}
-    return next((name for name, code in right.items() if wrong.get(name) != code), "")
+def place_of(mistake: Mistake, solution: Mapping[str, str]) -> str:
+    """Return the function or method of the first difference from the solution's functions; "" outside of them."""
+    wrong = code_of_functions(mistake.source)
+    return next((name for name, code in solution.items() if wrong.get(name) != code), "")
 
 
-def functions_of(tree: ast.AST, around: Sequence[str] = ()) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the functions of a module and the methods of its classes, by qualified name."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ClassDef):
-            yield from functions_of(node, (*around, node.name))
-        elif isinstance(node, ast.FunctionDef):
-            yield ".".join((*around, node.name)), node
+def code_of_functions(source: str) -> dict[str, str]:
+    """Return the syntax tree of each function and method as text, by qualified name."""
+    return {name: ast.dump(node) for name, node in functions(ast.parse(source))}
 
 
 def _sources(course: Course, assignment: Assignment) -> str:

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
-from autograder.course.document import BEGIN, END
-from autograder.course.yaml_file import MarkedYaml, did_you_mean
+from autograder.course.markers import BEGIN, END
+from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
+from autograder.text.files import read_utf8
 
 _SHOWN = 100
 _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
@@ -182,9 +183,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Entry(YamlRecord):
     id: Text
     reason: Text
 
@@ -201,12 +200,9 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
     label = file.relative_to(course.root).as_posix()
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not file.exists():
         return {}
-    except UnicodeDecodeError as error:
-        raise EquivalentMutantsError(f"{label} is not UTF-8 text (byte {error.start + 1}).") from None
+    text = read_utf8(file, label, EquivalentMutantsError)
     document = MarkedYaml(label, text, "the list of equivalent mutants", item="mutant")
     entries = document.read(_Entries)
     document.check_unique((), "id", "mutant")
@@ -220,10 +216,9 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
 def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
     file = course.solution_file(assignment)
     label = file.relative_to(course.root).as_posix()
+    text = read_utf8(file, label, EquivalentMutantsError, f"{label} is missing; mutants are changes of it.")
     try:
-        return {mutant.id for mutant in mutants(file.read_text(encoding="utf-8-sig"))}
-    except FileNotFoundError:
-        raise EquivalentMutantsError(f"{label} is missing; mutants are changes of it.") from None
+        return {mutant.id for mutant in mutants(text)}
     except ValueError as error:
         raise EquivalentMutantsError(f"{label}: {error}") from None
 

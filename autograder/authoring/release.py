@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -26,13 +26,16 @@ from autograder.authoring.leaks import gives_away
 from autograder.authoring.released import released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.document import BEGIN, END
+from autograder.course.document import load_document
+from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 from autograder.records import InfrastructureError
 from autograder.text.files import check_file, write_whole, zipped
 from autograder.text.wording import counted, counted_are
 
 KIT = "kit"
+GUIDE = "docs/students.md"
+PAGES = {"README.md": "students.md", "AGENTS.md": "assistants.md"}  # each with its template
 CONSTRAINTS = "constraints.txt"
 REQUIREMENTS = "requirements.txt"
 EXAMPLES = "autograder/authoring/templates/"  # the templates of `autograder new` are public
@@ -129,9 +132,23 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     constraints = course.root / CONSTRAINTS
     if constraints.is_file():
         files[CONSTRAINTS] = constraints.read_bytes()
-    readme = _readme(course, list(assignments), constrained=CONSTRAINTS in files)
-    files["README.md"] = readme.encode("utf-8")
+    files |= _guides(course.root, GUIDE)
+    words = _words(course, list(assignments), files)
+    files |= {name: filled(template, words).encode("utf-8") for name, template in PAGES.items()}
     return dict(sorted(files.items()))
+
+
+def _guides(root: Path, name: str) -> dict[str, bytes]:
+    """Return the guide for students, if the course has one, and the files beside it that it refers to."""
+    found: dict[str, bytes] = {}
+    names = [name]
+    while names:
+        file = root / (name := names.pop())
+        if name not in found and file.is_file():
+            found[name] = file.read_bytes()
+            links = re.findall(r"\]\(([\w./-]+)", found[name].decode("utf-8")) if file.suffix == ".md" else []
+            names += [(PurePosixPath(name).parent / link).as_posix() for link in links if ".." not in link]
+    return found
 
 
 def _packages(assignments: Iterable[Assignment]) -> list[str]:
@@ -148,15 +165,20 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _readme(course: Course, assignments: list[Assignment], constrained: bool) -> str:
-    install = "python -m pip install -r requirements.txt" + (f" -c {CONSTRAINTS}" if constrained else "")
-    words = {
+def _words(course: Course, assignments: list[Assignment], files: Container[str]) -> dict[str, str]:
+    """Return the words that fill the gaps of the templates."""
+    pip, constrained = "python -m pip install", f" -c {CONSTRAINTS}" if CONSTRAINTS in files else ""
+    gaps = {a.name: dict.fromkeys(gap.function for gap in load_document(course, a).gaps) for a in assignments}
+    return {
         "course": course.title,
-        "install": install,
+        "install": f"{pip} -r requirements.txt{constrained}",
+        "torch": f"{pip} torch{constrained}",
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
         "table": "\n".join(_table(course, assignments)),
+        "hours": f"{sum(a.minutes for a in assignments) / 60:.2g}",
+        "guide": f"\n[{GUIDE}]({GUIDE}) explains all of this in detail.\n" if GUIDE in files else "",
+        "gaps": "\n".join(f"| `assignments/{name}` | `{'`, `'.join(own)}` |" for name, own in gaps.items()),
     }
-    return filled("students.md", words)
 
 
 def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:

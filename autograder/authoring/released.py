@@ -10,6 +10,7 @@ import nbformat
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.text.files import read_utf8
 
 GIVEN = "given"  # a suite's folder of further modules for students
 CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
@@ -35,13 +36,9 @@ def released(course: Course, assignment: Assignment) -> dict[Path, str]:
 
 def suite_text(course: Course, file: Path) -> str:
     label = relative_name(course, file)
+    text = read_utf8(file, label, CourseError, f"{label} is missing; students receive it.")
     try:
-        text = file.read_text(encoding="utf-8")
         ast.parse(text)
-    except FileNotFoundError:
-        raise CourseError(f"{label} is missing; students receive it.") from None
-    except UnicodeDecodeError as error:
-        raise CourseError(f"{label} is not UTF-8 text (byte {error.start + 1}).") from None
     except SyntaxError as error:
         raise CourseError(f"{label}, line {error.lineno}: this is not Python: {error.msg}.") from None
     return text.rstrip() + "\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course
+from autograder.course.definitions import functions
 from autograder.course.document import load_document
 
 LIMIT = 0.25
@@ -35,7 +36,7 @@ def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[st
     written = {gap.function for gap in document.gaps}
     for kind, words in _KINDS.items():
         tree = ast.parse(document.text)
-        for name, node in _functions(tree, ""):
+        for name, node in functions(tree):
             if name in written or node.name == "__init__":
                 decorator = ast.parse(f"_trivial({_kind(name, node)!r})", mode="eval").body
                 node.decorator_list.append(decorator)
@@ -50,14 +51,6 @@ def _kind(name: str, function: ast.FunctionDef) -> str:
     if isinstance(function.returns, ast.Constant) and function.returns.value is None:
         return "changes"
     return "method" if "." in name else "function"
-
-
-def _functions(node: ast.AST, around: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef):
-            yield f"{around}{child.name}", child
-        elif isinstance(child, ast.ClassDef):
-            yield from _functions(child, f"{around}{child.name}.")
 
 
 def _comes_first(node: ast.stmt) -> bool:

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.checks.gradients import fresh, private_generator
+from autograder.checks.gradients import fresh, private_generator, starts_like
 from autograder.checks.sentences import CheckFailed, actor, fault, number, place, show, subject, verb, without_inputs
-from autograder.checks.values import Difference, close, finite, first_difference, first_index, shape, tensor
+from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
 from autograder.protocol.containers import mapped
 from autograder.proxy.input_mutation import mirror_input_mutation
 
@@ -74,40 +74,34 @@ def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -
         module.train(was_training)
     for one, two in zip(first, second, strict=False):
         shape(two, tuple(one.shape), f"{what} of the second call")
-        gap = first_difference(two, one, atol=0.0, rtol=0.0)
-        if gap is not None:
-            start = "In eval mode, two calls with the same input must agree, but their results differ"
-            raise _gap(start, gap, "in the second call", "in the first")
+        start = "In eval mode, two calls with the same input must agree, but their results differ"
+        _agree(two, one, start, "in the second call", "in the first", atol=0.0, rtol=0.0)
 
 
 def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
     """Check that the output of each row of a batch (B, ...) equals the output of that row alone."""
     together = _numbers(function(x.clone()), what)
-    _starts_like(together, x, 1, what)
+    starts_like(together, x, 1, what)
     for row in range(x.shape[0]):
         name = f"{what} for one row alone"
         alone = _numbers(function(x[row : row + 1].clone()), name)
         shape(alone, (1, *together.shape[1:]), name)
-        gap = first_difference(alone[0], together[row], atol=atol, axes=_without_batch(together))
-        if gap is not None:
-            start = f"The result of row {row} depends on the other rows of the batch: it differs"
-            raise _gap(start, gap, "alone", "in the batch")
+        start = f"The result of row {row} depends on the other rows of the batch: it differs"
+        axes = _without_batch(together)
+        _agree(alone[0], together[row], start, "alone", "in the batch", atol=atol, axes=axes)
 
 
 def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
     """Check that f(x[:, :t]) == f(x)[:, :t] for every t: later positions do not affect earlier outputs."""
     full = _numbers(function(x.clone()), what)
-    _starts_like(full, x, 2, what)
+    starts_like(full, x, 2, what)
     for t in range(1, x.shape[1]):
         words = "the first position" if t == 1 else f"the first {t} positions"
         name = f"{what} for {words} alone"
         short = _numbers(function(x[:, :t].clone()), name)
         shape(short, (x.shape[0], t, *full.shape[2:]), name)
-        gap = first_difference(short, full[:, :t], atol=atol)
-        if gap is not None:
-            start = f"{subject(what)} at {words} must not depend on later positions, but"
-            start = f"{start} {verb(what, 'differs', 'differ')}"
-            raise _gap(start, gap, "without them", "with them")
+        start = f"{subject(what)} at {words} must not depend on later positions, but {verb(what, 'differs', 'differ')}"
+        _agree(short, full[:, :t], start, "without them", "with them", atol=atol)
 
 
 def permutation_equivariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
@@ -117,13 +111,11 @@ def permutation_equivariant(function: Function, x: Tensor, *, atol: float = 1e-6
     if torch.equal(order, torch.arange(length)):
         order = order.roll(1)
     straight = _numbers(function(x.clone()), what)
-    _starts_like(straight, x, 2, what)
+    starts_like(straight, x, 2, what)
     shuffled = _numbers(function(x[:, order].clone()), what)
     shape(shuffled, tuple(straight.shape), f"{what} after shuffling")
-    gap = first_difference(shuffled, straight[:, order], atol=atol)
-    if gap is not None:
-        start = f"When the positions are shuffled, {what} must be shuffled in the same way, but it differs"
-        raise _gap(start, gap, "for the shuffled input", "in the shuffled output")
+    start = f"When the positions are shuffled, {what} must be shuffled in the same way, but it differs"
+    _agree(shuffled, straight[:, order], start, "for the shuffled input", "in the shuffled output", atol=atol)
 
 
 def padding_invariant(
@@ -139,22 +131,18 @@ def padding_invariant(
         tensor(function(x.clone(), padding.clone()), what),
         tensor(function(_repad(x, padding), padding.clone()), what),
     )
-    _starts_like(first, x, 2, what)
+    starts_like(first, x, 2, what)
     shape(other, tuple(first.shape), what)
     axes = _without_batch(first)
     for row, length in enumerate(lengths):
         finite(first[row, :length], f"{what} for row {row} of the batch", axes=axes)
-        gap = first_difference(other[row, :length], first[row, :length], atol=atol, axes=axes)
-        if gap is not None:
-            start = f"The result of row {row} depends on the contents of its padding: it differs"
-            raise _gap(start, gap, "with other padding", "before")
+        start = f"The result of row {row} depends on the contents of its padding: it differs"
+        _agree(other[row, :length], first[row, :length], start, "with other padding", "before", atol=atol, axes=axes)
     for row, length in enumerate(lengths):
         alone = tensor(function(x[row : row + 1, :length].clone(), padding[row : row + 1, :length]), what)
         shape(alone, (1, length, *first.shape[2:]), f"{what} for one row without its padding")
-        gap = first_difference(first[row, :length], alone[0], atol=atol, axes=axes)
-        if gap is not None:
-            start = f"The result of row {row} depends on its padding: it differs"
-            raise _gap(start, gap, "with padding", "without")
+        start = f"The result of row {row} depends on its padding: it differs"
+        _agree(first[row, :length], alone[0], start, "with padding", "without", atol=atol, axes=axes)
 
 
 def heads_local(
@@ -222,10 +210,8 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     same = values.detach()[..., :1, :].expand_as(values).contiguous()
     out = _numbers(function(same.clone()), what)
     _is_mean_of(out, values, what)
-    gap = first_difference(out, same[..., :1, :].expand(out.shape), atol=atol)
-    if gap is not None:
-        start = f"When all values are the same vector, {what} must be that vector, but differs"
-        raise _gap(start, gap, "came back", "was expected")
+    start = f"When all values are the same vector, {what} must be that vector, but differs"
+    _agree(out, same[..., :1, :].expand(out.shape), start, "came back", "was expected", atol=atol)
     out = _numbers(function(values.clone()), what)
     _is_mean_of(out, values, what)
     low, high = values.detach().amin(-2, keepdim=True), values.detach().amax(-2, keepdim=True)
@@ -238,11 +224,13 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
         raise CheckFailed(f"{start} {end}: {came}.", f"{without_inputs(start)} {end}.")
 
 
-def _gap(start: str, gap: Difference, came: str, expected: str) -> CheckFailed:
-    """Return the failure for two different answers of the student's own code."""
-    where = f" first at {gap.where}" if gap.where else ""
-    full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."
-    return CheckFailed(full, f"{without_inputs(start)}{where}. {gap.extent}.")
+def _agree(one: Tensor, other: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
+    """Fail if two answers of the student's own code differ, with a sentence that begins with `start`."""
+    gap = first_difference(one, other, **how)
+    if gap is not None:
+        where = f" first at {gap.where}" if gap.where else ""
+        full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."
+        raise CheckFailed(full, f"{without_inputs(start)}{where}. {gap.extent}.")
 
 
 def _alike(sentence: str) -> CheckFailed:
@@ -260,16 +248,6 @@ def _tensors(value: Any, what: str) -> list[Tensor]:
     if isinstance(value, (tuple, list)):
         return [item.detach() for item in value if isinstance(item, Tensor)]
     return [tensor(value, what)]
-
-
-def _starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
-    """Check that the first `rank` dimensions of the result are those of the input."""
-    if got.shape[:rank] != x.shape[:rank]:
-        wanted = ", ".join(str(size) for size in x.shape[:rank])
-        names = ", ".join(("batch", "position")[:rank])
-        raise fault(
-            what, f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …)."
-        )
 
 
 def _without_batch(whole: Tensor) -> tuple[str, ...] | None:

@@ -29,6 +29,16 @@ def fresh(*inputs: Any) -> tuple[Any, ...]:
     return tuple(value.clone() if isinstance(value, Tensor) else value for value in inputs)
 
 
+def starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
+    """Check that the first `rank` dimensions of the result are those of the input."""
+    if got.shape[:rank] != x.shape[:rank]:
+        wanted = ", ".join(str(size) for size in x.shape[:rank])
+        names = ", ".join(("batch", "position")[:rank])
+        raise fault(
+            what, f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …)."
+        )
+
+
 def causal_by_gradient(
     function: Callable[[Tensor], Any], x: Tensor, *, allowed: Tensor | None = None, what: str = "the output"
 ) -> None:
@@ -89,9 +99,7 @@ def _gradient_norms(function: Callable[[Tensor], Any], x: Tensor, what: str) -> 
     length = x.shape[1]
     source = x.detach().clone().requires_grad_()
     out = function(source.clone())
-    if tensor(out, what).shape[:2] != x.shape[:2]:
-        wanted = f"({x.shape[0]}, {length}, …) was expected (batch, position, …)"
-        raise fault(what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; {wanted}.")
+    starts_like(tensor(out, what), x, 2, what)
     _still_connected(out)
     cotangent = _cotangent(out)
     rows = []

@@ -54,12 +54,7 @@ def close(
         return
     wanted = _as_tensor(expected)
     got = _comparable(actual, expected, wanted, what)
-    shape(got, tuple(wanted.shape), what, axes=axes)
-    _same_kind(got, wanted, what)
-    _no_surprising(got, wanted, what, axes)
-    difference = first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes)
-    if difference is not None:
-        raise difference.failure(what)
+    _same_tensor(got, wanted, what, axes, atol, rtol)
 
 
 def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None) -> None:
@@ -69,13 +64,7 @@ def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequenc
     first difference.
     """
     if isinstance(expected, Tensor):
-        got = tensor(actual, what, expected)
-        shape(got, tuple(expected.shape), what, axes=axes)
-        _same_kind(got, expected, what)
-        _no_surprising(got, expected, what, axes)
-        difference = first_difference(got, expected, atol=0.0, rtol=0.0, axes=axes)
-        if difference is not None:
-            raise difference.failure(what)
+        _same_tensor(tensor(actual, what, expected), expected, what, axes, atol=0.0, rtol=0.0)
     elif isinstance(expected, (list, tuple)):
         _equal_items(actual, expected, what)
     elif isinstance(expected, dict):
@@ -272,6 +261,15 @@ def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor
 
 def _number_type(wanted: Tensor) -> torch.dtype:
     return torch.float64 if _exact(wanted) and wanted.dtype is not torch.bool else wanted.dtype
+
+
+def _same_tensor(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float) -> None:
+    shape(got, tuple(wanted.shape), what, axes=axes)
+    _same_kind(got, wanted, what)
+    _no_surprising(got, wanted, what, axes)
+    difference = first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes)
+    if difference is not None:
+        raise difference.failure(what)
 
 
 def _same_kind(got: Tensor, wanted: Tensor, what: str) -> None:

@@ -14,14 +14,15 @@ from autograder.cli.base import DONE, FOUND, CommandUsageError, CourseOption, Js
 from autograder.text.wording import counted, listed
 
 commands = typer.Typer()
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
+]
 
 
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def build(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
-    ] = None,
+    names: NamesArgument = None,
     check_only: Annotated[
         bool, typer.Option("--check", help="Write nothing; fail if a built file is out of date.")
     ] = False,
@@ -29,7 +30,6 @@ def build(
 ) -> int:
     """Build the students' files from the solutions."""
     from autograder.authoring import build as building
-    from autograder.text.wording import counted
 
     course = load_course(course_path)
     if check_only:
@@ -48,9 +48,7 @@ def build(
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def audit(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
-    ] = None,
+    names: NamesArgument = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")] = 20,
     mistake_seeds: Annotated[
         int, typer.Option(min=1, help="Number of random draws in which each mistake must be caught and named.")
@@ -115,9 +113,7 @@ def new(
 @commands.command(rich_help_panel="Authors")
 @report_errors
 def release(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
-    ] = None,
+    names: NamesArgument = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A folder, or an archive with a name that ends in .zip.")
     ] = Path("release.zip"),

@@ -12,14 +12,8 @@ import typer
 
 from autograder.records import CourseError, InfrastructureError, RefusedError
 
-MACHINE = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EROFS,
-    errno.EIO,
-    errno.EMFILE,
-    errno.ENFILE,
-)  # errors of the machine, which carry no path
+# errors of the machine, which carry no path
+MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED = 0, 1, 2, 3, 130
 
 CourseOption = Annotated[Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")]

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from autograder.sandbox.verify import Column
 
 console = Console(highlight=False)
-LINE_SECONDS = 15.0  # between two lines about the progress of work whose output goes into a pipe
-
-Tell = Callable[[int, int], None]  # how much is done, of how much
 
 
 class _Rate(ProgressColumn):

@@ -1,4 +1,4 @@
-"""The commands for instructors: collect, grade, report, compare, export, similar and doctor."""
+"""The commands for instructors: collect, grade, report, compare, decide, export, similar and doctor."""
 
 from __future__ import annotations
 
@@ -6,17 +6,32 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from autograder import api
-from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, CourseOption, JsonOption, report_errors, say
+from autograder.cli.base import (
+    DONE,
+    FOUND,
+    INFRASTRUCTURE,
+    CommandUsageError,
+    CourseOption,
+    JsonOption,
+    report_errors,
+    say,
+)
+from autograder.course.config import has_course
 
 commands = typer.Typer()
 PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
 ]
+
+RosterOption = Annotated[
+    Path | None, typer.Option(help="A CSV file with the students; by default, roster.csv beside course.yml.")
+]
+SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
 
 
 @commands.command(rich_help_panel="Instructors")
@@ -28,7 +43,7 @@ def collect(
     assignment: Annotated[
         str | None, typer.Option("--assignment", "-a", help="The assignment, if the archives' names do not contain it.")
     ] = None,
-    roster: Annotated[Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")] = None,
+    roster: RosterOption = None,
     times: Annotated[
         Path | None, typer.Option(help="A CSV file with submission times, such as Moodle's grading worksheet.")
     ] = None,
@@ -65,6 +80,10 @@ def grade(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = (
         os.cpu_count() or 1
     ),
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.", metavar="ADDRESS"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")] = None,
     regrade: Annotated[bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
@@ -92,6 +111,7 @@ def grade(
             unsafe=unsafe,
             trust_timestamps=trust_timestamps,
             pictures=pictures,
+            cluster=cluster,
             on_grade=steps("Grading"),
             on_picture=steps("Drawing"),
         )
@@ -106,6 +126,7 @@ def grade(
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
+    section: SectionOption = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")] = (
         os.cpu_count() or 1
     ),
@@ -117,7 +138,13 @@ def report(
 
     with progress(quiet=False) as steps:
         pages = api.report(
-            grades, course_path, pictures=pictures, jobs=jobs, unsafe=unsafe, on_picture=steps("Drawing")
+            grades,
+            course_path,
+            pictures=pictures,
+            section=section,
+            jobs=jobs,
+            unsafe=unsafe,
+            on_picture=steps("Drawing"),
         )
     for sentence in pages.messages:
         say(sentence)
@@ -130,19 +157,72 @@ def report(
 def compare(
     old: Annotated[Path, typer.Argument(help="The earlier grades.jsonl, or its folder.")],
     new: Annotated[Path, typer.Argument(help="The later grades.jsonl, or its folder.")],
+    course_path: CourseOption = Path("."),
     as_json: JsonOption = False,
 ) -> int:
-    """Compare two gradings: list the students whose score changed, and the tests that changed it."""
+    """Compare two gradings: list the students whose score changed, and the tests that changed it.
+
+    In a course, its decisions are laid over both.
+    """
     from autograder.cli.console import console
     from autograder.cli.tables import show_comparison
 
-    comparison = api.compare(old, new)
+    comparison = api.compare(old, new, course_path if has_course(course_path) else None)
     for sentence in comparison.notes:
         say(sentence)
     if as_json:
         print(json.dumps(comparison.as_record(), ensure_ascii=False))
     else:
         show_comparison(console, comparison)
+    return DONE
+
+
+@commands.command(rich_help_panel="Instructors")
+@report_errors
+def decide(
+    student: Annotated[str | None, typer.Argument(help="The student's id in the grades; none with --drop.")] = None,
+    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="The assignment.")] = None,
+    give: Annotated[float | None, typer.Option(help="Give points back.", metavar="POINTS")] = None,
+    take: Annotated[float | None, typer.Option(help="Take points off.", metavar="POINTS")] = None,
+    part: Annotated[str | None, typer.Option(help="The part to which these points belong.")] = None,
+    comment: Annotated[str | None, typer.Option(help="A comment for the student.", metavar="TEXT")] = None,
+    excuse: Annotated[bool, typer.Option("--excuse", help="Count neither the score nor its maximum.")] = False,
+    accept_late: Annotated[bool, typer.Option("--accept-late", help="Deduct nothing for lateness.")] = False,
+    drop: Annotated[str | None, typer.Option(help="Drop a test for everybody.", metavar="TEST")] = None,
+    counts: Annotated[
+        str | None, typer.Option(help="A dropped test counts: full (its points for everybody) or out (of the total).")
+    ] = None,
+    reason: Annotated[str | None, typer.Option("--reason", "-r", help="The reason, which the student reads.")] = None,
+    by: Annotated[str | None, typer.Option(help="The author.", envvar=["AUTOGRADER_BY", "USER", "USERNAME"])] = None,
+    pick: Annotated[
+        bool, typer.Option("--pick", help="List submissions that are flagged or just below a border.")
+    ] = False,
+    border: Annotated[list[float], typer.Option(help="A border for --pick, in percent; repeatable.")] = [50],  # noqa: B006
+    within: Annotated[float, typer.Option(help="How far below a border, in percent.")] = 2,
+    grades: Annotated[Path, typer.Option(help="The folder with grades.jsonl.")] = Path("grades"),
+    course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
+) -> int:
+    """Decide about grades: points, comments, excuses, dropped tests, late work. Writes decisions.yml."""
+    from autograder.cli.console import console
+    from autograder.cli.tables import show_decided, show_to_review
+
+    if pick:
+        show_to_review(console, api.to_review(grades, course_path, border, within), as_json=as_json)
+        return DONE
+    if assignment is None or by is None:
+        raise CommandUsageError(f"Say which {'assignment with --assignment' if by else 'author with --by'}.")
+    made: dict[str, Any] = {
+        "give": give,
+        "take": take,
+        "part": part,
+        "comment": comment,
+        "drop": drop,
+        "counts": counts,
+    }
+    made |= {"excuse": excuse or None, "accept_late": accept_late or None}
+    decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
+    show_decided(console, decided, as_json=as_json)
     return DONE
 
 
@@ -163,7 +243,8 @@ def export(
     column: Annotated[
         str | None, typer.Option(help="The column to fill, if its title differs from the assignment's.")
     ] = None,
-    roster: Annotated[Path | None, typer.Option(help="A CSV file with the students' ids, names and numbers.")] = None,
+    roster: RosterOption = None,
+    section: SectionOption = None,
     submissions: Annotated[
         Path | None, typer.Option(help="The folder with the class's submissions; by default `submitted`.")
     ] = None,
@@ -182,6 +263,7 @@ def export(
         sheet=sheet,
         column=column,
         roster=roster,
+        section=section,
         submissions=submissions,
         output=output,
         hidden=hidden,

@@ -16,11 +16,13 @@ from autograder.api import Run
 from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
-from autograder.gradebook.final_scores import final_of, number
+from autograder.gradebook.decisions import FILE_NAME as DECISIONS
+from autograder.gradebook.decisions import Decided
+from autograder.gradebook.final_scores import final_of, number, points_of
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, with_name
 from autograder.records import Grade
-from autograder.text.wording import listed
+from autograder.text.wording import counted, counted_are, listed
 
 if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
     from autograder.source.similarity import Pair
@@ -28,8 +30,8 @@ if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
 
 OTHER = "other"  # the column of refused submissions without an assignment in the course
 TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them
-NAME_WIDTH, TOTAL_WIDTH = 32, 7  # maximum width of a student's name, and of a total such as "1234.56"
-PADDING, EDGES = 3, 1  # characters of a table around each column, and around the whole
+NAME_WIDTH = 32  # maximum width of a student's name
+WIDEST = 10_000  # of a table that is only measured
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -52,7 +54,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
-    for table in _class_tables(console.width, course, grades, count):
+    for table in _class_tables(console, course, run):
         console.print(table)
     _show_late(console, count, people)
     _show_mistakes(console, course, grades)
@@ -69,55 +71,36 @@ def _refused(grades: list[Grade]) -> list[Grade]:
     return [grade for grade in grades if grade.status == "refused"]
 
 
-def _class_tables(width: int, course: Course, grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[Table]:
-    """Yield one table, or several if `width` is too small for all assignments; each shows the total."""
-    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in grades)]
-    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in grades) else [])]
-    for shown in _fitting(width, columns, grades, count):
-        yield _class_table(course, grades, count, names, shown)
-
-
-def _fitting(width: int, names: list[str], grades: list[Grade], count: Mapping[GradeKey, Final]) -> Iterator[list[str]]:
-    """Yield the assignments of each table: as many as fit beside a student's name and total."""
-    longest = max(len("student"), *(len(grade.student) for grade in grades), 0)
-    room = width - EDGES - sum(PADDING + most for most in (min(NAME_WIDTH, longest), TOTAL_WIDTH))
-    wide = {name: len("refused" if name == OTHER else "/ 10") for name in names}
-    for grade in grades:
-        if grade.assignment in wide:
-            cell = _column_width(grade, final_of(grade, count))
-            wide[grade.assignment] = max(wide[grade.assignment], cell)
-    shown: list[str] = []
-    for name in names:
-        if shown and sum(PADDING + wide[each] for each in (*shown, name)) > room:
-            yield shown
-            shown = []
-        shown = [*shown, name]
-    yield shown
+def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]:
+    """Yield one table, or several if the console is too narrow for all assignments; each shows the total."""
+    names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
+    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else [])]
+    shown, table = list[str](), _class_table(course, run, names, [])
+    for name in columns:
+        wider = _class_table(course, run, names, [*shown, name])
+        if shown and console.measure(wider, options=console.options.update_width(WIDEST)).maximum > console.width:
+            yield table
+            shown, wider = [], _class_table(course, run, names, [name])
+        shown, table = [*shown, name], wider
+    yield table
 
 
 def _is_for_none(course: Course, grade: Grade) -> bool:
     return grade.status == "refused" and course.find(grade.assignment) is None
 
 
-def _column_width(grade: Grade, final: Final) -> int:
-    if grade.status == "refused":
-        return len("refused")
-    return len(number(final.score)) + (len("late ") if final.minus else 0)
-
-
-def _class_table(
-    course: Course, grades: list[Grade], count: Mapping[GradeKey, Final], names: list[str], shown: list[str]
-) -> Table:
+def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -> Table:
+    grades, count = run.grades, run.final_scores
     scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
-    students = sorted({grade.student for grade in grades})
+    students = sorted({*(grade.student for grade in grades), *run.absent})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
     rest = len(students) - TABLE_ROWS
     footer = f"… {rest} more in the report" if rest > 0 else ""
     table.add_column("student", footer=footer, no_wrap=True, max_width=NAME_WIDTH)
-    most = sum(course.assignment(name).points for name in names)
-    table.add_column(f"total\n/ {number(most)}", justify="right", no_wrap=True)
+    most = {name: points_of(course.assignment(name), count) for name in names}
+    table.add_column(f"total\n/ {number(sum(most.values()))}", justify="right", no_wrap=True)
     for name in shown:
-        points = "" if name == OTHER else f"/ {number(course.assignment(name).points)}"
+        points = "" if name == OTHER else f"/ {number(most[name])}"
         table.add_column(f"{name.partition('_')[0]}\n{points}", justify="right", no_wrap=True)
     for student in students[:TABLE_ROWS]:
         mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
@@ -130,7 +113,9 @@ def _class_table(
 def _cell(grade: Grade | None, final: Final | None) -> str:
     if grade is None or final is None:
         return "[dim]–[/]"
-    if grade.status == "refused":
+    if final.excused:
+        return "[dim]excused[/]"
+    if grade.status == "refused" and not final.score:
         return "[yellow]refused[/]"
     style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
     score = f"[{style}]{number(final.score)}[/]" if style else number(final.score)
@@ -140,6 +125,8 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
 def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str]) -> None:
     """Print which scores were reduced for lateness, or may have to be."""
     finals = list(count.values())
+    if decisions := {decision for final in finals for decision in final.decisions}:
+        console.print(f"{counted_are(len(decisions), 'decision')} laid over the grades.")
     late = sum(final.minus > 0 for final in finals)
     if late:
         whose = "1 grade counts" if late == 1 else f"{late} grades count"
@@ -241,6 +228,36 @@ def _reason(test: TestChange) -> str:
 
 def _points(score: float | None) -> str:
     return "–" if score is None else number(score)
+
+
+def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool) -> None:
+    """Print what a new decision changes."""
+    if as_json:
+        facts = [(one.journal, one.grade) for one in decided]
+        print(json.dumps([{**_place(old), "score": old.score, "decided": new.score} for old, new in facts]))
+        return
+    for one in decided[:TABLE_ROWS]:
+        scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
+        change = " → ".join(dict.fromkeys(scores))
+        console.print(f"{escape(one.grade.student)}, {one.grade.assignment}: {change}", soft_wrap=True)
+    console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
+    console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
+
+
+def show_to_review(console: Console, found: Sequence[tuple[Grade, Final, list[str]]], *, as_json: bool) -> None:
+    """Print the submissions that an instructor may decide about."""
+    if as_json:
+        print(json.dumps([{**_place(g), "score": final.score, "reasons": why} for g, final, why in found]))
+        return
+    for grade, final, why in found:
+        score = f"{number(final.score)} / {number(grade.max_score)}"
+        place = f"[bold]{escape(grade.student)}[/], {grade.assignment}: {score}"
+        console.print(f"{place}. {escape(' '.join(why))}", soft_wrap=True)
+    console.print(f"{counted(len(found), 'submission')} to review.")
+
+
+def _place(grade: Grade) -> dict[str, str]:
+    return {"student": grade.student, "assignment": grade.assignment}
 
 
 PASSAGES = 4  # maximum number of passages shown for a pair, longest first

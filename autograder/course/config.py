@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
+from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
 from autograder.records import CourseError as CourseError
 from autograder.text.files import read_utf8
 
@@ -67,11 +67,7 @@ Moment = Annotated[
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Limits(_Record):
+class Limits(YamlRecord):
     """The resource limits of one submission; an assignment's own limits override the course's."""
 
     call_seconds: Seconds = Field(
@@ -88,7 +84,7 @@ class Limits(_Record):
     output_kb: Amount = Field(default=64, description="How much of what a student's code prints is kept.")
 
 
-class Part(_Record):
+class Part(YamlRecord):
     """A group of tests with points inside an assignment; one graded cell of its notebook."""
 
     name: str = Field(
@@ -98,7 +94,7 @@ class Part(_Record):
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class Assignment(_Record):
+class Assignment(YamlRecord):
     """One assignment of the course. Loaded through a course, its `limits` are complete."""
 
     name: str = Field(
@@ -139,7 +135,7 @@ class Assignment(_Record):
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 
 
-class Extension(_Record):
+class Extension(YamlRecord):
     """An extension for one student: another due date for one assignment, or more days for one or all."""
 
     student: Text
@@ -156,7 +152,7 @@ class Extension(_Record):
         return self
 
 
-class LatePolicy(_Record):
+class LatePolicy(YamlRecord):
     """The deduction for late work. The raw score stays unchanged; the final score is computed from it."""
 
     grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
@@ -167,7 +163,7 @@ class LatePolicy(_Record):
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
 
 
-class CourseFile(_Record):
+class CourseFile(YamlRecord):
     """The contents of course.yml, as written there."""
 
     title: Text
@@ -286,6 +282,14 @@ def load_course(path: Path | str = ".") -> Course:
     fields = {name: getattr(record, name) for name in CourseFile.model_fields}
     fields["assignments"] = tuple(_with_limits(a, record.limits) for a in record.assignments)
     return Course(root=file.parent, **fields)
+
+
+def has_course(path: Path) -> bool:
+    """Whether there is a course.yml at this path, or in a folder at or above it."""
+    try:
+        return bool(_find(path))
+    except CourseError:
+        return False
 
 
 def course_schema() -> dict[str, Any]:

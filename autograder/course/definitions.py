@@ -16,3 +16,8 @@ def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definiti
             yield from definitions(node, f"{around}{node.name}.")
         else:
             yield from definitions(node, around)
+
+
+def functions(tree: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield all functions and methods in a tree with their qualified names, as `definitions` does."""
+    return ((name, node) for name, node in definitions(tree) if isinstance(node, ast.FunctionDef))

@@ -20,11 +20,10 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
+from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import closest, did_you_mean
 from autograder.text.files import read_utf8
 
-BEGIN = "### BEGIN SOLUTION"
-END = "### END SOLUTION"
 UNWRITTEN = " is not written yet."
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
-from autograder.course.yaml_file import MarkedYaml, did_you_mean
+from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
 from autograder.text.files import read_utf8
 
 
@@ -50,17 +50,13 @@ class Mistake:
     weight: Weight | None = None
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class _Edit(_Record):
+class _Edit(YamlRecord):
     place: Text = Field(alias="in")
     old: Text = Field(alias="replace")
     new: str = Field(alias="with")
 
 
-class _Entry(_Record):
+class _Entry(YamlRecord):
     id: str = Field(
         pattern=r"^[a-z][a-z0-9_]*$",
         description="small letters, digits and underscores, such as `forgets_the_last_one`",

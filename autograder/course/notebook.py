@@ -12,7 +12,8 @@ from nbformat import NotebookNode
 
 from autograder.course.config import Assignment
 from autograder.course.definitions import Definition
-from autograder.course.document import BEGIN, PERCENT, UNWRITTEN
+from autograder.course.document import PERCENT, UNWRITTEN
+from autograder.course.markers import BEGIN
 
 SETUP = "from autograder.notebook import check, picture"
 _DEMONSTRATION = 'if __name__ == "__main__":'

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
@@ -49,6 +49,12 @@ def one_of(words: Iterable[str]) -> str:
     """Format words as `a`, `b` or `c`."""
     quoted = [f"`{word}`" for word in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+class YamlRecord(BaseModel):
+    """Base class of the records in a YAML file: unknown names and values of another type are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class MarkedYaml:
@@ -227,11 +233,18 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
         return f"must be {field.description}, not {_shown(given)}."
     if error == "literal_error":
         model = _model_at(kind, detail["loc"][:-1])
-        known = [str(word) for word in typing.get_args(_annotation(model, detail["loc"][-1]))]
+        known = _words(_annotation(model, detail["loc"][-1]))
         return f"must be {one_of(known)}, not {_shown(given)}" + (did_you_mean(given, known) or ".")
     if error == "value_error":
         return f"{context['error']}"
     return f"is wrong: {detail['msg']}."
+
+
+def _words(annotation: Any) -> list[str]:
+    """Return the values of a `Literal`, also of an optional one, as they are written in YAML."""
+    if typing.get_origin(annotation) is typing.Literal:
+        return ["true" if word is True else str(word) for word in typing.get_args(annotation)]
+    return [word for inner in typing.get_args(annotation) for word in _words(inner)]
 
 
 def _shown(value: object) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,16 +19,16 @@ from autograder.feedback.statistics import (
     Item,
     histogram,
     items,
-    mean,
-    median,
     mistake_counts,
     part_shares,
     share,
+    summary,
     unnamed_failures,
 )
 from autograder.feedback.titles import TitleOf, titles_of
-from autograder.gradebook.final_scores import final_of, latest_grades, number
-from autograder.gradebook.lateness import Final, GradeKey
+from autograder.gradebook.decisions import Decision
+from autograder.gradebook.final_scores import Effective, final_of, number
+from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
 from autograder.text.files import write_whole
@@ -60,8 +60,7 @@ class Section:
     submissions: int
     graded: int
     suites: int
-    mean: float | None
-    median: float | None
+    numbers: dict[str, float | None]
     bars: list[int]
     parts: list[PartSection]
 
@@ -81,6 +80,9 @@ class TableCell:
     kind: str
     link: str
     lost: float
+
+
+EXCUSED = TableCell("", "excused", "quiet", "", 0.0)
 
 
 @dataclass(frozen=True)
@@ -107,26 +109,25 @@ class Row:
 
 
 def write_class_report(
-    folder: Path,
-    course: Course,
-    grades: Iterable[Grade],
-    title_of: TitleOf | None = None,
-    finals: Mapping[GradeKey, Final] | None = None,
+    folder: Path, course: Course, effective: Effective, title_of: TitleOf | None = None, file_name: str = FILE_NAME
 ) -> Path:
-    """Write `index.html` with the latest grade of each student and assignment, and its final score.
+    """Write `index.html` with the effective grade of each student and assignment, and its final score.
 
+    Statistics of tests and mistakes are calculated from the journal, all others from the scores after the decisions.
     Raises InfrastructureError if jinja2 is missing.
     """
-    grades = latest_grades(grades)
-    sections = _sections(course, grades)
+    grades, finals = effective.grades, effective.finals
     count = [(grade, final_of(grade, finals)) for grade in grades]
-    rows = _rows(sections, [replace(grade, score=final.score) for grade, final in count])
+    journal = effective.journal
+    sections = _sections(course, effective)
+    rows = _rows(sections, effective)
     page = render(
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
         flagged=[(grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(grade, final))],
-        names=read_names(folder),
+        names=read_names(folder) | dict(effective.people.names),
+        decisions=_decisions(effective),
         late=[(grade, link(grade), final) for grade, final in count if final.days],
         untimed=sum(not final.known for _, final in count),
         graded=sum(grade.status == "graded" for grade in grades),
@@ -134,9 +135,9 @@ def write_class_report(
         seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),
         sections=sections,
         titles={section.name: section.title for section in sections},
-        mistakes=mistake_counts(grades),
+        mistakes=mistake_counts(journal),
         title_of=title_of or titles_of(course),
-        unnamed=unnamed_failures(grades),
+        unnamed=unnamed_failures(journal),
         rows=rows,
         others=any(row.other for row in rows),
         points=sum(section.points for section in sections),
@@ -146,7 +147,7 @@ def write_class_report(
         most_shown=MOST_SHOWN,
         script_digest=_script_digest(),
     )
-    path = folder / FILE_NAME
+    path = folder / file_name
     write_whole(path, page)
     return path
 
@@ -167,32 +168,42 @@ def link(grade: Grade) -> str:
     return quote(feedback_path(grade).as_posix())
 
 
-def _sections(course: Course, grades: list[Grade]) -> list[Section]:
+def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
+    """Return each decision with its students: those about one student first, then those about everybody."""
+    found: dict[Decision, list[str]] = {}
+    for (student, _), final in sorted(effective.finals.items()):
+        for decision in final.decisions:
+            found.setdefault(decision, []).append(student)
+    return [(", ".join(students), decision) for decision, students in found.items() if not decision.drop] + [
+        (f"all {len(students)} students", decision) for decision, students in found.items() if decision.drop
+    ]
+
+
+def _sections(course: Course, effective: Effective) -> list[Section]:
     """Return a section for each assignment with submissions, in the order of the course.
 
     An assignment that was removed from the course is kept if it has graded submissions.
     """
-    found: dict[str, list[Grade]] = {assignment.name: [] for assignment in course.assignments}
-    for grade in grades:
+    found: dict[str, list[tuple[Grade, Grade]]] = {assignment.name: [] for assignment in course.assignments}
+    for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
-            found.setdefault(grade.assignment, []).append(grade)
-    return [_section(name, course.find(name), handed_in) for name, handed_in in found.items() if handed_in]
+            found.setdefault(grade.assignment, []).append((grade, journal))
+    return [_section(name, course.find(name), pairs) for name, pairs in found.items() if pairs]
 
 
-def _section(name: str, assignment: Assignment | None, grades: list[Grade]) -> Section:
-    graded = [grade for grade in grades if grade.status == "graded"]
-    scores = [grade.score for grade in graded]
+def _section(name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]]) -> Section:
+    """Return the section of these grades, each with the grade in the journal."""
+    graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
         name=name,
         title=assignment.title if assignment else name,
-        points=max(grade.max_score for grade in grades),
-        submissions=len(grades),
+        points=max(grade.max_score for grade, _ in pairs),
+        submissions=len(pairs),
         graded=len(graded),
         suites=len({grade.suite_sha256 for grade in graded}),
-        mean=mean(scores),
-        median=median(scores),
+        numbers=summary([grade.score for grade in graded]),
         bars=histogram(share(grade.score, grade.max_score) for grade in graded),
-        parts=_parts(assignment, graded),
+        parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 
 
@@ -207,29 +218,35 @@ def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSecti
     ]
 
 
-def _rows(sections: list[Section], grades: list[Grade]) -> list[Row]:
-    points = sum(section.points for section in sections)
+def _rows(sections: list[Section], effective: Effective) -> list[Row]:
+    """Return a row for each student of the grades and the roster, sorted."""
     known = {section.name for section in sections}
     students: dict[str, dict[str, Grade]] = {}
-    for grade in grades:
+    for grade in effective.grades:
         students.setdefault(grade.student, {})[grade.assignment] = grade
+    excused = {place for place, final in effective.finals.items() if final.excused}
+    everyone = {*students, *effective.absent, *(student for student, _ in excused)}
     rows = []
-    for student, own in students.items():
-        cells = [_cell(section, own.get(section.name)) for section in sections]
-        score = sum(own[section.name].score for section in sections if section.name in own)
+    for student in sorted(everyone, key=lambda name: (name.casefold(), name)):
+        own = students.get(student, {})
+        final = {name: final_of(grade, effective.finals) for name, grade in own.items()}
+        cells = [
+            EXCUSED if (student, s.name) in excused else _cell(s, own[s.name], final[s.name]) if s.name in own else None
+            for s in sections
+        ]
+        score = sum(final[section.name].score for section in sections if section.name in own)
+        points = sum(section.points for section in sections if (student, section.name) not in excused)
         other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
         rows.append(Row(student, cells, score, share(score, points), other))
     return rows
 
 
-def _cell(section: Section, grade: Grade | None) -> TableCell | None:
-    if grade is None:
-        return None
-    if grade.status == "refused":
+def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
+    if grade.status == "refused" and not final.score:
         return _refused(grade, section.title, section.points)
-    reached = share(grade.score, grade.max_score)
+    reached = share(final.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    return TableCell(section.title, number(grade.score), kind, link(grade), grade.max_score - grade.score)
+    return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
 
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:

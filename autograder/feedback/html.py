@@ -7,7 +7,7 @@ grade, and needs no script, network or other file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -17,13 +17,14 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
-from autograder.feedback.titles import TitleOf, in_words, titles_of
-from autograder.gradebook.final_scores import final_of, what_counts, write_gradebook
-from autograder.gradebook.lateness import Final, GradeKey
+from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
+from autograder.gradebook.final_scores import Effective, final_of, what_counts, write_gradebook
+from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import names_of
-from autograder.gradebook.times import Times, read_names, read_times
+from autograder.gradebook.times import read_names
 from autograder.records import Grade, TestResult
 from autograder.text.files import write_whole
+from autograder.text.names import safe_name
 
 WORDS = (
     (1.0, "Complete. All tests pass."),
@@ -51,26 +52,36 @@ class HandedIn:
 
 @dataclass
 class FailureView:
-    """Tests of one part with the same failure, which is shown once."""
+    """Tests that failed with the same message."""
 
     state: str
     message: str
+    tests: list[TestResult] = field(default_factory=list)
+
+
+@dataclass
+class CauseView:
+    """What made tests fail, in one part or in several: a known mistake and its question, or an unknown cause."""
+
     mistake: str | None
     hint: str | None
-    titles: list[str] = field(default_factory=list)
-    hint_is_new: bool = False
+    failures: list[FailureView]
+
+    @property
+    def tests(self) -> list[TestResult]:
+        return [test for failure in self.failures for test in failure.tests]
 
 
 @dataclass
 class PartPage:
-    """The section of a page about one part."""
+    """The section of a page about one part; a cause stands in the first part in which a test failed for it."""
 
     title: str
     score: float
     max_score: float
     works: list[str]
-    failures: list[FailureView]
-    waiting: dict[str, list[str]]
+    causes: list[CauseView]
+    waiting: dict[str, list[TestResult]]
     followed: dict[str, list[str]]
     pictures: list[Picture]
     undrawn: dict[str, list[str]]
@@ -83,20 +94,23 @@ def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
     lateness. The pages contain the pictures already drawn into `folder`.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
-    return write_what_counts(folder, course, *what_counts(folder, course, grades))
+    return write_what_counts(folder, course, what_counts(folder, course, grades))
 
 
-def write_what_counts(folder: Path, course: Course, grades: Sequence[Grade], count: Mapping[GradeKey, Final]) -> Path:
-    """Write the same pages as `write_all` from effective grades only; `count` holds their final scores."""
+def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
+    """Write the same pages as `write_all` from effective grades only; for a section, only its report."""
+    if section is not None:
+        return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
+    grades, count = effective.grades, effective.finals
     write_gradebook(folder, grades, count)
     title_of = titles_of(course)
-    times, names = read_times(folder), read_names(folder)
+    names = read_names(folder)
     for grade in grades:
         pictures = pictures_of(folder, course, grade)
         final = final_of(grade, count)
-        came = handed_in(folder, course, grade, times, names.get(grade.student, ""))
+        came = handed_in(folder, course, grade, final, names.get(grade.student, ""))
         write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final, came)
-    return write_class_report(folder, course, grades, title_of, count)
+    return write_class_report(folder, course, effective, title_of)
 
 
 def write_feedback(
@@ -122,16 +136,15 @@ def write_feedback(
         word=word(grade),
         final=final or Final(grade.score),
         came=came or HandedIn(),
-        parts=_parts(grade, assignment, title_of, pictures),
+        parts=_parts(with_titles(grade, title_of), assignment, pictures),
     )
     write_whole(path, page)
     return path
 
 
-def handed_in(folder: Path, course: Course, grade: Grade, times: Times, name: str = "") -> HandedIn:
+def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
-    at = times.get((grade.student, grade.assignment, grade.submission_sha256))
-    moment = at.astimezone(ZoneInfo(course.timezone)) if at else None
+    moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
     return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
 
 
@@ -143,50 +156,56 @@ def word(grade: Grade) -> str:
     return next(sentence for least, sentence in WORDS if reached >= least - 1e-9)
 
 
-def _parts(
-    grade: Grade, assignment: Assignment | None, title_of: TitleOf | None, pictures: Sequence[Picture]
-) -> list[PartPage]:
+def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
     titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    found = {test.part: in_words(test.part) for test in grade.tests}
+    found = {test.part: in_words(test.part) for test in grade.tests if test.part}
     order = [name for name in titles if name in found] + [name for name in found if name not in titles]
-    parts, asked = [], set[str]()
-    for name in order:
-        tests = [_with_title(test, grade, title_of) for test in grade.tests if test.part == name]
-        own = [picture for picture in pictures if picture.part == name]
-        parts.append(_part(titles.get(name, found[name]), tests, asked, own))
-    return parts
+    tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
+    causes = _causes(tests)
+    return [
+        _part(
+            titles.get(name, found[name]),
+            [test for test in tests if test.part == name],
+            causes,
+            [picture for picture in pictures if picture.part == name],
+        )
+        for name in order
+    ]
 
 
-def _with_title(test: TestResult, grade: Grade, title_of: TitleOf | None) -> TestResult:
-    """Return the result with the title of its mistake in place of the id."""
-    if not test.mistake:
-        return test
-    title = title_of(grade.assignment, test.mistake) if title_of else in_words(test.mistake)
-    return replace(test, mistake=title)
+def _causes(tests: list[TestResult]) -> dict[object, CauseView]:
+    """Group failed tests by their causes, and those of one cause by their messages."""
+    causes: dict[object, dict[tuple[str, str | None], FailureView]] = {}
+    for test in tests:
+        if test.outcome in STATES:
+            failure = FailureView(STATES[test.outcome], test.message or "")
+            failures = causes.setdefault(test.cause, {})
+            failures.setdefault((test.outcome, test.message), failure).tests.append(test)
+    views = {}
+    for cause, failures in causes.items():
+        first = next(iter(failures.values())).tests[0]
+        views[cause] = CauseView(first.mistake, first.hint, list(failures.values()))
+    return views
 
 
-def _part(title: str, tests: list[TestResult], asked: set[str], pictures: list[Picture]) -> PartPage:
-    waiting: dict[str, list[str]] = {}
+def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView], pictures: list[Picture]) -> PartPage:
+    waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
-    failures: dict[tuple[str | None, ...], FailureView] = {}
     for test in tests:
         if test.outcome == "skipped":
-            waiting.setdefault(test.message or "This test was not run.", []).append(test.title)
-        elif test.outcome == "followed":
-            followed.setdefault(test.message or "", []).append(test.title)
-        elif test.outcome != "passed":
-            failure = FailureView(STATES[test.outcome], test.message or "", test.mistake, test.hint)
-            key = (test.outcome, test.message, test.mistake, test.hint)
-            failures.setdefault(key, failure).titles.append(test.title)
-    for failure in failures.values():
-        failure.hint_is_new = bool(failure.hint) and failure.hint not in asked
-        asked.add(failure.hint or "")
+            waiting.setdefault(test.message or "This test was not run.", []).append(test)
+        elif test.outcome in ("followed", "decided"):
+            if test.message:
+                followed.setdefault(test.message, []).append(test.title)
+        elif test.outcome != "passed" and causes[test.cause].tests[0].part != test.part:
+            named = f" ({test.mistake})" if test.mistake else ""
+            waiting.setdefault(f"These fail for a reason given above{named}.", []).append(test)
     return PartPage(
         title=title,
         score=sum(test.score for test in tests),
         max_score=sum(test.max_score for test in tests),
         works=[test.title for test in tests if test.outcome == "passed"],
-        failures=list(failures.values()),
+        causes=[cause for cause in causes.values() if cause.tests[0] in tests],
         waiting=waiting,
         followed=followed,
         pictures=[picture for picture in pictures if picture.image],

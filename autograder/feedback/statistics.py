@@ -5,6 +5,7 @@ Pure functions of grades; they read no files. None stands for an undefined numbe
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from autograder.records import Grade, TestResult
 
 BINS = 10
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,13 @@ class MistakeCount:
     graded: int
 
 
-def mean(values: Sequence[float]) -> float | None:
-    return statistics.fmean(values) if values else None
-
-
-def median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
+def summary(values: Sequence[float]) -> dict[str, float | None]:
+    """Return the mean, minimum, quartiles (linearly interpolated) and maximum of these values by their names."""
+    names = ("Mean", "Minimum", "Lower quartile", "Median", "Upper quartile", "Maximum")
+    if not values:
+        return dict.fromkeys(names)
+    quartiles = statistics.quantiles([*values, *values] if len(values) == 1 else values, method="inclusive")
+    return dict(zip(names, (statistics.fmean(values), min(values), *quartiles, max(values)), strict=True))
 
 
 def share(score: float, max_score: float) -> float:
@@ -121,6 +124,27 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
     return sorted(counts, key=lambda count: (-len(count.students), count.assignment, count.mistake))
 
 
-def unnamed_failures(grades: Iterable[Grade]) -> int:
-    """Count the failed tests that match no known mistake."""
-    return sum(not t.is_right and t.outcome != "skipped" and not t.mistake for g in grades for t in g.tests)
+@dataclass(frozen=True)
+class Cluster:
+    """Students whose failures in one part match no known mistake, and are the same tests with the same messages."""
+
+    assignment: str
+    part: str
+    tests: tuple[TestResult, ...]
+    students: tuple[str, ...]
+
+
+def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
+    """Group the failed tests that match no known mistake, largest group first. Numbers in messages may differ."""
+    found: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
+    for grade in grades:
+        failed = [t for t in grade.tests if not t.is_right and t.outcome != "skipped" and not t.mistake]
+        for part in dict.fromkeys(test.part for test in failed):
+            tests = [test for test in failed if test.part == part]
+            alike = tuple((test.name, test.outcome, _NUMBER.sub("#", test.message or "")) for test in tests)
+            found.setdefault((grade.assignment, part, alike), (tests, []))[1].append(grade.student)
+    clusters = [
+        Cluster(str(assignment), str(part), tuple(tests), tuple(sorted(students)))
+        for (assignment, part, _), (tests, students) in found.items()
+    ]
+    return sorted(clusters, key=lambda one: (-len(one.students), one.assignment, one.part, one.students))

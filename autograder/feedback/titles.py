@@ -7,12 +7,14 @@ mistake, the title is derived from the id, so that a broken file does not preven
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from autograder.course.config import Course
+from autograder.records import Grade
 
 TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mistake's id
 
@@ -33,6 +35,13 @@ def titles_of(course: Course) -> TitleOf:
         return known[name].get(mistake, in_words(mistake))
 
     return title
+
+
+def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
+    """Return the grade with the title of each known mistake in place of its id."""
+    title_of = title_of or (lambda _, mistake: in_words(mistake))
+    tests = (replace(t, mistake=title_of(grade.assignment, t.mistake)) if t.mistake else t for t in grade.tests)
+    return replace(grade, tests=tuple(tests))
 
 
 def _titles(file: Path) -> dict[str, str]:

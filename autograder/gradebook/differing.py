@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from autograder.course.config import Course
-from autograder.gradebook.final_scores import number
+from autograder.gradebook.final_scores import final_of, number
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.records import Grade
 
 
-def differing(course: Course, grades: Iterable[Grade]) -> list[str]:
+def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> list[str]:
     """Return a message for each assignment whose grades do not match course.yml, as totals would mix both."""
     found: dict[str, set[float]] = {}
-    for grade in grades:
+    for grade in (final_of(grade, finals).journal or grade for grade in grades):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, set()).add(grade.max_score)
     return [sentence for name in sorted(found) if (sentence := _differs(course, name, found[name]))]

@@ -5,17 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from autograder.course.config import Course
-from autograder.gradebook.lateness import Final, GradeKey, counting, finals
-from autograder.gradebook.times import read_late, read_times
-from autograder.records import Grade
+from autograder.course.config import Assignment, Course
+from autograder.course.yaml_file import did_you_mean, one_of
+from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
+from autograder.gradebook.demo_marker import MARK
+from autograder.gradebook.lateness import Final, GradeKey, counting, finals, rescored
+from autograder.gradebook.times import Attempt, read_late, read_names, read_times
+from autograder.records import Grade, RefusedError
 from autograder.text.files import write_whole
 
 FILE_NAME = "grades.csv"
-COLUMNS = ("student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late")
+COLUMNS = (
+    "student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late", "decisions",
+)  # fmt: skip
 # in locales with a decimal comma, spreadsheets separate cells with semicolons
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
@@ -23,7 +30,8 @@ _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
     """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
 
-    `score` is the raw score, `final_score` the score after lateness; `days_late` is empty if unknown.
+    `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
+    `days_late` is empty if unknown.
     """
     table = io.StringIO(newline="")
     rows = csv.writer(table)
@@ -40,19 +48,135 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
     return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
 
 
-def what_counts(folder: Path, course: Course, grades: Iterable[Grade]) -> tuple[list[Grade], dict[GradeKey, Final]]:
-    """Return the effective grades of the journal in `folder`, sorted, and their final scores.
+@dataclass(frozen=True)
+class ClassList:
+    """The students of a roster by their ids in the grades.
 
-    Raises InfrastructureError if the file of submission times exists but cannot be read.
+    `names` has a display name for each student, empty if unknown; `sections` the students with a section. `groups` are
+    the ids under which the work of a group was graded, with the ids of its members.
     """
-    times = read_times(folder)
-    counted = latest_grades(counting(course, grades, times))
-    return counted, finals(course, counted, times, read_late(folder))
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ClassOf = Callable[[Mapping[str, str]], ClassList]  # from the students in the grades and their names
+
+
+class Effective(NamedTuple):
+    """What counts of a journal: the sorted grades after the decisions, the final scores, and the class.
+
+    `problems` are messages about decisions that do not fit. An excused student without a grade has only a final score.
+    """
+
+    grades: list[Grade]
+    finals: dict[GradeKey, Final]
+    problems: list[str]
+    people: ClassList
+
+    @property
+    def absent(self) -> dict[str, str]:
+        """The names of the students of the roster without any grade, by id."""
+        graded = {grade.student for grade in self.grades}
+        return {student: name for student, name in self.people.names.items() if student not in graded}
+
+    @property
+    def journal(self) -> list[Grade]:
+        """The grades before the decisions."""
+        return [final_of(grade, self.finals).journal or grade for grade in self.grades]
+
+    def to_review(self, borders: Sequence[float], within: float) -> list[tuple[Grade, Final, list[str]]]:
+        """Return the flagged submissions, and those at most `within` percent below one of the `borders`."""
+        found = []
+        for grade in self.grades:
+            final = final_of(grade, self.finals)
+            reached = 100 * final.score / grade.max_score if grade.max_score and not final.excused else 100.0
+            near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
+            if grade.flags or near:
+                found.append((grade, final, [*near, *grade.flags]))
+        return found
+
+    def of_section(self, section: str) -> Effective:
+        """Return the same of one section; raises RefusedError if the roster has no such section."""
+        known = sorted(set(self.people.sections.values()))
+        if section not in known:
+            has = f"it has {one_of(known)}." if known else "it has no column `section`."
+            raise RefusedError(f"The roster has no section `{section}`{did_you_mean(section, known) or f'; {has}'}")
+        inside = {student for student, name in self.people.sections.items() if name == section}
+        names = {student: name for student, name in self.people.names.items() if student in inside}
+        return self._replace(
+            grades=[grade for grade in self.grades if grade.student in inside],
+            finals={place: final for place, final in self.finals.items() if place[0] in inside},
+            people=replace(self.people, names=names),
+        )
+
+
+def what_counts(
+    folder: Path, course: Course, grades: Iterable[Grade], class_of: ClassOf | None = None, section: str | None = None
+) -> Effective:
+    """Return the effective grades of the journal in `folder`, and their final scores after the decisions.
+
+    The work of a group counts for each member without own work. `class_of` reads the roster.
+    Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
+    decisions.yml and RefusedError for an unknown section.
+    """
+    times, late, names = read_times(folder), read_late(folder), read_names(folder)
+    counted = counting(course, grades, times)
+    people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
+    counted, groups = _of_members(counted, people)
+    entries = read_decisions(course)
+    decided = lay_over(course, entries, counted, groups)
+    times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
+    late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
+    before = finals(course, [one.grade for one in decided], times, late)
+    scores = {}
+    for one in decided:
+        final = replace(before[_key(one.grade)], decisions=tuple(one.made), journal=one.journal)
+        scores[_key(one.grade)] = rescored(course, final, final.raw)
+    for decision in (entry.decision for entry in entries):
+        if decision.excuse and decision.student:
+            scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
+    known = [*people.names, *people.groups, *names]
+    problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
+    effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people)
+    return effective.of_section(section) if section else effective
+
+
+def _key(grade: Grade) -> GradeKey:
+    return grade.student, grade.assignment
+
+
+def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:
+    return [student for (student, assignment), group in groups.items() if (group, assignment) == attempt[:2]]
+
+
+def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:
+    """Replace the grades of groups with one for each member without own work; also return the members' groups."""
+    own = {_key(grade) for grade in grades if grade.student not in people.groups}
+    found, groups = [], dict[GradeKey, str]()
+    for grade in grades:
+        for student in people.groups.get(grade.student, (grade.student,)):
+            if student == grade.student:
+                found.append(grade)
+            elif (student, grade.assignment) not in own:
+                found.append(replace(grade, student=student))
+                groups[student, grade.assignment] = grade.student
+    return found, groups
 
 
 def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     """Return the final score of a grade; the raw score if `finals` has none."""
-    return (finals or {}).get((grade.student, grade.assignment)) or Final(grade.score)
+    return (finals or {}).get(_key(grade)) or Final(grade.score)
+
+
+def points_of(assignment: Assignment, finals: Mapping[GradeKey, Final]) -> float:
+    """Return the points of an assignment without those of dropped tests."""
+    decisions = {one for (_, name), final in finals.items() if name == assignment.name for one in final.decisions}
+    dropped = {one.drop for one in decisions if one.counts == "out"}
+    journals = (final.journal for (_, name), final in finals.items() if name == assignment.name and final.journal)
+    tests = {test.name: test.max_score for grade in journals for test in grade.tests if test.name in dropped}
+    return round(assignment.points - sum(tests.values()), 6)
 
 
 def number(value: float) -> str:
@@ -61,11 +185,13 @@ def number(value: float) -> str:
 
 
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
-    scores = (number(grade.score), number(grade.max_score))
+    scores = (number((final.journal or grade).score), number(grade.max_score))
     problem = harmless(grade.problem or "")
     late = f"{final.days}" if final.due and final.known else ""
     names = harmless(grade.student), harmless(grade.assignment)
-    return (*names, grade.status, *scores, problem, number(final.score), late)
+    decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
+    count = "" if final.excused else number(final.score)
+    return (*names, grade.status, *scores, problem, count, late, decisions)
 
 
 def harmless(text: str) -> str:

@@ -1,7 +1,7 @@
 """The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten.
 
 A killed run can leave a partial last line. Reading ignores it, and the next run removes it before writing. Any other
-unreadable line is a missing grade and is reported.
+unreadable line is a missing grade and is reported. `suites` defines the lines.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from autograder import __version__
+from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError
 
 FILE_NAME = "grades.jsonl"
@@ -32,6 +33,7 @@ class Journal:
         self.path = folder / FILE_NAME
         self.latest: dict[tuple[str, str], Grade] = {}
         grades = read_journal(self.path)
+        self._suites = grades.suites
         for grade in grades:
             self.latest[grade.student, grade.assignment] = grade
         self.problem = grades.problem
@@ -47,8 +49,8 @@ class Journal:
 
     def append(self, grade: Grade) -> None:
         """Append one grade and flush it to the operating system; raises InfrastructureError if that fails."""
-        line = grade.to_json()
         try:
+            line = self._suites.to_line(grade)
             self._file.write(line.encode("utf-8", "replace") + b"\n")
             self._file.flush()
         except OSError as error:
@@ -56,7 +58,7 @@ class Journal:
                 f"{self.path} cannot be written: {error.strerror}. Earlier grades are kept. Solve the problem "
                 "and run the same command again."
             ) from None
-        self.latest[grade.student, grade.assignment] = Grade.from_json(line)  # interns texts shared with other grades
+        self.latest[grade.student, grade.assignment] = self._suites.to_grade(line)  # shares texts with other grades
 
     def holds(self, student: str, assignment: str, submission_sha256: str, suite_sha256: str) -> bool:
         """Whether this text was already graded by this suite and this version of the engine."""
@@ -70,38 +72,50 @@ class Journal:
         start, line = _last_line(self._file)
         if not line:
             return
-        if _grade_in(line.decode("utf-8", "replace")) is None:
+        try:
+            self._suites.to_grade(line.decode("utf-8", "replace"))
+        except SuiteMissingError:
+            pass  # the line is complete
+        except ValueError:
             self._file.truncate(start)
-        else:
-            self._file.write(b"\n")
-            self._file.flush()
+            return
+        self._file.write(b"\n")
+        self._file.flush()
 
 
 class Reading:
     """An iterator over the grades of a journal in the order in which they were written, read lazily.
 
     A later grade of the same student and assignment replaces an earlier one. A missing journal has no grades. `damaged`
-    holds the numbers of unreadable lines found so far. With `needed`, reading to the end raises RefusedError if there was
-    no grade.
+    holds the numbers of unreadable lines found so far, `missing` the files of suites without which some cannot be read.
+    With `needed`, reading to the end raises RefusedError if there was no grade.
     """
 
     def __init__(self, path: Path, needed: bool = False) -> None:
         self.path = path
+        self.suites = Suites(path.parent)
         self.damaged: list[int] = []
+        self.missing: set[Path] = set()
         self._needed = needed
 
     def __iter__(self) -> Iterator[Grade]:
         self.damaged.clear()
+        self.missing.clear()
         found = False
         for number, line in self._lines():
-            grade = _grade_in(line)
-            if grade is not None:
+            try:
+                grade = self.suites.to_grade(line)
+            except SuiteMissingError as error:
+                self.missing.add(error.file)
+                self.damaged.append(number)
+            except ValueError:
+                if line.endswith("\n") and line.strip():
+                    self.damaged.append(number)
+            else:
                 found = True
                 yield grade
-            elif line.endswith("\n") and line.strip():
-                self.damaged.append(number)
         if self._needed and not found:
-            raise RefusedError(f"{self.path} holds no grades.")
+            raise RefusedError(self.problem if self.missing else f"{self.path} holds no grades.")
 
     @property
     def problem(self) -> str | None:
@@ -112,6 +126,12 @@ class Reading:
             what = f"line {self.damaged[0]} cannot be read; the grade in it is missing"
         else:
             what = f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
+        if self.missing:
+            files = " and ".join(sorted(map(str, self.missing)))
+            return (
+                f"{self.path}: {what}. There is no readable {files}, which holds the names of the tests: copy it from "
+                "the folder of the run, or run `autograder grade`, which grades the missing submissions."
+            )
         return (
             f"{self.path}: {what}. Restore a copy of the file, or remove the unreadable lines and run "
             "`autograder grade`, which grades the missing submissions."
@@ -149,13 +169,6 @@ def grades_at(path: Path) -> Reading:
     journal.
     """
     return Reading(journal_at(path), needed=True)
-
-
-def _grade_in(line: str) -> Grade | None:
-    try:
-        return Grade.from_json(line)
-    except ValueError:
-        return None
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:

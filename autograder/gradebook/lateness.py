@@ -13,7 +13,9 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course, LatePolicy
 from autograder.course.yaml_file import closest
+from autograder.gradebook.decisions import Decision
 from autograder.records import Grade
+from autograder.text.wording import counted_points
 
 GradeKey = tuple[str, str]  # student and assignment
 Attempt = tuple[str, str, str]  # student, assignment and digest of the submission
@@ -28,7 +30,8 @@ class Final:
     """The final score of a grade: its raw score less `minus` points for `days` late.
 
     `known` is False if the submission time is needed but unknown; `marked` is True if the course site marked the work as
-    late without giving a time.
+    late without giving a time. The instructors' `decisions` are part of the raw score; `journal` is the grade without
+    them.
     """
 
     raw: float
@@ -38,9 +41,26 @@ class Final:
     submitted: datetime | None = None
     known: bool = True
     marked: bool = False
+    decisions: tuple[Decision, ...] = ()
+    journal: Grade | None = None
+
+    @property
+    def excused(self) -> bool:
+        """Whether neither the score nor the maximum counts."""
+        return any(decision.excuse for decision in self.decisions)
+
+    @property
+    def accepted(self) -> bool:
+        return any(decision.accept_late for decision in self.decisions)
+
+    @property
+    def comments(self) -> list[str]:
+        return [decision.comment for decision in self.decisions if decision.comment]
 
     @property
     def score(self) -> float:
+        if self.excused:
+            return 0.0
         return round(self.raw - self.minus, 2) if self.minus else self.raw
 
     @property
@@ -56,8 +76,7 @@ class Final:
         """`12 points, minus 2.4 for two days late`, without a full stop; empty if `reason` is."""
         if not self.reason:
             return ""
-        reached = f"{round(self.raw, 2):g} point{'' if self.raw == 1 else 's'}"
-        return f"{reached}, {f'minus {self.minus:g} for ' if self.minus else ''}{self.reason}"
+        return f"{counted_points(self.raw)}, {f'minus {self.minus:g} for ' if self.minus else ''}{self.reason}"
 
 
 def due_for(course: Course, assignment: Assignment, student: str) -> datetime | None:
@@ -135,6 +154,13 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
     """Return both interpretations of a local time without an offset, earlier first; usually they are equal."""
     both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
     return sorted(both, key=lambda one: one.astimezone(timezone.utc))
+
+
+def rescored(course: Course, final: Final, score: float) -> Final:
+    """Return the final score for another raw score, with the same lateness and decisions."""
+    waived = final.accepted or course.late is None
+    minus = 0.0 if waived or course.late is None else points_off(score, final.days, course.late)
+    return replace(final, raw=score, minus=minus)
 
 
 def finals(

@@ -8,12 +8,11 @@ with the same names in place never counts: a part that was not written earns not
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from autograder.course.config import Assignment, Course
-from autograder.course.document import BEGIN
+from autograder.course.markers import BEGIN, parts_of_lines
 from autograder.grading.suite_run import SuiteRun, TestEnding
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -77,15 +76,14 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
 
     They have a gap and stand between the marker of the part before and that of their own.
     """
-    lines, tree = solution.splitlines(), ast.parse(solution)
-    markers = {n: found[1] for n, line in enumerate(lines, 1) if (found := re.match(r'# %% part="(\w+)"', line))}
-    names: dict[str, set[str]] = {part: set() for part in markers.values()}
+    lines, parts = solution.split("\n"), parts_of_lines(solution)
+    names: dict[str, set[str]] = {part: set() for part in parts if part}
     refers: dict[str, set[str]] = {}
-    for node in tree.body:
+    for node in ast.parse(solution).body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
         refers[node.name] = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        part = next((part for n, part in markers.items() if n > node.lineno), None)
+        part = parts[node.lineno - 1]
         if part and any(BEGIN in line for line in lines[node.lineno : node.end_lineno]):
             names[part].add(node.name)
     reached = {}

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from autograder.course.config import Course
 from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch
+from autograder.records import Grade, Submission
 
 if TYPE_CHECKING:
     from autograder.grading.grader import Grader
@@ -42,10 +43,10 @@ class GraderPool(ProcessPoolExecutor):
 
     def __init__(self, plan: Plan) -> None:
         context = multiprocessing.get_context("spawn")
-        super().__init__(plan.jobs, context, initializer=_prepare, initargs=(plan,))
+        super().__init__(plan.jobs, context, initializer=prepare_process, initargs=(plan,))
 
     def submit(self, function: Callable[..., Result], /, *args: Any) -> Future[Result]:  # type: ignore[override]
-        return super().submit(_call, function, *args)
+        return super().submit(call_in_fork, function, *args)
 
 
 _plan: Plan | None = None
@@ -78,7 +79,12 @@ def this_grader() -> Grader:
     return _grader
 
 
-def _call(function: Callable[..., Result], *arguments: Any) -> Result:
+def grade_one(submission: Submission) -> Grade:
+    """Runs in a grader's process."""
+    return this_grader().grade(submission)
+
+
+def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
     """What the function returns in a fork of this process."""
     global _disposable
     if _disposable is None:
@@ -90,7 +96,7 @@ def _call(function: Callable[..., Result], *arguments: Any) -> Result:
     return result
 
 
-def _prepare(plan: Plan) -> None:
+def prepare_process(plan: Plan) -> None:
     """Start the sandbox at once; PyTorch is then imported on both sides of the wall at the same time."""
     global _plan
     os.environ["OMP_NUM_THREADS"] = "1"

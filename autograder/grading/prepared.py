@@ -37,16 +37,15 @@ class PreparedAssignment:
 
 
 def import_for_gradients() -> None:
-    """Import now the several hundred modules that PyTorch imports at the first backward pass and the first optimiser.
+    """Import the several hundred modules that PyTorch needs for the first gradient with given weights.
 
-    A deadline that ends a test in the middle of such an import would leave it half done for all later tests.
+    The grader makes this call for answers of students, also where no test of the solution does. Optimisers import still
+    more; they are used by tests alone, so the solution's turn imports it.
     """
     import torch
 
     weight = torch.ones(2, requires_grad=True)
-    torch.autograd.grad((weight * weight).sum(), weight, create_graph=True)
-    (weight * weight).sum().backward()
-    torch.optim.AdamW([weight]).step()
+    torch.autograd.grad(weight * weight, weight, torch.ones(2), create_graph=True)
 
 
 def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSession:

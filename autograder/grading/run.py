@@ -12,9 +12,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
+from autograder.course.config import Course
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.gradebook.journal import Journal
-from autograder.grading.pool import Plan, graders, this_grader
+from autograder.gradebook.texts import StoredSubmission
+from autograder.grading.pool import Plan, grade_one, graders
 from autograder.records import Grade, InfrastructureError, Submission
 
 AHEAD = 2  # submissions waiting for each grader
@@ -28,6 +30,7 @@ class RunSummary:
     refused: int = 0
     unchanged: int = 0
     failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # machines of a cluster that took no part
 
 
 def grade_class(
@@ -36,8 +39,9 @@ def grade_class(
     journal: Journal,
     tell: Callable[[Grade | None], None],
     regrade: bool = False,
+    cluster: str | None = None,
 ) -> RunSummary:
-    """Grade all submissions that the journal does not hold yet, or all with `regrade`.
+    """Grade all submissions that the journal does not hold yet, or all with `regrade`; on this machine or a cluster.
 
     `tell` is called with each new grade, and with None for a submission that was graded before. Failures of the
     machine are collected in the outcome; a course that cannot be graded raises CourseError.
@@ -45,12 +49,30 @@ def grade_class(
     summary = RunSummary()
     if not regrade:
         submissions = _new(plan, submissions, journal, summary, tell)
-    for grade in _graded(plan, iter(submissions), summary):
+    grades = _on_cluster(cluster) if cluster else _graded
+    for grade in grades(plan, iter(submissions), summary):
         journal.append(grade)
         summary.graded += grade.status == "graded"
         summary.refused += grade.status == "refused"
         tell(grade)
     return summary
+
+
+def assignments_to_grade(
+    course: Course, stored: Iterable[StoredSubmission], journal: Journal, regrade: bool = False
+) -> tuple[str, ...]:
+    """The assignments with a submission that the journal does not hold yet; with `regrade`, with any submission."""
+    is_graded = _graded_in(journal, course)
+    names = {each.submission.assignment for each in stored if regrade or not is_graded(each.submission, each.digest)}
+    return tuple(assignment.name for assignment in course.assignments if assignment.name in names)
+
+
+def _graded_in(journal: Journal, course: Course) -> Callable[[Submission, str], bool]:
+    """Whether the journal holds the grade of a submission with this digest."""
+    suites = {assignment.name: suite_digest(course, assignment) for assignment in course.assignments}
+    return lambda submission, digest: journal.holds(
+        submission.student, submission.assignment, digest, suites.get(submission.assignment, "")
+    )
 
 
 def _new(
@@ -61,14 +83,22 @@ def _new(
     tell: Callable[[Grade | None], None],
 ) -> Iterator[Submission]:
     """The submissions that have to be graded; the others are counted and told of."""
-    suites = {a.name: suite_digest(plan.course, a) for a in plan.course.select(plan.names)}
+    is_graded = _graded_in(journal, plan.course)
     for submission in submissions:
-        suite = suites.get(submission.assignment, "")
-        if journal.holds(submission.student, submission.assignment, submission_digest(submission), suite):
+        if is_graded(submission, submission_digest(submission)):
             summary.unchanged += 1
             tell(None)
         else:
             yield submission
+
+
+def _on_cluster(address: str) -> Callable[[Plan, Iterator[Submission], RunSummary], Iterator[Grade]]:
+    try:
+        from autograder.grading.cluster import graded
+    except ImportError as error:
+        missing = f"--cluster needs Dask, which cannot be imported ({error})."
+        raise InfrastructureError(f"{missing} Install it: pip install 'autograder[cluster]'") from None
+    return lambda plan, submissions, summary: graded(plan, submissions, address, summary.failures, summary.notes)
 
 
 def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
@@ -115,11 +145,6 @@ def _drain(
                     continue
                 summary.failures.append(f"{submission.student}, {submission.assignment}: {error}")
             pending.remove(submission)
-
-
-def grade_one(submission: Submission) -> Grade:
-    """Runs in a grader's process."""
-    return this_grader().grade(submission)
 
 
 def _unlucky(pending: list[Submission], retried: set[tuple[str, str]], summary: RunSummary) -> list[Submission]:

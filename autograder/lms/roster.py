@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.gradebook.final_scores import ClassList
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.submissions.collected import CollectError
 from autograder.text.names import safe_name, shown, student_name
 
+FILE_NAME = "roster.csv"  # beside course.yml
 # The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.
 ID_COLUMNS = (
     "sis login id", "sis user id", "id number", "sid", "student id", "username", "login", "id", "student",
@@ -21,6 +23,7 @@ ID_COLUMNS = (
 NAME_COLUMNS = ("name", "full name", "vollständiger name", "student name", "student")
 FIRST_AND_LAST = ("first name", "last name")
 GROUP_COLUMNS = ("group", "group name", "group_name", "gruppe")
+SECTION_COLUMNS = ("section", "sections", "sektion")
 GROUPS_COLUMNS = ("groups", "gruppen")  # several per cell, separated by commas
 _TELLING = re.compile(  # columns that identify a student; `Title (123)` is an assignment of Canvas
     r"(?!.*(gro?up|\(\d+\)$)).*"
@@ -39,6 +42,7 @@ class Person:
     name: str = ""
     aliases: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    section: str = ""
 
 
 class Directory:
@@ -108,6 +112,23 @@ class Roster:
         names = self._groups.get(_plain_letters(group), set()) if _plain_letters(group) else set()
         return [p for p in self.people if len(names) == 1 and names & set(map(_plain, p.groups))]
 
+    def class_list(self, known: Mapping[str, str]) -> ClassList:
+        """Return the class by ids in the grades; `known` has the names of the students with grades."""
+        people = {student: self.graded(student, name) for student, name in known.items()}
+        ids = {person: student for student, person in people.items() if person}
+        called = {name.casefold() for name in known.values() if name}
+        listed = [person for person in self.people if person in ids or person.name.casefold() not in called]
+        ids |= {person: graded_name(person.id) for person in self.people if person not in ids}
+        members = {group: self.members(group) or self.members(known[group]) for group in known if not people[group]}
+        return ClassList(
+            names={ids[person]: person.name for person in listed},
+            sections={ids[person]: person.section for person in listed if person.section},
+            groups={group: tuple(ids[person] for person in persons) for group, persons in members.items() if persons},
+        )
+
+    def of_section(self, section: str) -> Roster:
+        return Roster(person for person in self.people if person.section == section)
+
     def why_not(self, texts: Sequence[str], names: Sequence[str] = ()) -> str:
         """Return the reason that `find` returns None, to follow a student's name in a message."""
         known = [shown(text) for text in dict.fromkeys(texts) if text]
@@ -134,8 +155,8 @@ class Roster:
 def read_roster(path: Path | None) -> Roster:
     """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
 
-    A column `group` lists the groups of students that hand in together. Raises CollectError if there is no column of ids
-    or an id occurs twice.
+    A column `group` lists the groups of students that hand in together, `section` the section. Raises CollectError if
+    there is no column of ids or an id occurs twice.
     """
     if path is None:
         return Roster()
@@ -157,7 +178,8 @@ def read_roster(path: Path | None) -> Roster:
         if identity in people:
             raise CollectError(f"{sheet.name} has the id {identity} twice.")
         called = sheet.cell(row, name) or _first_and_last(sheet, row)
-        people[identity] = Person(identity, called, row_texts(sheet, row), _groups(sheet, row))
+        section = sheet.cell(row, sheet.column(*SECTION_COLUMNS))
+        people[identity] = Person(identity, called, row_texts(sheet, row), _groups(sheet, row), section)
     return Roster(people.values())
 
 

@@ -1,7 +1,7 @@
 """Which forbidden functions and classes a submission's code enters, whatever road led it there.
 
 They are replaced before the code is loaded, in its worker only, where it can undo that: a record is a hint for a
-person and no evidence. What is called below Python, such as `torch.ops`, is not seen.
+person and no evidence. Calls below Python, such as those of `torch.ops`, are not recorded.
 """
 
 from __future__ import annotations

@@ -73,6 +73,14 @@ class StudentRaisedError(StudentError):
         return self.remote.text
 
 
+def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
+    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
+    if stopped is None:
+        return MissingNameError(f"There is no `{name}` in the submission.")
+    where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
+    return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.")
+
+
 # Exceptions that take a single message; no outcomes of pytest, no SystemExit.
 MIRRORED = frozenset(
     [

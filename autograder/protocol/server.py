@@ -14,6 +14,7 @@ import sys
 import traceback
 import types
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,28 +31,6 @@ from autograder.protocol.module_state import ModuleState
 from autograder.protocol.stand_ins import Names, stand_in
 from autograder.source import text as source
 
-_REHEARSAL = """
-import math
-import torch
-from torch import nn
-from torch.nn import functional as F
-
-class Model(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.linear = nn.Linear(d, d, bias=False)
-        self.register_buffer("mask", torch.ones(8, 8, dtype=torch.bool).tril())
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, x):
-        q = self.linear(x)
-        scores = q @ q.transpose(-2, -1) / math.sqrt(x.shape[-1])
-        scores = scores.masked_fill(~self.mask[:3, :3], float("-inf"))
-        return self.dropout(F.softmax(scores, dim=-1)) @ x
-
-def unfinished():
-    raise NotImplementedError("unfinished is not written yet.")
-"""
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
 MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
@@ -350,8 +329,9 @@ def rehearse() -> None:
     """Run every common code path once, so that forks of this process share its pages and imports."""
     server = Server(types.ModuleType("rehearsal"))
     server.seed(0)
-    server.names_used(_REHEARSAL, "rehearsal.py")
-    server.load(_REHEARSAL, "rehearsal.py")
+    text = Path(__file__).with_name("rehearsal.py.txt").read_text("utf-8")
+    server.names_used(text, "rehearsal.py")
+    server.load(text, "rehearsal.py")
     call = {"kwargs": {}, "sync": [], "grad": True, "modules": []}
     made = answer(server, "call", {"target": [None, ["Model"]], "args": (4,), "wanted": [], **call})
     wire.parse(wire.dumps(made, server.register))

@@ -261,10 +261,9 @@ class _Encoder:
         handle = value
         if not isinstance(value, (Handle, CallableHandle)):
             handle = self.register(value) if self.register else None
-        if isinstance(handle, Handle):
-            return {"!handle": [handle.number, *self._items([handle.description], depth + 1)]}
-        if isinstance(handle, CallableHandle):
-            return {"!callable": [handle.number, *self._items([handle.description], depth + 1)]}
+        if isinstance(handle, (Handle, CallableHandle)):
+            tag = "!handle" if isinstance(handle, Handle) else "!callable"
+            return {tag: [handle.number, *self._items([handle.description], depth + 1)]}
         return {"!opaque": _clean(str(type(value).__name__))[:80]}
 
     def _text(self, text: str) -> Any:
@@ -321,7 +320,9 @@ class _Decoder:
             return self._items(value, depth + 1)
         if kind is dict and len(value) == 1:
             ((tag, content),) = value.items()
-            return self._tagged(tag, content, depth)
+            if tag not in _TAGS:
+                raise WireError("unknown tag")
+            return _TAGS[tag](self, content, depth)
         raise WireError("a value is not of a known kind, or a text is too long")
 
     def _items(self, items: list[Any], depth: int) -> list[Any]:
@@ -336,12 +337,6 @@ class _Decoder:
             else self.decode(item, depth)
             for item in items
         ]
-
-    def _tagged(self, tag: str, content: Any, depth: int) -> Any:
-        decode_one = _TAGS.get(tag)
-        if decode_one is None:
-            raise WireError("unknown tag")
-        return decode_one(self, content, depth)
 
     def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
         return tuple(self._items(_list(content), depth + 1))
@@ -423,13 +418,17 @@ class _Decoder:
         generator.set_state(state)
         return generator
 
+    def _numbered(self, content: Any, depth: int) -> tuple[int, Any]:
+        number, description = _list(content)
+        if type(number) is not int or not 0 <= number < 1 << 20:
+            raise WireError("bad number of a handle")
+        return number, *self._items([description], depth + 1)
+
     def _handle(self, content: Any, depth: int) -> Handle:
-        number, description = _numbered(content)
-        return Handle(number, *self._items([description], depth + 1))
+        return Handle(*self._numbered(content, depth))
 
     def _callable(self, content: Any, depth: int) -> CallableHandle:
-        number, description = _numbered(content)
-        return CallableHandle(number, *self._items([description], depth + 1))
+        return CallableHandle(*self._numbered(content, depth))
 
     def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
         name, *shape = _list(content)
@@ -467,13 +466,6 @@ def _list(content: Any) -> list[Any]:
     if type(content) is not list:
         raise WireError("a list was expected")
     return content
-
-
-def _numbered(content: Any) -> tuple[int, Any]:
-    number, description = _list(content)
-    if type(number) is not int or not 0 <= number < 1 << 20:
-        raise WireError("bad number of a handle")
-    return number, description
 
 
 _TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autograder.protocol.errors import Frame, MissingNameError, RemoteException
+from autograder.protocol.errors import Frame, RemoteException, missing_name
 from autograder.source import text as source
 
 
@@ -30,14 +30,9 @@ class LocalStudent:
         try:
             return getattr(self._module, name)
         except AttributeError:
-            raise MissingNameError(self._missing(name)) from self.load_error
-
-    def _missing(self, name: str) -> str:
-        if self.load_error is None:
-            return f"There is no `{name}` in the submission."
-        told = describe_error(self.load_error, from_file(self._module.__file__ or ""))
-        where = f" in {told.frames[-1].place}" if told.frames else ""
-        return f"There is no `{name}`: the file stopped{where} with {told.type}."
+            own = from_file(self._module.__file__ or "")
+            stopped = None if self.load_error is None else describe_error(self.load_error, own)
+            raise missing_name(name, stopped) from self.load_error
 
 
 def load_text(text: str, filename: str, name: str) -> LocalStudent:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
-from autograder.protocol.errors import MissingNameError, RemoteException, StudentError, StudentRaisedError
+from autograder.protocol.errors import RemoteException, StudentError, missing_name
 from autograder.protocol.module_state import ModuleState
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
@@ -51,17 +51,10 @@ class RemoteStudent:
             if kind == "value":
                 return adopt(self._connection, found["value"])
         if kind == "missing":
-            raise MissingNameError(self._missing(name))
+            raise missing_name(name, self._load_errors[0] if self._load_errors else None)
         if kind == "class":
             return RemoteClass(self._connection, None, [name])
         return RemoteFunction(self._connection, None, [name])
-
-    def _missing(self, name: str) -> str:
-        if not self._load_errors:
-            return f"There is no `{name}` in the submission."
-        error = StudentRaisedError(self._load_errors[0])
-        where = f" in {error.remote.frames[-1].place}" if error.remote.frames else ""
-        return f"There is no `{name}`: the file stopped{where} with {error.remote.type}."
 
 
 class RemoteFunction:

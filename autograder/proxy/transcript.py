@@ -132,8 +132,9 @@ def _feed(digest: Any, value: Any) -> None:
         value = b"" if value.is_meta else _raw(value)
     elif isinstance(value, np.ndarray):
         described, value = f"{value.dtype} {value.shape}", value.tobytes()
-    elif isinstance(value, dict | list | tuple):
+    elif isinstance(value, dict | list | tuple | set | frozenset):
         described = f"{type(value).__name__} {len(value)}"
+        value = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
     else:
         described, value = type(value).__name__, repr(value).encode("utf-8", "backslashreplace")
     digest.update(f"{described}\0".encode())

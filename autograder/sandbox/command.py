@@ -21,9 +21,9 @@ from autograder.sandbox.remedies import remedy
 # loads the package from its folder alone: its parent, often the course, is never on the worker's path
 BOOT = """
 import importlib.util, json, sys
-wishes = json.loads(sys.argv[1])
-sys.path += wishes["path"]
-folder = wishes["package"]
+options = json.loads(sys.argv[1])
+sys.path += options["path"]
+folder = options["package"]
 spec = importlib.util.spec_from_file_location(
     "autograder", folder + "/__init__.py", submodule_search_locations=[folder])
 sys.modules["autograder"] = package = importlib.util.module_from_spec(spec)
@@ -111,23 +111,23 @@ def _is_below(path: Path, folder: Path) -> bool:
     return path == folder or folder in path.parents
 
 
-def _plain_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     """Return the command for an ordinary process; with Landlock its workers hide files themselves."""
-    if wishes["tier"] == "landlock" and not ON_LINUX:
+    if options["tier"] == "landlock" and not ON_LINUX:
         raise unavailable("landlock", "This is not Linux.")
     if not hasattr(os, "fork"):
-        raise unavailable(wishes["tier"], "Processes cannot be forked here.")
+        raise unavailable(options["tier"], "Processes cannot be forked here.")
     paths = [str(path) for path in layout.packages]
     readable = [*map(str, layout.shown), "/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"]
-    wishes = {**wishes, "path": paths, "package": str(layout.engine), "readable": readable}
-    return _python(layout.python, wishes), layout.environment(layout.base)
+    options = {**options, "path": paths, "package": str(layout.engine), "readable": readable}
+    return _python(layout.python, options), layout.environment(layout.base)
 
 
-def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+def _bubblewrap_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
     """Return the command for bubblewrap, in which only Python, its packages and /usr are visible."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
-        raise unavailable(wishes["tier"], "There is no bubblewrap (the program bwrap).")
+        raise unavailable(options["tier"], "There is no bubblewrap (the program bwrap).")
     base = layout.base if layout.base_is_system else Path("/python")
     python = base / layout.python.relative_to(layout.base)
     binds = [] if layout.base_is_system else [(layout.base, base)]
@@ -135,14 +135,14 @@ def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[st
     binds += list(zip(layout.packages, map(Path, paths), strict=True))
     binds.append((layout.engine, Path("/engine/autograder")))
     command = [bubblewrap, *_NEW_MACHINE]
-    if wishes["tier"] == "namespaces":
+    if options["tier"] == "namespaces":
         command.append("--unshare-net")
     if not _is_real_root():  # root gives up being root only inside, when what it alone can reach is bound
         command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-add", "ALL"]
     if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
         command.append("--die-with-parent")
     command += _system_folders()
-    if wishes["preload"]:
+    if options["preload"]:
         # the fork server may write here while it imports; each worker's own disk is mounted over it
         command += ["--perms", "1777", "--tmpfs", SCRATCH]
     for source, target in binds:
@@ -150,8 +150,8 @@ def _bubblewrap_command(layout: Layout, wishes: dict[str, Any]) -> tuple[list[st
     for name, value in layout.environment(base).items():
         command += ["--setenv", name, value]
     command += ["--remount-ro", "/", "--chdir", "/"]
-    wishes = {**wishes, "path": paths, "package": "/engine/autograder", "readable": []}
-    return [*command, *_python(python, wishes)], {"PATH": "/usr/bin:/bin"}
+    options = {**options, "path": paths, "package": "/engine/autograder", "readable": []}
+    return [*command, *_python(python, options)], {"PATH": "/usr/bin:/bin"}
 
 
 def _is_real_root() -> bool:
@@ -187,6 +187,6 @@ def _system_folders() -> list[str]:
     return arguments
 
 
-def _python(python: Path, wishes: dict[str, Any]) -> list[str]:
+def _python(python: Path, options: dict[str, Any]) -> list[str]:
     """Return the command of an isolated interpreter that starts the fork server."""
-    return [str(python), "-I", "-S", "-B", "-X", "utf8", "-c", BOOT, json.dumps(wishes)]
+    return [str(python), "-I", "-S", "-B", "-X", "utf8", "-c", BOOT, json.dumps(options)]

@@ -7,12 +7,11 @@ import os
 import socket
 import subprocess
 import tempfile
-import time
 from typing import BinaryIO
 
 from autograder.sandbox import cgroup
 from autograder.sandbox.command import COMMANDS, Layout, unavailable
-from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess
+from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess, receive
 
 START_SECONDS = 120
 COMPLAINT_LINES = 6
@@ -30,10 +29,10 @@ class ForkServer:
         self.tier, self.note, self.ready = tier, "", False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
-        wishes = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
-        wishes["control"] = theirs.fileno()
+        options = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
+        options["control"] = theirs.fileno()
         try:
-            command, environment = COMMANDS[tier](layout, wishes)
+            command, environment = COMMANDS[tier](layout, options)
             self.group = cgroup.open_group()
             self.process = subprocess.Popen(
                 self.group.joining(command) if self.group else command,
@@ -54,8 +53,8 @@ class ForkServer:
         """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
         if self.ready:
             return
-        answer = _receive_line(self.control, START_SECONDS)
-        if answer is None:
+        answer = receive(self.control, START_SECONDS, end=b"\n") or b""
+        if not answer.endswith(b"\n"):
             self.process.kill()
             raise unavailable(self.tier, self.last_words())
         self.note = json.loads(answer)["note"]
@@ -113,18 +112,3 @@ def _output_file() -> BinaryIO:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
-
-
-def _receive_line(connection: socket.socket, seconds: float) -> bytes | None:
-    """Receive one line; None if the other side closes the connection or takes too long."""
-    until, line = time.monotonic() + seconds, b""
-    try:
-        while not line.endswith(b"\n"):
-            connection.settimeout(max(0.001, until - time.monotonic()))
-            chunk = connection.recv(4096)
-            if not chunk:
-                return None
-            line += chunk
-    except OSError:
-        return None
-    return line

@@ -11,6 +11,7 @@ import errno
 import platform
 import struct
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from autograder.sandbox.libc import check, libc
 
@@ -33,111 +34,17 @@ PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
-# name: (x86_64, aarch64); None where the architecture never had it
-ALLOWED: dict[str, tuple[int, int | None]] = {
-    # reading and writing what is open already
-    "read": (0, 63),
-    "write": (1, 64),
-    "close": (3, 57),
-    "fstat": (5, 80),
-    "lseek": (8, 62),
-    "pread64": (17, 67),
-    "pwrite64": (18, 68),
-    "readv": (19, 65),
-    "writev": (20, 66),
-    "dup": (32, 23),
-    "dup2": (33, None),
-    "dup3": (292, 24),
-    "fsync": (74, 82),
-    "fdatasync": (75, 83),
-    "ftruncate": (77, 46),
-    # the data socket, which is open already: no call that makes or connects one, or passes a descriptor on
-    "shutdown": (48, 210),
-    "getsockname": (51, 204),
-    "getsockopt": (55, 209),
-    "poll": (7, None),
-    "ppoll": (271, 73),
-    "select": (23, None),
-    "pselect6": (270, 72),
-    "epoll_create1": (291, 20),
-    "epoll_ctl": (233, 21),
-    "epoll_wait": (232, None),
-    "epoll_pwait": (281, 22),
-    # files, as far as namespaces or Landlock show them; no chmod, chown or utime: Landlock ignores those
-    "open": (2, None),
-    "creat": (85, None),
-    "openat": (257, 56),
-    "access": (21, None),
-    "faccessat": (269, 48),
-    "faccessat2": (439, 439),
-    "stat": (4, None),
-    "lstat": (6, None),
-    "newfstatat": (262, 79),
-    "statx": (332, 291),
-    "statfs": (137, 43),
-    "fstatfs": (138, 44),
-    "getdents64": (217, 61),
-    "readlink": (89, None),
-    "readlinkat": (267, 78),
-    "getcwd": (79, 17),
-    "chdir": (80, 49),
-    "mkdir": (83, None),
-    "mkdirat": (258, 34),
-    "rmdir": (84, None),
-    "rename": (82, None),
-    "renameat": (264, 38),
-    "renameat2": (316, 276),
-    "unlink": (87, None),
-    "unlinkat": (263, 35),
-    "umask": (95, 166),
-    # memory
-    "mmap": (9, 222),
-    "mprotect": (10, 226),
-    "munmap": (11, 215),
-    "brk": (12, 214),
-    "mremap": (25, 216),
-    "madvise": (28, 233),
-    "membarrier": (324, 283),
-    # threads, locks, signals to itself
-    "set_robust_list": (273, 99),
-    "rseq": (334, 293),
-    "restart_syscall": (219, 128),
-    "sched_yield": (24, 124),
-    "sched_getaffinity": (204, 123),
-    "rt_sigaction": (13, 134),
-    "rt_sigprocmask": (14, 135),
-    "rt_sigreturn": (15, 139),
-    "sigaltstack": (131, 132),
-    "pause": (34, None),
-    "exit": (60, 93),
-    "exit_group": (231, 94),
-    # time and random numbers
-    "nanosleep": (35, 101),
-    "clock_nanosleep": (230, 115),
-    "clock_gettime": (228, 113),
-    "clock_getres": (229, 114),
-    "gettimeofday": (96, 169),
-    "time": (201, None),
-    "times": (100, 153),
-    "getitimer": (36, 102),
-    "setitimer": (38, 103),
-    "alarm": (37, None),
-    "getrandom": (318, 278),
-    # questions about itself and the machine
-    "getpid": (39, 172),
-    "getppid": (110, 173),
-    "gettid": (186, 178),
-    "getpgrp": (111, None),
-    "getuid": (102, 174),
-    "getgid": (104, 176),
-    "geteuid": (107, 175),
-    "getegid": (108, 177),
-    "uname": (63, 160),
-    "getcpu": (309, 168),
-    "getrlimit": (97, 163),
-    "getrusage": (98, 165),
-    "sysinfo": (99, 179),
-}
+
+def _allowed() -> dict[str, tuple[int | None, ...]]:
+    """Return the numbers of the calls in `system_calls.txt`, a column for each architecture; None where it has none."""
+    rows = map(str.split, Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines())
+    return {
+        name: tuple(None if number == "-" else int(number) for number in numbers)
+        for name, *numbers in (row for row in rows if row and row[0] != "#")
+    }
+
+
+ALLOWED = _allowed()
 
 # calls whose first, second or fourth argument decides; each has its own rule in `filter_program`
 SENDTO = (44, 206)
@@ -223,9 +130,9 @@ class Assembler:
         return struct.pack("=HBBI", instruction.code, distance, 0, instruction.value)
 
 
-def supported(machine: str | None = None) -> bool:
+def supported() -> bool:
     """Whether there is a table of system calls for this machine."""
-    return (machine or platform.machine()) in ARCHITECTURES
+    return platform.machine() in ARCHITECTURES
 
 
 def filter_program(machine: str, own_pid: int) -> bytes:

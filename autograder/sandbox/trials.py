@@ -53,7 +53,7 @@ def run(channel: socket.socket) -> None:
             reader.readline()
 
 
-def _possible(attempts: Mapping[str, Callable[[], object]]) -> list[str]:
+def successes(attempts: Mapping[str, Callable[[], object]]) -> list[str]:
     """Return the names of the attempts that succeeded."""
     return [name for name, attempt in attempts.items() if _succeeds(attempt)]
 
@@ -76,15 +76,15 @@ def _read(path: str) -> object:
 
 
 def read_course(facts: Facts) -> list[str]:
-    return _possible({f"read {path}": partial(_read, path) for path in facts["course"]})
+    return successes({f"read {path}": partial(_read, path) for path in facts["course"]})
 
 
 def read_home(facts: Facts) -> list[str]:
-    return _possible({f"list {facts['home']}": lambda: os.listdir(facts["home"])})
+    return successes({f"list {facts['home']}": lambda: os.listdir(facts["home"])})
 
 
 def read_system(facts: Facts) -> list[str]:
-    return _possible({f"read {path}": partial(_read, path) for path in SYSTEM_FILES})
+    return successes({f"read {path}": partial(_read, path) for path in SYSTEM_FILES})
 
 
 def see_names(facts: Facts) -> list[str]:
@@ -94,7 +94,7 @@ def see_names(facts: Facts) -> list[str]:
 def read_environment(facts: Facts) -> list[str]:
     found = ["read a variable of the grader"] if facts["token"] in str(dict(os.environ)) else []
     files = [f"/proc/{pid}/environ" for pid in (facts["grader"], os.getppid(), 1)]
-    return found + _possible({f"read {file}": partial(_read, file) for file in files})
+    return found + successes({f"read {file}": partial(_read, file) for file in files})
 
 
 def write_outside(facts: Facts) -> list[str]:
@@ -108,7 +108,7 @@ def write_outside(facts: Facts) -> list[str]:
     attempts[f"change the rights of {victim}"] = lambda: os.chmod(victim, 0o666)
     attempts[f"change the times of {victim}"] = lambda: os.utime(victim)
     attempts[f"make a link in {facts['playground']}"] = lambda: os.symlink("/", f"{victim}.link")
-    return _possible(attempts)
+    return successes(attempts)
 
 
 def _write(path: str, content: bytes) -> None:
@@ -166,18 +166,19 @@ def use_network(facts: Facts) -> list[str]:
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
     }
     attempts["reach the grader over TCP"] = lambda: socket.create_connection(facts["listener"], 2).close()
-    return _possible(attempts)
+    return successes(attempts)
 
 
 def fork(facts: Facts) -> list[str]:
-    return _possible({"fork": lambda: _fork(os.fork), "fork with a terminal": lambda: _fork(_forkpty)})
+    return successes({"fork": lambda: fork_with(os.fork), "fork with a terminal": lambda: fork_with(_forkpty)})
 
 
 def _forkpty() -> int:
     return os.forkpty()[0]
 
 
-def _fork(how: Callable[[], int]) -> None:
+def fork_with(how: Callable[[], int]) -> None:
+    """Start a process that ends at once, and wait for it."""
     pid = how()
     if pid == 0:
         os._exit(0)
@@ -187,7 +188,7 @@ def _fork(how: Callable[[], int]) -> None:
 def run_programs(facts: Facts) -> list[str]:
     """Try to run programs; the last attempt would replace this process, which then cannot answer."""
     program = next((p for p in ("/usr/bin/true", "/bin/true") if os.path.exists(p)), sys.executable)
-    return _possible(
+    return successes(
         {
             "spawn a program": lambda: os.waitpid(os.posix_spawn(program, [program], {}), 0),
             "run a program": lambda: subprocess.run([program], check=False),
@@ -199,7 +200,7 @@ def run_programs(facts: Facts) -> list[str]:
 def signal_others(facts: Facts) -> list[str]:
     """Try to signal other processes, with signal 0, which only checks the permission."""
     others = {"the grader": facts["grader"], "everybody": -1, "its neighbour": os.getpid() + 1}
-    return _possible({f"send {who} a signal": partial(os.kill, pid, 0) for who, pid in others.items()})
+    return successes({f"send {who} a signal": partial(os.kill, pid, 0) for who, pid in others.items()})
 
 
 def see_processes(facts: Facts) -> list[str]:
@@ -224,7 +225,7 @@ def _is_let_through(number: int, arguments: tuple[int, ...]) -> bool:
 
 
 def gain_rights(facts: Facts) -> list[str]:
-    return _possible(
+    return successes(
         {
             "become root": lambda: os.setresuid(0, 0, 0),
             "join root's group": lambda: os.setgroups([0]),
@@ -253,7 +254,7 @@ def _is_raised(kind: int) -> bool:
 def take_memory(facts: Facts) -> list[str]:
     size = (facts["limits"]["memory_mb"] + 64) * MEGABYTE
     attempts = {"bytes": lambda: bytearray(size), "a mapping": lambda: mmap.mmap(-1, size)}
-    return _possible({f"take {size // MEGABYTE} MB as {how}": each for how, each in attempts.items()})
+    return successes({f"take {size // MEGABYTE} MB as {how}": each for how, each in attempts.items()})
 
 
 def start_threads(facts: Facts) -> list[str]:

@@ -96,10 +96,10 @@ class WorkerProcess:
                 self._statistics = None
 
     def _await_ending(self, kill: bool) -> Ending:
-        report = None if kill else _receive_all(self._status, BRIEF_SECONDS)
+        report = None if kill else receive(self._status, BRIEF_SECONDS)
         if report is None:
             _hang_up(self._status)
-            report = _receive_all(self._status, END_SECONDS)
+            report = receive(self._status, END_SECONDS)
         if not report or not report.strip():
             raise InfrastructureError("The sandbox's fork server ended before it said how a worker ended.")
         ending: dict[str, Any] = json.loads(report)
@@ -109,20 +109,21 @@ class WorkerProcess:
         return Ending(**ending)
 
 
-def _receive_all(connection: socket.socket, seconds: float) -> bytes | None:
-    """Receive everything until the other side closes the connection; None if that takes too long."""
+def receive(connection: socket.socket, seconds: float, end: bytes | None = None) -> bytes | None:
+    """Receive until the text ends in `end` or the other side closes the connection; None if that takes too long."""
     until, text = time.monotonic() + seconds, b""
     try:
-        while True:
+        while end is None or not text.endswith(end):
             connection.settimeout(max(0.001, until - time.monotonic()))
             chunk = connection.recv(4096)
             if not chunk:
-                return text
+                break
             text += chunk
     except TimeoutError:
         return None
     except OSError:
-        return text
+        pass
+    return text
 
 
 def _receive_statistics(connection: socket.socket) -> int | None:

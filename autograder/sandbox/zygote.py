@@ -127,7 +127,7 @@ class Zygote:
     def serve(self) -> None:
         """Serve requests until the grader closes the control socket and all workers are dead."""
         while self.open:
-            for key, _ in self.selector.select(self._patience()):
+            for key, _ in self.selector.select(self._seconds_to_deadline()):
                 key.data()
             self._reap()
             self._enforce_deadlines()
@@ -136,7 +136,7 @@ class Zygote:
         while self.children:
             self._reap(wait=True)
 
-    def _patience(self) -> float | None:
+    def _seconds_to_deadline(self) -> float | None:
         deadlines = [child.deadline for child in self.children.values() if child.reason == "exit"]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
@@ -366,19 +366,19 @@ def resolve(entry: str) -> Entry:
 
 def main() -> None:
     """Parse the launcher's options, and serve the control socket that they name."""
-    wishes = json.loads(sys.argv[1])
+    options = json.loads(sys.argv[1])
     sys.argv[:], sys.orig_argv[:] = ["autograder"], []
-    control = socket.socket(fileno=wishes["control"])
+    control = socket.socket(fileno=options["control"])
     limit_own_files()
-    walls = jail.TIERS[wishes["tier"]](wishes["readable"])
+    walls = jail.TIERS[options["tier"]](options["readable"])
     walls.prepare()
     tempfile.tempdir = jail.SCRATCH  # some libraries ask for it while they are imported; nobody can write yet
-    if wishes["warm"]:
+    if options["warm"]:
         warm_up()
-    if wishes["preload"]:
-        preload(wishes["preload"])
-    entry = resolve(wishes["entry"])
-    if wishes["warm"]:
+    if options["preload"]:
+        preload(options["preload"])
+    entry = resolve(options["entry"])
+    if options["warm"]:
         rehearse = getattr(sys.modules[entry.__module__], "rehearse", None)
         if rehearse is not None:
             rehearse()

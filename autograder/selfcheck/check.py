@@ -10,7 +10,6 @@ import inspect
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -36,7 +35,6 @@ SECONDS = 20.0
 PRINTED = 2000  # maximum length of the output stored for each test
 
 Own = Callable[[FrameType], bool]
-_alarm = partial(alarm, SECONDS)
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
     text, label = read(work.file), label_of(work.file)
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), alarm(SECONDS):
+    with contextlib.redirect_stdout(printed), time_limit():
         loaded = run_text(text, label)
     problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
     student = LocalStudent(loaded.module)
@@ -153,13 +151,14 @@ def check_work(work: Work) -> CheckReport:
 def check_student(
     module: ModuleType, uses: Iterable[Use], test_file: Path, own: Own, part: str | None = None
 ) -> tuple[TestResult, ...]:
-    """Return the results of the visible tests, of one part or of all, for a module in this process.
+    """Return the results of the visible tests, of one part or of all, for a module in this process; a mistake's title
+    stands in place of its id.
 
     `own` decides which frames of a traceback belong to the student's code.
     """
     subject = Subject(LocalStudent(module), None, uses)
     examination = _Examination(test_file, subject, module, own, Text("", "notebook.py"))
-    return tuple(finding.result for finding in examination.findings(part))
+    return tuple(replace(f.result, mistake=f.mistake or None) for f in examination.findings(part))
 
 
 class _OwnServer(Server):
@@ -202,12 +201,14 @@ class _Examination:
             return Finding(_without_points(skeleton, "skipped", "This waits for an earlier test."), details)
         printed = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()):
-            error = session.run(test, self._graded, _alarm)
+            error = session.run(test, self._graded, time_limit)
         if error is None:
             return Finding(skeleton, details)
         if not isinstance(error, TestAlarm):
             with contextlib.redirect_stdout(printed):
-                error = session.run(test, self._subject, _alarm) or error  # includes the frames of a plain traceback
+                error = (
+                    session.run(test, self._subject, time_limit) or error
+                )  # includes the frames of a plain traceback
             session.skip(test)
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
@@ -247,6 +248,11 @@ class _Examination:
         return next((n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None)
 
 
+def time_limit() -> contextlib.AbstractContextManager[None]:
+    """Return the limit of loading a file, and of a test."""
+    return alarm(SECONDS)
+
+
 @contextlib.contextmanager
 def suite_of(test_file: Path) -> Any:
     """Collect the tests of one file, which is read again each time."""
@@ -268,7 +274,7 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
             session.skip(test)
             continue
         with contextlib.redirect_stdout(io.StringIO()):
-            if session.run(test, subject, _alarm) is not None:
+            if session.run(test, subject, time_limit) is not None:
                 failed.append(test)
     return failed
 
@@ -292,7 +298,7 @@ def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | No
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
     if told.type == "TestAlarm":
-        return f"Your file takes longer than {SECONDS:g} seconds before any test begins{where}.", place
+        return f"{told.text.replace('This test', 'Your file', 1)} It stopped{where}, before any test began.", place
     if told.type == "SyntaxError":
         return clean(f"Python cannot read your file: {told.text}."), place
     return clean(f"Your file stops{where}: {told.type}: {told.text}"), place

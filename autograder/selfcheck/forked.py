@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
+from autograder.proxy.deadline import Deadline, DeadlineExceededError
 from autograder.records import RefusedError
 
 STEP = 0.05
@@ -35,7 +37,8 @@ def can_fork() -> bool:
 def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
     """Return the result of `task`, which must be JSON-serializable; `give_up` is polled during the run.
 
-    Raises RefusedError if the task does, Unfinished on a timeout or if the child exits.
+    The child may use `seconds` of processor time (see `Deadline`). Raises RefusedError if the task does, Unfinished on
+    a timeout or if the child exits.
     """
     if not can_fork():
         return task()
@@ -44,14 +47,14 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
     child = context.Process(target=_answer, args=(task, writing))
     child.start()
     writing.close()
-    deadline = time.monotonic() + seconds
+    deadline = Deadline(seconds, _Child(child.pid or 0))
     try:
-        while not reading.poll(STEP):
-            if time.monotonic() > deadline:
-                raise Unfinished(f"Your code ran for more than {seconds:g} seconds and was stopped. Is there a loop?")
+        while not reading.poll(min(STEP, deadline.left())):
             if give_up():
                 raise GivenUp("The file changed while it was checked.")
         reply = json.loads(reading.recv_bytes())
+    except DeadlineExceededError as late:
+        raise Unfinished(f"Your code {_too_long(late)}") from None
     except EOFError:
         child.join(GRACE_SECONDS)
         code = child.exitcode or 0
@@ -66,6 +69,30 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
     if "broken" in reply:
         raise Unfinished(f"The tests themselves stopped: {reply['broken']}")
     return reply["ok"]
+
+
+@dataclass(frozen=True)
+class _Child:
+    """The processor time of a child, as the kernel counts it; 0 where there is no /proc."""
+
+    pid: int
+
+    def processor_seconds(self) -> float:
+        try:
+            line = Path(f"/proc/{self.pid}/stat").read_bytes()
+        except OSError:
+            return 0.0
+        user, system = line.rpartition(b")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def wants_processor(self) -> bool:
+        return False
+
+
+def _too_long(late: DeadlineExceededError) -> str:
+    if late.limit == "processor":
+        return f"used more than {late.seconds:g} seconds of processor time and was stopped. Is there an endless loop?"
+    return f"took more than {late.seconds:g} seconds and was stopped. Does it wait for something?"
 
 
 def _answer(task: Callable[[], Any], writing: Connection) -> None:

@@ -33,9 +33,7 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     lines += _about_the_file(report)
     told = {report.problem}
     for part, findings in report.by_part().items():
-        lines += [Text(), _part_line(report.title(part), findings)]
-        for finding in findings:
-            lines += _finding(finding, told)
+        lines += [Text(), _part_line(report.title(part), findings), *_findings(findings, told)]
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
     return Group(*lines, Text(), *_closing(report, drawn=bool(drawings)))
@@ -84,6 +82,22 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
         yield from _printed("Your file printed:", report.printed, 0)
 
 
+def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[RenderableType]:
+    """Show tests that fail for one cause together, below the known mistake and its question."""
+    causes: dict[object, list[Finding]] = {}
+    for finding in findings:
+        causes.setdefault(finding.result.cause, []).append(finding)
+    for tests in causes.values():
+        name, question = tests[0].mistake, tests[0].result.hint
+        if name:
+            yield _hanging(Text("?", "cyan"), Text(f"This looks familiar: {name}.", "cyan"))
+        if question and question not in told:
+            yield _indented(Text(question, "cyan"))
+            told.add(question)
+        for finding in tests:
+            yield from _finding(finding, told)
+
+
 def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
     result = finding.result
     mark, style = _mark(finding)
@@ -91,6 +105,8 @@ def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
     yield _hanging(Text(mark, style), title)
     if finding.passed or finding.waits:
         return
+    if not finding.unwritten:
+        title.append(f" (−{result.max_score:g})", "dim")
     cause = result.message or ""
     if cause in told:
         yield _indented(Text("for the same reason as above", "dim"))
@@ -98,10 +114,6 @@ def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
     told.add(cause)
     for line in (_IN_LINE.sub("", cause, count=1) if finding.place else cause).splitlines():
         yield _indented(Text(line, "yellow" if finding.unwritten else "red"))
-    if finding.mistake:
-        yield _indented(Text(f"This looks familiar: {finding.mistake}.", "cyan"))
-    if result.hint:
-        yield _indented(Text(result.hint, "cyan"))
     if finding.place:
         function = f", in `{finding.place.function}`" if finding.place.function else ""
         yield _indented(Text(f"→ {finding.place}{function}", "dim"))
@@ -144,9 +156,9 @@ def answers_screen(answers: Mapping[str, Sequence[tuple[str, str]]], titles: Map
         lines += [Text(title, "bold" if part in answers else "dim")]
         for question, answer in answers.get(part, ()):
             lines += [_indented(Text(question)), _indented(Text(answer.strip(), "cyan")), Text()]
-    locked = [title for part, title in titles.items() if part not in answers]
-    note = "Without an answer: no question, or its tests do not pass yet."
-    return Group(*lines, *([Text(note, "dim")] if locked else []))
+    if any(part not in answers for part in titles):
+        lines.append(Text("Without an answer: no question, or its tests do not pass yet.", "dim"))
+    return Group(*lines)
 
 
 def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
@@ -215,8 +227,7 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
     yield Text()
     told = {report.problem}
     failing = [finding for finding in report.findings if not finding.passed and not finding.waits]
-    for finding in failing[:IN_FULL]:
-        yield from _finding(finding, told)
+    yield from _findings(failing[:IN_FULL], told)
     if failing[IN_FULL:]:
         more = len(failing) - IN_FULL
         yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")

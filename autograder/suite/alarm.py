@@ -34,7 +34,11 @@ def alarm(seconds: float) -> Iterator[None]:
         return
 
     def ring(number: int, frame: FrameType | None) -> None:
-        raise TestAlarm
+        if number == signal.SIGPROF:
+            raise TestAlarm(
+                f"This test used more than {seconds:g} seconds of processor time. Is there an endless loop?"
+            )
+        raise TestAlarm(f"This test took more than {CLOCK_FACTOR * seconds:g} seconds. Does it wait for something?")
 
     limits = {
         signal.SIGPROF: (signal.ITIMER_PROF, seconds),

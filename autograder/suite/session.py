@@ -21,47 +21,16 @@ from _pytest.runner import runtestprotocol
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.proxy.subject import Subject
-from autograder.suite.markers import (
-    SUITE,
-    SubjectProvider,
-    Suite,
-    fixture_definitions,
-    forbidden_by,
-    has_part,
-    is_test_of_suite,
-    missing_needs,
-    needs_of,
-    part_of,
-    points_of,
-    title_of,
-)
+from autograder.suite import markers
+from autograder.suite.markers import SUITE, SubjectProvider, Suite, is_test_of_suite
 
 Limit = Callable[[], AbstractContextManager[Any]]
-QUIET = [
-    "--capture=no",
-    "--assert=plain",
-    "--noconftest",
-    "--import-mode=importlib",
-    "-p",
-    "autograder.suite.plugin",
-    "--override-ini=tmp_path_retention_policy=failed",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:unraisableexception",
-    "-p",
-    "no:threadexception",
-    "-p",
-    "no:doctest",
-    "-p",
-    "no:logging",
-    "-p",
-    "no:junitxml",
-    "-p",
-    "no:faulthandler",
-    "-p",
-    "no:stepwise",
-]
+SETTINGS = Path(__file__).with_name("session.ini")  # the only ones: none of the course, of a student or of the user
+WITHOUT = (
+    "cacheprovider", "unraisableexception", "threadexception", "doctest", "logging", "junitxml", "faulthandler",
+    "stepwise",
+)  # fmt: skip
+PLUGINS = ["-p", "autograder.suite.plugin", *(option for name in WITHOUT for option in ("-p", f"no:{name}"))]
 
 
 @dataclass(frozen=True)
@@ -87,7 +56,7 @@ class SuiteSession:
         self._current = _CurrentSubject()
         self._collected, self._reports = _Collected(), _Reports()
         paths = list(files)
-        arguments = [*QUIET, "--rootdir", str(root), "-c", str(_no_settings()), *map(str, paths)]
+        arguments = [*PLUGINS, "--rootdir", str(root), "-c", str(SETTINGS), *map(str, paths)]
         with _own_environment():
             self._config = _prepareconfig(arguments, plugins=[self._collected, self._reports])
         self._config._do_configure()
@@ -118,7 +87,7 @@ class SuiteSession:
 
     def blocked_by(self, test: Test) -> str | None:
         """Return the first needed test that did not pass, or None."""
-        missing = missing_needs(test.item, self._suite)
+        missing = markers.missing_needs(test.item, self._suite)
         return missing[0] if missing else None
 
     def skip(self, test: Test) -> None:
@@ -268,9 +237,9 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
     """Return a sentence for each test that cannot run, or that does not use the fixture `student`."""
     problems = []
     for item in items:
-        if has_part(item) and not is_test_of_suite(item):
+        if markers.has_part(item) and not is_test_of_suite(item):
             problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
-        known = {"request", *fixture_definitions(item)}
+        known = {"request", *markers.fixture_definitions(item)}
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which is not available in suites: neither conftest.py nor "
             "plugins are loaded. Available are `student`, `reference`, `seed`, the fixtures of the file itself, and "
@@ -285,15 +254,10 @@ def _test(item: pytest.Item) -> Test:
     return Test(
         item=item,
         name=item.name,
-        part=part_of(item),
-        points=points_of(item),
-        title=title_of(item),
+        part=markers.part_of(item),
+        points=markers.points_of(item),
+        title=markers.title_of(item),
         hidden=item.path.name == "test_hidden.py",
-        needs=tuple(needs_of(item)),
-        forbids=tuple(forbidden_by(item)),
+        needs=tuple(markers.needs_of(item)),
+        forbids=tuple(markers.forbidden_by(item)),
     )
-
-
-def _no_settings() -> Path:
-    """Return an empty configuration file, so that pytest reads no settings of the course or of a student."""
-    return Path(__file__).with_name("session.ini")

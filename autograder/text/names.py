@@ -13,10 +13,10 @@ _COMMAND = re.compile(r"::+|##+")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # reserved on Windows
 
 
-def shown(name: str, limit: int = SHOWN_LENGTH) -> str:
+def shown(name: str) -> str:
     """Return the name for a message: one short line without control characters."""
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[:limit])
-    return text + "…" if len(name) > limit else text
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name[:SHOWN_LENGTH])
+    return text + "…" if len(name) > SHOWN_LENGTH else text
 
 
 def student_name(raw: str) -> str:

@@ -14,6 +14,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
+def counted_points(points: float) -> str:
+    """`1 point` or `2.5 points`."""
+    return f"{round(points, 2):g} point{'' if points == 1 else 's'}"
+
+
 def counted_are(number: int, thing: str) -> str:
     """`1 score is` or `12 scores are`."""
     return f"{counted(number, thing)} {'is' if number == 1 else 'are'}"

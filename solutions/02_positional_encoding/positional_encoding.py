@@ -15,10 +15,9 @@
 #         words of a text           00 why not one word after the other
 # ```
 #
-# Every word is a vector by now, and attention lets the vectors exchange information. One thing is
-# missing, and it is easy to overlook: **attention has no notion of order.** It compares every word
-# with every other word, and nothing in that comparison depends on which came first. *Dog bites man* and
-# *man bites dog* contain the same three vectors.
+# By now every word is a vector, and attention will let these vectors exchange information. There is one gap, and it
+# is easy to overlook: **attention has no notion of order.** It compares every word with every other word, and nothing
+# in that comparison depends on which came first. *Dog bites man* and *man bites dog* contain the same three vectors.
 #
 # To be precise, self-attention without positions is **permutation-equivariant**: shuffle its inputs, and its
 # outputs are shuffled in the same way.
@@ -62,8 +61,8 @@ if __name__ == "__main__":
 # The alphabet of shapes: `B` sentences in a batch, `T` positions in a sentence, `C` numbers in a vector.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
-# How you get there is up to you. Speed is not scored; each call may take two seconds of processor time, and
-# two plain loops fill every table that the tests ask for well within that.
+# How you get there is up to you. Speed is not scored. Each call may take two seconds of processor time, and two
+# plain loops fill any table that the tests ask for well within that.
 
 # %% [markdown]
 # ## Part 1 · The table of waves

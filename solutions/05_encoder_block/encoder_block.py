@@ -49,7 +49,7 @@ from torch import Tensor, nn
 # 20 minutes, ●●○
 #
 # Every sublayer adds to the residual stream, so after a few of them one token may hold numbers near 0.01 and its
-# neighbour numbers near 100. The next layer would have to be right for both. Layer norm brings each token
+# neighbour numbers near 100. The next layer would have to cope with both. Layer norm brings each token
 # to one common size before the next layer reads it. It works like grading on a curve, inside one token: *how
 # far above or below this token's own mean is each of its numbers, in units of this token's own standard
 # deviation?*
@@ -60,8 +60,8 @@ from torch import Tensor, nn
 # Four details decide whether it is right.
 #
 # - $\mu$ and $\sigma^2$ belong to **one token**: `B` times `T` tokens, as many means.
-# - $\sigma^2$ is the plain average of the squares. It describes these `C` numbers, it does not estimate
-#   anything, so we divide by `C`.
+# - $\sigma^2$ is the plain average of the squares. It describes these `C` numbers and estimates nothing, so we
+#   divide by `C`.
 # - The tiny $\varepsilon$ is added to the variance **before** the root is taken. It matters for a token
 #   whose numbers are all nearly the same.
 # - The mean may be large. For float32 numbers near 4096 that differ by about 1, the result must still be right to
@@ -324,8 +324,8 @@ class PreNormBlock(TransformerEncoderBlock):
 # function. The table is not learned, but it must follow the module: to the graphics card, into
 # float64, into the saved `state_dict`. Such a tensor is called a *buffer*, and `register_buffer` keeps it.
 #
-# Every block has to know what is padding, not only the first. Otherwise the padding, changed by block 1 into
-# something that looks like a token, is attended to in block 2.
+# Every block has to know what is padding, not only the first. Otherwise block 1 turns the padding into something that
+# looks like a token, and block 2 attends to it.
 #
 # **A worked number.** With `d_model=128` and `d_ff=256`, one block has 4·128² + 4·128 parameters in
 # attention, 2·128·256 + 256 + 128 in the feed-forward layer and 4·128 in its norms: 132,480. How many

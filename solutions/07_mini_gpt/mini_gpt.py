@@ -16,8 +16,8 @@
 # ```
 #
 # You have all the parts: vectors for words, vectors for positions, attention that cannot see the future, blocks
-# that can be stacked. What was missing so far is a **purpose**. Nothing has told all these numbers yet what
-# they should become.
+# that can be stacked. What they lack is a **purpose**: nothing has told all these numbers yet what they should
+# become.
 #
 # The purpose of a language model fits into one sentence: *after every word, say how likely each word is to
 # come next.* That is all GPT was ever trained for. To do it really well, a model has to know a good deal about
@@ -334,9 +334,9 @@ class TransformerLanguageModel(nn.Module):
 # One step of training is four sentences long. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
 #
-# A choir rehearses like this: sing, listen for what was off, everybody adjusts a little, sing again. One more
-# thing belongs to it: **forget the last correction before you collect a new one**. PyTorch *adds* every new
-# gradient to what is there already, until you set it to zero.
+# A choir rehearses like this: sing, listen for what was off, adjust a little, sing again. And before you collect
+# a new correction, **forget the last one**: PyTorch *adds* every new gradient to what is there already, until you
+# set it to zero.
 #
 # The optimiser is `torch.optim.AdamW` with the learning rate `lr`, everything else as PyTorch sets it. What is
 # reported is the loss of each batch *before* the step that it leads to.
@@ -422,7 +422,7 @@ if __name__ == "__main__":
 #
 # The model says how likely each word is. To *write*, take its probabilities after the last word, draw one word
 # from them, append it, and ask again. That is all. The text grows word by word, and every word that was drawn
-# becomes part of the context from then on.
+# becomes part of the context from then on. A model that writes in this way is called **autoregressive**.
 #
 # Four things make a good writer out of this loop.
 #
@@ -539,8 +539,8 @@ if __name__ == "__main__" and MY_TRANSFORMER:
 # %% [markdown]
 # ## Look back
 #
-# You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy: make the
-# numbers larger and the text longer, and it is the real thing.
+# You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy. With larger
+# numbers and a longer text, it is the real thing.
 #
 # A word of caution. Much of the beautiful text that your model writes is simply learned by heart; the text is so
 # small that it can be. A low loss on the text that was trained on proves little, and it proves nothing at all if
@@ -548,8 +548,8 @@ if __name__ == "__main__" and MY_TRANSFORMER:
 # honest question is always the same: how surprised is the model by text that it has never seen, when each
 # word is predicted from the words before it alone? An assignment of its own, *Spot the cheat*, is about that.
 #
-# Your model can only continue its own text; there is no second text that it could answer to. For that, a decoder
-# has to attend to an encoder. That is the next assignment.
+# Your model can only continue its own text; there is no second text for it to respond to. For that, a decoder has
+# to attend to an encoder. That is the next assignment.
 #
 # **One last question.** Your model was trained with windows of 32 characters. Can it ever learn that the wind,
 # which laughs in one paragraph, did so in the paragraph before?

@@ -16,7 +16,7 @@
 # ```
 #
 # A language model that writes reads from left to right. It has to: after every word it must predict the next one,
-# and a glance to the right would be cheating. What was missing so far is the other half of the sentence. Take
+# and a glance to the right would be cheating. So it never uses the other half of the sentence. Take
 #
 # > the ▢ barked at the cat
 #
@@ -252,9 +252,9 @@ def mask_tokens(
 # %% part="corruption"
 
 # %% [markdown]
-# The picture runs your function over our text. Above, a strip of it: white words were not chosen, coloured
-# ones were, and where the model sees something else, the original stands in small letters beneath. Below, the
-# counts over many rounds.
+# The picture runs your function over our text. Above is a strip of it: white words were not chosen, coloured
+# ones were, and where the model sees something else, the original word is written below it in small letters. Below
+# are the counts over many rounds.
 
 # %% picture="corruption"
 
@@ -273,9 +273,9 @@ def mask_tokens(
 # exams: there are points for the gaps, and none for copying the printed words between them.
 #
 # **And if there is no gap at all?** Then $n = 0$, the sum is $0$, and $0/0$ is NaN. With small batches it
-# does happen, and a single NaN in the loss turns, one `backward()` later, every number of the model into NaN:
-# weeks of training, gone. So a batch without gaps shall cost nothing: the loss is 0, and all its gradients are 0,
-# too. (Beware of repairing the *loss* only. A NaN that was painted over may still stand in the gradients.)
+# does happen, and one `backward()` later a single NaN in the loss has turned every number of the model into NaN:
+# weeks of training, gone. So a batch without gaps costs nothing: the loss is 0, and all its gradients are 0, too.
+# (Beware of repairing the *loss* only. A NaN that was painted over may still be there in the gradients.)
 #
 # **In numbers.** Three positions, of which two were chosen. Their right words got the probabilities $\tfrac12$ and
 # $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not matter. A
@@ -436,8 +436,7 @@ class MaskedLanguageModel(nn.Module):
 # Now all three parts work together. A training step is short: make gaps, predict, compute the loss, correct. The
 # gaps are new in every step, so the same sentence asks another question each time.
 #
-# Three of our eighty sentences stay hidden from the model. With their help we can see whether it only
-# learns by heart.
+# Three of our eighty sentences stay hidden from the model. They will show whether it only learns by heart.
 
 
 # %%
@@ -500,10 +499,9 @@ if __name__ == "__main__":
     print()
 
 # %% [markdown]
-# The thin line jumps because every step asks other questions, and not many. It begins near $\ln V$, or
-# somewhat above. The thick line is the exam: every word of the three sentences that the model has never seen.
-# Watch where it turns. Up to there the model learned something about the world; from there on it learns
-# the other sentences by heart.
+# The thin line jumps because every step asks a few new questions. It begins near $\ln V$, or somewhat above. The
+# thick line is the exam: every word of the three sentences that the model has never seen. Watch where it turns. Up
+# to that point the model learns something about the world; from there on it learns the other sentences by heart.
 
 # %%
 if __name__ == "__main__":
@@ -520,8 +518,8 @@ if __name__ == "__main__":
     plt.show()
 
 # %% [markdown]
-# And now the question that we began with. In the second sentence everything that helps stands on the
-# right of the gap; a model that reads from left to right would have to guess blindly.
+# And now the question that we began with. In the second sentence, every word that helps comes after the gap; a
+# model that reads from left to right would have to guess blindly.
 
 # %%
 if __name__ == "__main__":

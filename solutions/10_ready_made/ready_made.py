@@ -15,9 +15,9 @@
 #         words of a text           00 why not one word after the other
 # ```
 #
-# You have built attention, blocks and whole models by hand, and you know what every number in them is for.
-# What was missing so far is the way back into the world: out there, attention is rarely written anew. There are
-# ready-made parts, good ones, fast ones, and models whose training has cost a fortune and is already paid.
+# You have built attention, blocks and whole models by hand, and you know what every number in them is for. In the
+# world outside, attention is rarely written from scratch. There are ready-made parts, good and fast ones, and there
+# are models whose training has cost a fortune that somebody else has already paid.
 #
 # There are three ways to a Transformer:
 #
@@ -106,9 +106,8 @@ class FusedMultiHeadAttention(nn.Module):
 # | `attn_mask` | `True` means *blocked* | `True` means *allowed* |
 #
 # The first is the nastiest: give it (B, T, C) without `batch_first=True`, and nothing crashes. Your sentences
-# then attend to each other, and the words of a sentence do not. The third is no switch that you set when
-# building; every call of the new layer has to invert the mask: `attn_mask=~mask`. It returns a pair, the
-# output and the attention weights.
+# then attend to each other, and the words of a sentence do not. The third is not set when the layer is built: every
+# call has to invert the mask, `attn_mask=~mask`. The call returns a pair, the output and the attention weights.
 #
 # **One number by hand.** With C = 1 and H = 1, `W_qkv` is a column of three numbers. Take 1, 1, 5 for them
 # and 2 for `W_out`: a single word $x = 3$ attends only to itself, and the output is $2 \cdot 5 \cdot 3 = 30$, in
@@ -140,7 +139,7 @@ def to_torch_attention(fused: FusedMultiHeadAttention) -> nn.MultiheadAttention:
 # %% part="attention"
 
 # %% [markdown]
-# Every dot is one number of the output: by hand from left to right, PyTorch's from bottom to top. If the
+# Every dot is one number of the output: yours by hand on the horizontal axis, PyTorch's on the vertical one. If the
 # weights were copied correctly, all dots lie on the line. In the second panel both models have a causal mask.
 
 # %% picture="attention"
@@ -230,7 +229,7 @@ class PreNormBlock(TransformerEncoderBlock):
 # | `batch_first` | `False` | (B, T, C) |
 # | `norm_first` | `False`, post-norm | whether it is a `PreNormBlock` |
 #
-# A wrong width at least fails loudly. All the other mistakes run without an error, and the result is a little wrong.
+# A wrong width at least fails loudly. All other mistakes run without an error and make the result a little wrong.
 #
 # `weights = layer.state_dict()` shows all names and shapes; `layer.load_state_dict(weights)` fills a module
 # by name, copies the numbers, and reports every name that is missing or unknown.
@@ -549,14 +548,14 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 #
 # 10 minutes, ●○○
 #
-# One thing is missing before a real model can read a real text: its words. With characters, a text has too many
-# steps; with whole words, the vocabulary has too many entries, and every new name would be unknown. GPT-2 takes the
+# Before a real model can read a real text, the text has to be cut into tokens. With characters, a text has too many
+# of them; with whole words, the vocabulary has too many entries, and every new name is unknown. GPT-2 takes the
 # middle road, **byte-level byte-pair encoding**:
 #
 # - Every text consists of bytes, and there are only 256 of them. So nothing is ever unknown, no name, no 🙂.
 # - Training counts which two neighbours stand together most often, merges this pair into a new token, and
 #   begins again, until the vocabulary is full. Frequent words end up as one token, rare ones in pieces.
-# - A space belongs to the word behind it: ` cat` and `cat` are two tokens. So no space is lost, and joining
+# - A space belongs to the word after it: ` cat` and `cat` are two tokens. So no space is lost, and joining
 #   the pieces gives back the text, letter by letter.
 #
 # Hugging Face's library `tokenizers` is made of interchangeable parts. You need five:
@@ -622,8 +621,8 @@ def train_tokenizer(text: str, vocab_size: int):
 # %% [markdown]
 # ## All of it together
 #
-# A text, a tokenizer trained on it, a model by hand, moved to Hugging Face. From here on it is theirs, with
-# all that comes with it: it computes its own loss, it writes with `generate`, it can be saved and shared.
+# Here are a text, a tokenizer trained on it, and a model that was written by hand and moved to Hugging Face. From
+# here on it is one of theirs: it computes its own loss, writes with `generate`, and can be saved and shared.
 #
 # One more switch that works the other way round. When a language model is trained, the targets are the text one
 # step later. Hugging Face **shifts for you**: `gpt2(ids, labels=ids)`. If you shift them too, out of habit, the model

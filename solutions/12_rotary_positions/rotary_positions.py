@@ -15,17 +15,17 @@
 #         words of a text           00 why not one word after the other
 # ```
 #
-# So far a word learned its position once, at the entrance: a vector for the position was added to the vector of
-# the word, and both went through the whole model as one sum. That works, but it asks for a lot. Whether *cat*
-# stands two positions before *sat* is the same question at position 3 and at position 300. In a *learned* table
-# those are different rows that know nothing of each other, so each pair of positions has to be learned anew. In
-# the sinusoidal table the distance is there (the dot product of two rows depends on it alone), but only in the part
-# of the score where position meets position; word and position come in one sum, and the layers for queries and keys
-# have to learn to take it apart.
+# So far a word was told its position once, at the entrance: a vector for the position was added to the vector of
+# the word, and both went through the whole model as one sum. That works, but it asks a lot of the model. Whether
+# *cat* stands two positions before *sat* is the same question at position 3 and at position 300. In a *learned*
+# table those are different rows that know nothing of each other, so each pair of positions has to be learned anew.
+# The sinusoidal table does contain the distance (the dot product of two rows depends on it alone), but attention
+# never sees the rows by themselves. It sees sums of word and position, which the layers for queries and keys have
+# to learn to take apart.
 #
-# What attention needs to know is not *where am I* but **how far are we apart**. There is a way to provide it
-# exactly where the question comes up, in the product of query and key, and it needs no table, no learned number and
-# no sum. The queries and keys are *rotated*.
+# Attention does not need to know *where am I* but **how far apart are we**. There is a way to answer this exactly
+# where the question comes up, in the product of query and key, and it needs no table, no learned number and no sum:
+# the queries and keys are *rotated*.
 #
 # Picture a row of friends, each with a clock hand. The friend at position $p$ turns the hand by $p$ notches. When
 # two of them compare their hands, the angle between the hands is one notch for each position *between* the two;
@@ -131,7 +131,7 @@ def rope(
 
 # %% [markdown]
 # The picture puts one vector at positions 0 to 7 and lets your function turn its hands. All tips stay on their
-# circle; each clock goes more slowly than the one before.
+# circles, and each clock runs more slowly than the one before.
 
 # %% picture="rotation"
 
@@ -229,10 +229,10 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Look back
 #
-# Ten lines, nothing to learn, no longest sentence: in principle the hands turn on for ever. In practice a model
-# that has been trained on 4,000 positions is lost at position 40,000, because the slow hands then point where they
-# never pointed before. Much of today's work on long texts is about slowing the hands down, and a larger `base` is the
-# simplest way to do it.
+# Ten lines of code, nothing to learn, and no limit to the length of a text: in principle the hands turn for ever. In
+# practice a model that has been trained on 4,000 positions is lost at position 40,000, because the slow hands then
+# point where they never pointed before. Much of today's work on long texts is about slowing the hands down, and a
+# larger `base` is the simplest way to do it.
 #
 # **One question to take along:** if a model was trained with `base = 10000` on sentences of 4,000 words, and
 # you want it to read 8,000 words, which hands would you slow down, and which would you rather leave as they

@@ -15,23 +15,23 @@
 #         words of a text           00 why not one word after the other
 # ```
 #
-# Your mini GPT writes, but it works far too hard. For each new word it reads the **whole** text again: every old
-# word is turned into a query, a key and a value once more, all of them attend to each other once more, and of
-# all these outputs only the last one is used. After a thousand words that means a thousand words projected
-# and a million scores in each head, just to learn what follows the last of them.
+# Your mini GPT writes, but it works far too hard. For each new word it reads the **whole** text again: it turns every
+# old word into a query, a key and a value once more, lets all of them attend to each other once more, and then uses
+# only the last of all these outputs. After a thousand words that means a thousand words projected and a million
+# scores in each head, just to find out which word comes next.
 #
-# Imagine writing a letter and copying out the whole letter again before you add each word. What you would do
-# instead is keep what is there. That is the whole idea of this assignment, and every language model you have
-# ever chatted with uses it.
+# Imagine writing a letter and copying out the whole letter again before you add each word. You would rather keep
+# what is there. That is the whole idea of this assignment, and every language model you have ever chatted with
+# uses it.
 #
-# What is worth keeping? Think of each word as leaving an **index card** in a box. On its front stands how it can
-# be found, the *key*; on its back stands what it contributes, the *value*. A later word comes with its query,
+# What is worth keeping? Think of each word as leaving an **index card** in a box. The front of the card, the *key*,
+# says how the word can be found; the back, the *value*, says what it contributes. A later word comes with its query,
 # compares it with all the keys and gets a weighted sum of the values. Its query is then of no further use, so
 # queries are not kept. The box is called the **key–value cache**.
 #
 # May the cards stay as they are when the text goes on? Yes, because of the causal mask: no word attends to a later
-# one, so when a new word arrives, nothing about the old ones changes, in any layer of the model. What was written
-# on a card once stays right for ever.
+# one, so when a new word arrives, nothing about the old ones changes, in any layer of the model. A card that was
+# right once stays right for ever.
 #
 # Letters for shapes: `B` sentences, `H` heads, `T` new words, `S` words in the cache once the new ones are in
 # it, `D` numbers in a head, `C = H · D` numbers in a word. About 45 minutes.
@@ -214,8 +214,8 @@ def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor
 # Now the cache earns its keep. The first call reads the prompt as a whole and fills the cache (*prefill*). From
 # then on, the model gets **one word at a time**, the one that it has just written, together with the cache.
 #
-# Here is a small language model made of your attention. Read it; there is nothing to write. Two things to notice.
-# Each layer has a cache of its own, since a word has another vector in each layer. And the **positions go on
+# Here is a small language model made of your attention. Read it; there is nothing to write. Notice two things.
+# Each layer has a cache of its own, since a word has a different vector in each layer. And the **positions keep
 # counting**: the new word is not at position 0, although it comes alone, but at position `past`. (With rotary
 # positions it is the same: the new query and key are rotated by their true position, and the keys in the cache were
 # rotated when they went in.) Forget this, and every shape is still right, but the text is another.
@@ -311,9 +311,9 @@ if __name__ == "__main__":
     print("The same text:", "yes" if torch.equal(*texts) else "NO")
 
 # %% [markdown]
-# The last picture measures your attention live, on this machine. On the left, the time for one more word, with
-# and without the cache: one curve climbs steeper and steeper, the other hardly leaves the ground. (It does rise,
-# because the new word still attends to the whole cache.) On the right, the price.
+# The last picture measures your attention live, on this machine. On the left is the time for one more word, with
+# and without the cache: one curve climbs more and more steeply, the other hardly leaves the ground. (It does rise,
+# because the new word still attends to the whole cache.) On the right is the price.
 
 # %% picture="writing"
 
@@ -340,7 +340,7 @@ if __name__ == "__main__":
 #
 # ## Look back
 #
-# A dozen lines, and writing became faster by a factor that grows with the text. Nothing was approximated: the
+# A dozen lines of code have made writing faster, by a factor that grows with the text. Nothing is approximated: the
 # outputs are the same. It works because of three things that you have met before: the causal mask, which makes the
 # past unchangeable; attention, which works for any number of keys and values; and positions that are added once
 # and never change.

@@ -66,6 +66,14 @@ def binomial(p: float, n: int) -> float:
 CALM = 0.8**4 / (0.8**4 + 0.2**4)  # the 80/20 coin at temperature 1/4
 WARM = 0.6**0.5 / (0.6**0.5 + 0.4**0.5)  # two words of 60/40 at temperature 2
 DRAWN = 0.1 / 27  # a random word, and one of 27 ordinary ones
+DRAWN_WEIGHTS = {  # how many numbers each weight of a LanguageModel(199, 48, 4, 1, 7) holds
+    "token_embed.weight": 199 * 48,
+    "position_embed.weight": 7 * 48,
+    "blocks.0.attention.qkv.weight": 144 * 48,
+    "blocks.0.attention.proj.weight": 48 * 48,
+    "blocks.0.ff.0.weight": 192 * 48,
+    "blocks.0.ff.2.weight": 48 * 192,
+}
 
 TESTS = (
     Chance(
@@ -223,6 +231,33 @@ TESTS = (
     Chance("09_masked_language_model", "test_one_batch_is_learned_by_heart"),
     Chance("10_ready_made", "test_encoder_layer_keeps_dropout", ("encoder_without_dropout",)),
     Chance("10_ready_made", "test_decoder_layer_keeps_dropout"),
+    Chance(
+        "15_train_it_well",
+        "test_first_loss_is_near_ln_v",
+        ("embeddings_left_alone", "std_taken_as_a_variance"),
+    ),
+    Chance(
+        "15_train_it_well",
+        "test_weights_are_normal",
+        (
+            "std_squared",
+            "mean_is_not_zero",
+            "uniform_between_plus_and_minus_std",
+            "uniform_with_the_right_spread",
+            "normal_numbers_cut_off",
+            "weights_begin_as_zeros",
+        ),
+        tuple(
+            share
+            for name, n in DRAWN_WEIGHTS.items()
+            for share in (
+                Share(f"the mean of {name}, measured in std", 1 / math.sqrt(n)),
+                Share(f"the standard deviation of {name}, measured in std", 1 / math.sqrt(2 * n)),
+                Share(f"the share of {name} within one std", binomial(math.erf(math.sqrt(0.5)), n)),
+            )
+        ),
+    ),
+    Chance("15_train_it_well", "test_every_call_draws_anew", ("seed_set_in_init_weights",)),
 )
 
 

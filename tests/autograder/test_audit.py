@@ -188,6 +188,7 @@ def test_solution_that_fails_for_some_seeds_is_reported(course):
     assert code == 1 and found["solution"] == "0/2"
 
 
+@pytest.mark.slow
 def test_surviving_mutants_are_reported_unless_listed_as_equivalent(course):
     edit(course, f"{SUITE}/test_hidden.py", "student.Total().push, -4", "student.Total().push, -1")
     edit(course, f"{SUITE}/test_hidden.py", '("number", -4)', '("number", -1)')

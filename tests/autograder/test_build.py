@@ -44,7 +44,7 @@ LABEL = "solutions/01_adding/adding.py"
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """A course without mistakes, so that building its hints runs nothing (see test_clues)."""
+    """A course without mistakes, so that building its hints runs nothing (see test_locked_hints)."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     course.mistakes_file(course.assignments[0]).unlink()
     return course

@@ -239,6 +239,13 @@ def test_answers_without_room_are_compared_by_digest(value: object) -> None:
     assert same.same_as(old) and not other.same_as(old)
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_digest_of_a_set_does_not_depend_on_its_order(kind: type) -> None:
+    one, other = kind([0, 8]), kind([8, 0])  # both numbers have the same place in the table: the first one takes it
+    assert repr(one) != repr(other)
+    assert Digest.of((one,)) == Digest.of((other,)) != Digest.of((kind([0]),))
+
+
 @pytest.mark.parametrize("value", [torch.zeros(3), np.zeros(3)], ids=["tensor", "array"])
 def test_transcript_keeps_values_that_the_test_changes_afterwards(value: object) -> None:
     transcript = Transcript()

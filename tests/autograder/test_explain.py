@@ -7,7 +7,7 @@ import json
 import pytest
 
 from autograder.checks import CheckFailed
-from autograder.grading.explain import clean, explain
+from autograder.grading.explain import clean, explain, message_skeleton
 from autograder.protocol.errors import (
     Frame,
     MissingNameError,
@@ -144,3 +144,39 @@ def test_control_characters_and_workflow_commands_are_made_harmless():
 
 def test_long_texts_are_truncated():
     assert len(clean("x" * 10_000)) < 2_100
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "skeleton"),
+    [
+        (
+            "The result of add(2, 3) is -1; 5 was expected.",
+            "The result of add(7, (1, [2])) is 2.5e-03; 11 was expected.",
+            "The result of add… is …; … was expected.",
+        ),
+        (
+            "Your code raised a TypeError (line 4).\n    return a + 1",
+            "Your code raised a TypeError (line 17 of cell 2).\n    return [a][0](b\n    where a is (2, 3)",
+            "Your code raised a TypeError …. …",
+        ),
+        (
+            "The weights differ first at query 0, key 3: nan came back. 2 of 6 numbers differ, by at most 0.15.",
+            "The weights differ first at query 12, key 0: 0.5 came back. 61 of 64 numbers differ, by at most 1,200.",
+            "The weights differ first at query …, key …: … came back. … of … numbers differ, by at most ….",
+        ),
+        ('`split("ab", 1)` raised “no”.', '`split("c", 2)` raised “x = `3`”.', "… raised …."),
+    ],
+)
+def test_messages_about_one_error_have_one_skeleton(one: str, other: str, skeleton: str) -> None:
+    assert message_skeleton(one) == message_skeleton(other) == skeleton
+
+
+def test_skeleton_keeps_names_and_the_kind_of_error() -> None:
+    messages = [
+        "`Head.forward` is not written yet.",
+        "`attention` is not written yet.",
+        "Your code raised a TypeError.",
+        "Your code raised a ValueError.",
+        "buffer2d is missing.",
+    ]
+    assert [message_skeleton(message) for message in messages] == messages

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.feedback.html import write_all
+from autograder.gradebook.lateness import Final
 from autograder.lms.exports import EXPORTERS, Exported, ExportError, ExportRequest, export
 from autograder.lms.exports.classroom50 import scale
 from autograder.lms.exports.gradescope import files
@@ -180,7 +181,7 @@ def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_
 
 
 def test_export_contains_the_final_scores(ask, tmp_path):
-    ask("canvas", "canvas-downloaded.csv", grades=(ada(),), scores={("1001", NAME): 6.25})
+    ask("canvas", "canvas-downloaded.csv", grades=(ada(),), finals={("1001", NAME): Final(7.5, 1.25)})
     assert "ada@example.org,Section 1,6.25,4.00" in (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
 
 
@@ -701,6 +702,7 @@ def test_gradescope_zip_has_its_programs_at_the_root(archive):
         assert subprocess.run(["bash", "-n"], input=programs[name], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
     done = gradescope(adding=FILES[f"solutions/{NAME}/adding.py"])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

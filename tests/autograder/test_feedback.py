@@ -33,7 +33,7 @@ from autograder.feedback.html import word, write_all, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import latest_grades, number, write_gradebook
+from autograder.gradebook.final_scores import latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
@@ -120,12 +120,17 @@ class Page(HTMLParser):
 # Statistics
 
 
-def test_mean_and_median_equal_hand_computed_values() -> None:
-    assert stats.mean([1, 2, 6]) == 3
-    assert stats.median([6, 1, 2]) == 2
-    assert stats.median([1, 2, 3, 10]) == 2.5
-    assert stats.mean([]) is None
-    assert stats.median([]) is None
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([6, 1, 2], [3, 1, 1.5, 2, 4, 6]),
+        ([1, 2, 3, 10], [4, 1, 1.75, 2.5, 4.75, 10]),
+        ([7], [7, 7, 7, 7, 7, 7]),
+        ([], [None] * 6),
+    ],
+)
+def test_mean_and_quartiles_equal_hand_computed_values(values: list[float], expected: list[float | None]) -> None:
+    assert list(stats.summary(values).values()) == expected
 
 
 def test_histogram_counts_shares_per_interval() -> None:
@@ -178,7 +183,24 @@ def test_mistake_counts_once_per_student() -> None:
 
 def test_failures_without_a_known_mistake_are_counted() -> None:
     unnamed = graded("ada", result(0, "failed"), result(1, "skipped"), result(2, "timeout"))
-    assert stats.unnamed_failures([unnamed, subtracting("alan")]) == 2
+    (one, other) = stats.unnamed_failures([unnamed, subtracting("alan")])
+    assert [[test.name for test in cluster.tests] for cluster in (one, other)] == [[TESTS[0][0]], [TESTS[2][0]]]
+
+
+def test_equal_failures_without_a_known_mistake_are_one_cluster(tmp_path: Path, course: Course) -> None:
+    """The numbers in the messages differ; another message or a further failed test is another cluster."""
+    says = [f"add({n}, 2) gave {n}.5; {n + 2} was expected." for n in (3, 44)]
+    grades = [
+        graded("ada", result(0, "failed", message=says[0])),
+        graded("bo", result(0, "failed", message=says[1])),
+        graded("cy", result(0, "failed", message="There is no `add`.")),
+        graded("di", result(0, "failed", message=says[0]), result(1, "failed")),
+    ]
+    clusters = stats.unnamed_failures(grades)
+    assert [cluster.students for cluster in clusters] == [("ada", "bo"), ("cy",), ("di",)]
+    page = write_all(tmp_path, course, grades).read_text("utf-8")
+    assert page.count("<pre>") == 1
+    assert "<pre># 01_adding: made by ada, bo\n- id: unnamed_add_1\n" in page
 
 
 # Gradebook
@@ -193,10 +215,10 @@ def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
     path = write_gradebook(tmp_path / "new folder", iter(grades))
     assert path.read_bytes() == (
-        b"student,assignment,status,score,max_score,problem,final_score,days_late\r\n"
-        b"Ada,01_adding,graded,10,10,,10,\r\n"
-        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,\r\n"
-        b"emmy,01_adding,graded,6,10,,6,\r\n"
+        b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
+        b"Ada,01_adding,graded,10,10,,10,,\r\n"
+        b"alan,01_adding,refused,0,10,The file is not UTF-8 text (byte 7).,0,,\r\n"
+        b"emmy,01_adding,graded,6,10,,6,,\r\n"
     )
 
 
@@ -249,16 +271,38 @@ def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, addin
     assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
     assert page.inside("h3") == [TESTS[0][2], TESTS[1][2]]
     assert "6 of 6" in page.text and TESTS[3][2] in page.inside("li")
-    assert stats.unnamed_failures([grade]) == 0
+    assert stats.unnamed_failures([grade]) == []
     assert [item.passed for item in stats.items([grade])] == [0, 0, 1, 1, 1]
     assert stats.mistake_counts([grade])[0].hint == HINT
 
 
-def test_hint_is_shown_once_in_its_own_box(tmp_path: Path, adding: Assignment) -> None:
+def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
-    assert page.text.count(HINT) == 1
-    assert page.text.count("Subtracts") == page.text.count("(subtracts)") == 1
-    assert page.text.index(HINT) < page.text.index("The question above (subtracts) applies here, too.")
+    assert page.text.count(HINT) == page.text.count("Subtracts") == page.source.count('<article class="card">') == 1
+    first, second = (page.text.index(title) for _, _, title, _ in TESTS[:2])
+    assert page.text.index("Subtracts") < page.text.index(HINT) < first < page.text.index("-1; 5 was") < second
+
+
+def test_failed_and_waiting_tests_show_their_cost(tmp_path: Path, adding: Assignment) -> None:
+    waiting = result(1, "skipped", message="This waits.")
+    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message="No."), waiting), adding))
+    assert f"{TESTS[0][2]} −{TESTS[0][3]:g} No." in page.text
+    assert f"This waits. {TESTS[1][2]} −{TESTS[1][3]:g}" in page.text
+
+
+def test_later_part_names_a_cause_of_an_earlier_one(tmp_path: Path, adding: Assignment) -> None:
+    later = result(3, "failed", message="The total is 1.", mistake="subtracts", hint=HINT)
+    page = Page(write_feedback(tmp_path, graded("ada", *subtracting("ada").tests[:2], later), adding))
+    assert page.text.count(HINT) == page.text.count("The total is 1.") == 1
+    assert page.text.index("The total is 1.") < page.text.index("A running total")
+    assert f"These fail for a reason given above (subtracts). {TESTS[3][2]} −{TESTS[3][3]:g}" in page.text
+
+
+def test_two_causes_of_one_part_have_a_card_each(tmp_path: Path, adding: Assignment) -> None:
+    other = result(1, "failed", message="Another fault.", mistake="doubles", hint="Twice?")
+    page = Page(write_feedback(tmp_path, graded("ada", subtracting("ada").tests[0], other), adding))
+    assert page.source.count('<article class="card">') == 2
+    assert page.text.index(HINT) < page.text.index("Doubles") < page.text.index("Another fault.")
 
 
 def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
@@ -279,9 +323,9 @@ def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> No
     slow = "Your file took longer than 5 seconds to load."
     grade = graded("ada", *(result(index, "timeout", message=slow) for index in range(5)))
     page = Page(write_feedback(tmp_path, grade, adding))
-    assert page.text.count(slow) == 2  # once a part
-    assert page.text.count("took too long") == 2
+    assert page.text.count(slow) == page.text.count("took too long") == 1
     assert page.inside("h3") == [title for _, _, title, _ in TESTS]
+    assert "These fail for a reason given above." in page.text, "in the second part"
     assert "No test passes yet." in page.text
 
 
@@ -403,8 +447,8 @@ def test_report_has_all_sections_in_order(report: Page) -> None:
 def test_report_summary_counts_submissions(report: Page) -> None:
     facts = dict(zip(report.inside("dt"), report.inside("dd"), strict=True))
     assert facts == {"Students": "6", "Graded": "4", "Refused": "2", "Isolation": "namespaces", "Seed": "41"}
-    # 10, 6, 6 and 7 of 10 points: mean 7.25, median 6.5.
-    assert "Adding 5 7.25 6.5 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
+    # 10, 6, 6 and 7 of 10 points: mean, minimum, quartiles and maximum.
+    assert "Adding 5 7.25 6 6 6.5 7.75 10 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
 
 
 def test_distribution_has_a_text_alternative(report: Page) -> None:
@@ -434,7 +478,7 @@ def test_report_counts_mistakes_and_shows_their_hints(report: Page) -> None:
 
 def test_students_who_need_help_are_sorted_lowest_first(tmp_path: Path, course: Course) -> None:
     grades = [graded(f"s{i}") for i in range(10)] + [subtracting("alan"), refused("kurt")]
-    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     assert re.findall(r'<th scope="row">(\w+)', section) == ["kurt", "alan"]
 
@@ -443,7 +487,7 @@ def test_pages_to_read_are_sorted_by_lost_points(tmp_path: Path, course: Course)
     students, names = ("ada", "alan", "bo", "emmy", "kurt"), (NAME, "02_more", "03_yet_more")
     grades = [graded(student, assignment=name) for student in students for name in names]
     grades += [subtracting("ada"), replace(graded("ada", assignment="02_more"), score=1.0), refused("alan")]
-    source = write_class_report(tmp_path, course, grades).read_text("utf-8")
+    source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     rows = [re.findall(r">([^<>\s]+)</(?:th|a)>", row) for row in section.split("<tr>")[2:]]
     assert rows == [["ada", "02_more", "Adding"], ["alan", "Adding"]]
@@ -462,7 +506,7 @@ def test_every_link_of_the_report_has_a_target(tmp_path: Path, course: Course) -
 def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course) -> None:
     low = graded("low", *(result(index, "failed") for index in (0, 1, 3)))
     stranger = refused("zoë", "No such assignment.", "09_none")
-    source = write_class_report(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
+    source = write_all(tmp_path, course, [*whole_class(), low, stranger]).read_text("utf-8")
     table = source[source.index('<table id="everybody">') :]
     body = table[table.index("<tbody>") : table.index("</tbody>")]
     rows = [re.sub(r"<[^>]+>", " ", row).split() for row in body.split("</tr>")[:-1]]
@@ -480,7 +524,7 @@ def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course)
     heads = re.findall(r'<th scope="col"[^>]*aria-sort="(\w+)"><button type="button">', table)
     assert heads == ["ascending", "none", "none", "none"]
     assert "no assignment of this course" in table
-    usual = write_class_report(tmp_path, course, [low]).read_text("utf-8")
+    usual = write_all(tmp_path, course, [low]).read_text("utf-8")
     assert '"button">Other' not in usual and "no assignment of this course" not in usual
 
 
@@ -565,7 +609,7 @@ def test_report_shows_different_suites_and_missing_isolation(tmp_path: Path, cou
         replace(graded("ada"), suite_sha256="one", isolation="unsafe"),
         replace(graded("alan"), suite_sha256="two", seed=8),
     ]
-    text = Page(write_class_report(tmp_path, course, grades)).text
+    text = Page(write_all(tmp_path, course, grades)).text
     assert "graded by 2 versions of its suite" in text
     assert "graded without isolation" in text
     assert "41, 8" in text
@@ -686,7 +730,7 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
             known = {"mistake": f"mistake_{dice.randrange(40)}", "hint": HINT}
             tests = [result(index, "failed", message=text, **known) for index in failing]
             grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
-    index = write_class_report(tmp_path, course, grades)
+    index = write_class_report(tmp_path, course, what_counts(tmp_path, course, grades))
     assert index.stat().st_size < 1_000_000
 
 

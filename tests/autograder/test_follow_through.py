@@ -253,6 +253,7 @@ def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grad
         assert grade.score == 0 and not {test.outcome for test in grade.tests} & {"passed", "followed"}
 
 
+@pytest.mark.slow
 def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(course):
     text = solution_of(course, HEADS, ATTENTION_WRONG)
     scores = {}

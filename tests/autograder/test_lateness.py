@@ -465,7 +465,7 @@ def test_report_lists_late_and_unknown_submission_times(written):
 def test_terminal_shows_the_final_scores(written, course):
     screen = io.StringIO()
     counted = what_counts(written, course, read_journal(written / "grades.jsonl"))
-    show_class(Console(file=screen, width=100), course, run_of(written, *counted), as_json=False)
+    show_class(Console(file=screen, width=100), course, run_of(written, counted.grades, counted.finals), as_json=False)
     words = [line.split() for line in screen.getvalue().splitlines()]
     assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
         ["ada", "6.4", "late", "6.4"],
@@ -478,7 +478,8 @@ def test_terminal_shows_the_final_scores(written, course):
 def test_submissions_marked_late_by_the_site_are_listed(written, course):
     """Only cy is listed: ben's time is known, and it is in time."""
     screen = io.StringIO()
-    counted, count = what_counts(written, course, read_journal(written / "grades.jsonl"))
+    effective = what_counts(written, course, read_journal(written / "grades.jsonl"))
+    counted, count = effective.grades, effective.finals
     show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)
     assert f"Marked as late by the course site: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
     look = (written / "index.html").read_text("utf-8").partition('id="look"')[2].partition("</section>")[0]

@@ -7,11 +7,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import MistakesError, load_alternatives, load_mistakes
 from tests.autograder.tiny_course import write_tiny_course
 
+ROOT = Path(__file__).parents[2]
 LABEL = "tests/assignments/01_adding/mistakes.yml"
 
 
@@ -194,3 +196,15 @@ def test_a_mistake_knows_the_functions_that_it_changes(course, adding, place, ol
     lines = course.solution_file(adding).read_text().splitlines()
     found = mistake.functions and [lines[line - 1].strip().partition("(")[0] for line in mistake.functions]
     assert found == changed
+
+
+@pytest.mark.parametrize("assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name)
+def test_mistakes_of_the_course_have_titles_and_equal_titles_equal_hints(assignment: Assignment) -> None:
+    """A page names a mistake by its title; two hints below one name would answer the same code in two ways."""
+    text = (ROOT / "tests" / "assignments" / assignment.name / "mistakes.yml").read_text("utf-8")
+    entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    assert [entry["id"] for entry in entries if not entry.get("title")] == []
+    hints: dict[tuple[str, str], str] = {}
+    for entry in entries:
+        place = entry.get("in") or entry["edits"][0]["in"]
+        assert hints.setdefault((place, entry["title"]), entry["hint"]) == entry["hint"], entry["id"]

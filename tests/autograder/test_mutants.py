@@ -291,7 +291,7 @@ def test_file_of_another_structure_is_reported(course, text):
 def test_file_that_is_not_utf8_is_reported(course):
     file = course.suite_folder(course.assignments[0]) / "equivalent_mutants.yml"
     file.write_bytes(b"- id: \xff\n")
-    assert refused(course) == f"{LABEL} is not UTF-8 text (byte 7)."
+    assert refused(course) == f"{LABEL} is not UTF-8 text (byte 7); save it as UTF-8."
 
 
 def test_missing_or_invalid_solution_is_reported(course):

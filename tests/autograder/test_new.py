@@ -155,6 +155,7 @@ def test_invalid_course_is_not_changed(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["course.yml"]
 
 
+@pytest.mark.slow
 def test_new_assignment_builds_and_passes_the_audit(tmp_path):
     made = autograder(tmp_path, "new", "14_beam_search")
     assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "course.yml")

@@ -158,15 +158,19 @@ def test_ordinary_user_can_grade(nobodys_namespaces):
 # ------------------------------------------------------------------ without namespaces
 
 
+def skip_unless_it_works(prefix: tuple[str, ...], purpose: str) -> None:
+    if shutil.which(prefix[0]) is None:
+        pytest.skip(f"There is no {prefix[0]} to switch {purpose} with.")
+    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False)
+    if trial.returncode:
+        pytest.skip(f"{prefix[0]} cannot switch {purpose} here: {trial.stderr.strip()}")
+
+
 @pytest.fixture
 def without_namespaces(folder, tiers) -> Surroundings:
     """Surroundings in which no user namespace can be created, as in many containers."""
     prefix = ("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/")
-    if shutil.which("bwrap") is None:
-        pytest.skip("There is no bubblewrap to switch namespaces off with.")
-    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False)
-    if trial.returncode:
-        pytest.skip(f"Namespaces cannot be switched off here: {trial.stderr.strip()}")
+    skip_unless_it_works(prefix, "namespaces off")
     if not tiers["landlock"].works:
         pytest.skip("There is no Landlock here to fall back to.")
     return Surroundings(prefix, sys.executable, folder)
@@ -205,11 +209,7 @@ def without_networks(folder) -> Surroundings:
     """A place where nobody can make a network namespace, as on many clusters."""
     switch_off = 'echo 0 > /proc/sys/user/max_net_namespaces && exec "$@"'
     prefix = ("unshare", "--user", "--map-root-user", "sh", "-c", switch_off, "sh")
-    if shutil.which("unshare") is None:
-        pytest.skip("There is no unshare to switch network namespaces off with.")
-    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False)
-    if trial.returncode:
-        pytest.skip(f"Network namespaces cannot be switched off here: {trial.stderr.strip()}")
+    skip_unless_it_works(prefix, "network namespaces off")
     return Surroundings(prefix, sys.executable, folder)
 
 
@@ -222,6 +222,7 @@ def test_without_network_namespaces_the_doctor_names_the_setting(without_network
     assert "Install" not in reports["namespaces"]["hint"]
 
 
+@pytest.mark.slow
 def test_without_network_namespaces_the_filter_holds_what_it_promises(without_networks):
     done = without_networks.autograder("doctor", "--verify", "--json")
     columns = {each["tier"]: each for each in json.loads(done.stdout)}

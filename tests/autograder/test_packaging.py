@@ -22,7 +22,8 @@ from packaging.requirements import Requirement
 
 import autograder
 from autograder.course.config import Assignment, load_course
-from autograder.course.document import BEGIN, END, load_document
+from autograder.course.document import load_document
+from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +79,11 @@ def squeezed(line: str) -> str:
 
 
 @cache
+def squeezed_lines(text: str) -> str:
+    return "\n".join(map(squeezed, text.splitlines()))
+
+
+@cache
 def answers(assignment: Assignment) -> frozenset[str]:
     """Return the lines between the markers, except common ones and those that also occur outside."""
     document = load_document(COURSE, assignment)
@@ -96,17 +102,21 @@ def hidden_tests(assignment: Assignment) -> set[str]:
 def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
     found = []
     for name, text in texts.items():
-        lines = "\n".join(map(squeezed, text.splitlines()))
         others = name.startswith("assignments/") and not name.startswith(f"assignments/{assignment.name}/")
         looked_for = answers(assignment)
         if others:
             looked_for = {answer for answer in looked_for - GIVEN_LATER if len(answer) >= EVERYDAY}
-        found += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in lines]
+        found += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in squeezed_lines(text)]
     return found
 
 
 def naming(texts: dict[str, str], names: set[str]) -> list[str]:
-    return [f"{file}: {n}" for file, text in texts.items() for n in names if re.search(rf"\b{n}\b", text)]
+    return [f"{file}: {name}" for file, text in texts.items() for name in sorted(names & words(text))]
+
+
+@cache
+def words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
 
 
 @each_assignment

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,10 +17,12 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.authoring.build import build
+from autograder.authoring.release import PAGES, leaks
 from autograder.authoring.release import _files as files_of
-from autograder.authoring.release import leaks
+from autograder.authoring.template import FOLDER
 from autograder.cli import app
 from autograder.course.config import Course, load_course
+from autograder.course.document import load_document
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -58,6 +61,7 @@ def files(folder: Path) -> set[str]:
 
 
 EVERYTHING = {
+    "AGENTS.md",
     "README.md",
     "requirements.txt",
     "constraints.txt",
@@ -78,10 +82,10 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     assert done.stderr.splitlines() == [
         "Checking that 1 assignment is up to date …",
         "Building the kit …",
-        "Looking for solutions, hidden tests and mistakes in 8 files …",
+        "Looking for solutions, hidden tests and mistakes in 9 files …",
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
-    for name in EVERYTHING - {"README.md", "requirements.txt", f"kit/{KIT}"}:
+    for name in EVERYTHING - {"AGENTS.md", "README.md", "requirements.txt", f"kit/{KIT}"}:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
@@ -104,8 +108,51 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert "python -m pip install -r requirements.txt -c constraints.txt" in readme
     assert f"autograder check assignments/{NAME}" in readme
     assert f"| `assignments/{NAME}` | Adding | 10 | 10 | 2026-11-27 23:59 |" in readme
+    assert "Together they take about 0.17 hours." in readme
+    assert all(f"| {mark} | " in readme for mark in "✓✗○·")
+    assert "docs/students.md" not in readme
     assert "@" not in readme
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
+
+
+def test_page_for_assistants_names_every_gap_and_contains_no_code(root, wheel, tmp_path):
+    assert release(root, wheel, tmp_path / "out").exit_code == 0
+    page = (tmp_path / "out" / "AGENTS.md").read_text("utf-8")
+    course = load_course(root)
+    (document,) = (load_document(course, assignment) for assignment in course.assignments)
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| `assignments/{NAME}` |")]
+    assert re.findall(r"`([\w.]+)`", row) == list(dict.fromkeys(gap.function for gap in document.gaps))
+    assert f"autograder check assignments/{NAME}" in page
+    assert "```" not in page
+    assert "@" not in page
+
+
+@pytest.mark.parametrize("template", ["assistants.md", "students.md"])
+def test_solution_in_a_made_page_is_a_leak(root, wheel, tmp_path, monkeypatch, template):
+    shutil.copytree(FOLDER, tmp_path / "templates")
+    page = tmp_path / "templates" / f"{template}.txt"
+    page.write_text(page.read_text("utf-8") + f"    {SECRET}\n", "utf-8")
+    monkeypatch.setattr("autograder.authoring.template.FOLDER", tmp_path / "templates")
+    made = next(name for name, used in PAGES.items() if used == template)
+    assert made in refused(root, wheel, tmp_path / "out")
+
+
+def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, tmp_path):
+    pages = {
+        "students.md": "Read [this](more.md#below), look ![at this](images/a.png), not [there](../secret.md), [nor](https://example.org).",
+        "more.md": "and [this](students.md)",
+        "images/a.png": "a picture",
+        "grading.md": "for instructors",
+    }
+    for name, text in pages.items():
+        file = root / "docs" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    (root / "secret.md").write_text("for instructors", "utf-8")
+    assert release(root, wheel, tmp_path / "out").exit_code == 0
+    guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}
+    assert files(tmp_path / "out") == EVERYTHING | guides
+    assert "[docs/students.md](docs/students.md)" in (tmp_path / "out" / "README.md").read_text("utf-8")
 
 
 def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
@@ -254,17 +301,24 @@ def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
 # ---------------------------------------------------------------------- the kit that goes along
 
 
-def test_wheel_and_readme_of_this_course_contain_no_leaks():
+def test_wheel_and_pages_of_this_course_contain_no_leaks():
     """Common lines of the engine, and the hint that the README quotes, are not leaks."""
     course = load_course(ROOT)
     kit = release_of_kit(course)
     assert any(name.startswith("kit/") for name in kit)
+    assert {name for name in kit if name.endswith(".md")} == {
+        "AGENTS.md",
+        "README.md",
+        "docs/glossary.md",
+        "docs/students.md",
+    }
     assert list(leaks(course, course.assignments, kit)) == []
 
 
 def release_of_kit(course: Course) -> dict[str, bytes]:
     """Return all files of a release except the assignments, which `build --check` verifies."""
-    return {name: content for name, content in files_of(course, (), None).items() if "/" not in name or "kit" in name}
+    made = files_of(course, course.assignments, None)
+    return {name: content for name, content in made.items() if not name.startswith("assignments/")}
 
 
 def test_wheel_is_built_and_can_be_installed_by_a_student(root, tmp_path):

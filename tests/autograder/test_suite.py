@@ -32,6 +32,7 @@ def test_suite_runs_against_the_reference(course):
     assert "5 passed" in run_pytest(course, SUITE)
 
 
+@pytest.mark.slow
 def test_suite_runs_against_a_file_in_the_sandbox(course, tmp_path):
     file = tmp_path / "adding.py"
     file.write_text(ALTERNATIVE, "utf-8")

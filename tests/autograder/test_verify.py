@@ -28,7 +28,7 @@ REMOVALS = {
     "filter": "jail.Unsafe._filter_calls = jail.Landlock._filter_calls = jail.Namespaces._filter_calls = "
     "lambda self: None",
     "output": "zygote.redirect_output = lambda limit: None",
-    "deadline": "zygote.Zygote._patience = lambda self: None\n"
+    "deadline": "zygote.Zygote._seconds_to_deadline = lambda self: None\n"
     "zygote.Zygote._enforce_deadlines = lambda self: None",
     "privileges": "jail.drop_privileges = lambda: jail.no_new_privileges()",
     "descriptors": "zygote.os.closerange = lambda *_: None",

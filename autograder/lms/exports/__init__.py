@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import harmless, what_counts
+from autograder.gradebook.final_scores import final_of, harmless, what_counts
 from autograder.gradebook.journal import grades_at
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
-from autograder.lms.roster import Roster, graded_name
+from autograder.lms.roster import Roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 
@@ -50,11 +51,12 @@ class ExportRequest:
     `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
     its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
     hidden tests. `folder` holds the grades and their pages, `names` the display names stored there, and `comments` the
-    instructors' comments on a submission.
+    instructors' comments on a submission. `problems` are unreadable lines of the journal, and decisions that do not fit;
+    `remark` is a sentence for the summary.
     """
 
     course: Course
-    grades: tuple[Grade, ...]
+    grades: tuple[Grade, ...] = ()
     submissions: Path | None = None
     assignment: str | None = None
     sheet: Path | None = None
@@ -62,14 +64,20 @@ class ExportRequest:
     roster: Roster = field(default_factory=Roster)
     output: Path | None = None
     hidden: str = "after_published"
-    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    finals: Mapping[GradeKey, Final] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
-    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    comments: Mapping[GradeKey, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    remark: str = ""
 
     def score(self, grade: Grade) -> float:
-        """Return the final score of a grade: the one in `scores`, or else the raw score."""
-        return self.scores.get((grade.student, grade.assignment), grade.score)
+        """Return the final score of a grade: the one in `finals`, or else the raw score."""
+        return final_of(grade, self.finals).score
+
+    def is_excused(self, student: str, assignment: Assignment) -> bool:
+        final = self.finals.get((student, assignment.name))
+        return final is not None and final.excused
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
@@ -83,7 +91,7 @@ class ExportRequest:
     def differences(self) -> list[str]:
         """Return a message for each assignment whose points in course.yml differ from the grades."""
         names = {assignment.name for assignment in self.assignments} if self.grades else set()
-        return differing(self.course, (grade for grade in self.grades if grade.assignment in names))
+        return differing(self.course, (g for g in self.grades if g.assignment in names), self.finals)
 
     @property
     def left_out(self) -> list[str]:
@@ -120,13 +128,8 @@ class ExportRequest:
     def absent(self, students: Iterable[str]) -> dict[str, str]:
         """Return the names of the people in the roster who are not among these students, by id in the grades."""
         known = {student: self._known_name(student) for student in students}
-        present = {self.roster.graded(student, name) for student, name in known.items()}
-        names = {name.casefold() for name in known.values() if name}
-        return {
-            graded_name(person.id): person.name
-            for person in self.roster.people
-            if person not in present and person.name.casefold() not in names
-        }
+        names = self.roster.class_list(known).names
+        return {student: name for student, name in names.items() if student not in known}
 
     def known_names(self, grade: Grade) -> tuple[str, ...]:
         """Return a student's names at the source; empty if unknown."""
@@ -150,38 +153,27 @@ class Exported:
     problems: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The effective grades of a class and their final scores; `problems` are unreadable lines of the journal.
+def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
+    """Return the request with the effective grades for a tool, from a journal or its folder.
 
-    `comments` are the instructors' comments on submissions, `remark` is a sentence for the summary.
-    """
-
-    grades: tuple[Grade, ...] = ()
-    scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    folder: Path | None = None
-    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    remark: str = ""
-
-
-def read_grades(path: Path, course: Course, tool: str) -> Counted:
-    """Read the effective grades for a tool from a journal or its folder.
-
-    The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy. Raises
-    RefusedError if there is no journal or no grade in it.
+    The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy, and no groups.
+    Raises RefusedError if there is no journal, no grade in it, or no such section.
     """
     found = grades_at(path)
-    grades = list(found)
-    problems = (found.problem,) if found.problem else ()
+    folder, course, roster = found.path.parent, request.course, request.roster
     if tool in WITH_THE_LAST_TEXT:
-        latest = {(grade.student, grade.assignment): grade for grade in grades}
-        return Counted(tuple(latest.values()), problems=problems)
-    folder = found.path.parent
-    counted, count = what_counts(folder, course, grades)
-    scores = {place: final.score for place, final in count.items()}
-    return Counted(tuple(counted), scores, problems, read_names(folder), folder)
+        course, roster = course.model_copy(update={"attempts": "last"}), Roster()
+    effective = what_counts(folder, course, found, roster.class_list, section)
+    return replace(
+        request,
+        grades=tuple(effective.grades),
+        finals=effective.finals,
+        problems=(*([found.problem] if found.problem else []), *effective.problems),
+        names=read_names(folder),
+        folder=folder,
+        comments={place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments},
+        roster=request.roster.of_section(section) if section else request.roster,
+    )
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
@@ -189,4 +181,5 @@ def export(tool: str, request: ExportRequest) -> Exported:
     if request.output and not request.output.absolute().parent.is_dir():
         raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
-    return replace(exported, problems=[*request.differences, *exported.problems])
+    summary = f"{exported.summary} {request.remark}".rstrip()
+    return Exported(summary, [*request.problems, *request.differences, *exported.problems])

@@ -29,7 +29,7 @@ def export(request: ExportRequest) -> Exported:
     if who is None or not ids:
         raise ExportError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
-    filling = Filling(request, sheet, students, [*ids, who], [who], KEPT)
+    filling = Filling(request, sheet, students, [*ids, who], [who], "EX", KEPT)
     for assignment in _wanted(request):
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:

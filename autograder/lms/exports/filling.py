@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.gradebook.final_scores import number
+from autograder.gradebook.final_scores import final_of, number
 from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
@@ -22,7 +22,8 @@ _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 @dataclass
 class Filling:
     """A sheet to fill in. `keys` are the columns that identify a student, most reliable first; `names` are those
-    with students' names: a number counts only if the names match.
+    with students' names: a number counts only if the names match. `excused` is the text for an excused student; if it
+    is empty, nothing is written.
     """
 
     request: ExportRequest
@@ -30,6 +31,7 @@ class Filling:
     rows: Sequence[int]
     keys: Sequence[int]
     names: Sequence[int]
+    excused: str
     kept: Sequence[str] = ()
     problems: list[str] = field(default_factory=list)
     filled: int = 0
@@ -96,9 +98,13 @@ class Filling:
         if old and old in self.kept:
             self.problems.append(f"{shown(grade.student)}, {grade.assignment}: {old} is there already and is kept.")
             return
-        new = number(self.request.score(grade) * scale)
+        final = final_of(grade, self.request.finals)
+        if final.excused and not self.excused:
+            self.problems.append(f"{shown(grade.student)}, {grade.assignment}: excused, so no grade is written.")
+            return
+        new = self.excused if final.excused else number(final.score * scale)
         before = _read_number(old)
-        if before is not None and number(before) == new:
+        if old == new or before is not None and number(before) == new:
             self.filled += 1
             return
         self.sheet.fill(row, column, new.replace(".", ",") if comma else new)

@@ -10,7 +10,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from autograder.gradebook.final_scores import number
+from autograder.gradebook.final_scores import final_of, number
+from autograder.gradebook.lateness import Final
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.records import Grade, TestResult
@@ -27,7 +28,7 @@ def export(request: ExportRequest) -> Exported:
     grades = [grade for grade in request.grades if request.assignment is None or grade.assignment in names]
     root = Element("testsuites", _counts(grades), name=_text(request.course.title))
     for grade in grades:
-        root.append(_suite(grade, request.score(grade)))
+        root.append(_suite(grade, final_of(grade, request.finals)))
     ElementTree.indent(root, " ")
     path = request.output or Path(FILE_NAME)
     write(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n", mark=b"<testsuites")
@@ -48,19 +49,19 @@ def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
     return {**{name: str(count) for name, count in counts.items()}, "time": f"{seconds:.3f}"}
 
 
-def _suite(grade: Grade, score: float) -> Element:
+def _suite(grade: Grade, final: Final) -> Element:
     suite = Element("testsuite", _counts([grade], with_skipped=True), name=_text(f"{grade.student}/{grade.assignment}"))
     properties = SubElement(suite, "properties")
     facts = {
         "student": grade.student,
         "assignment": grade.assignment,
         "status": grade.status,
-        "score": number(score),
+        "score": "excused" if final.excused else number(final.score),
         "max_score": number(grade.max_score),
         "seed": str(grade.seed),
         "isolation": grade.isolation,
     }
-    for name, value in facts.items():
+    for name, value in [*facts.items(), *(("decision", decision.sentence) for decision in final.decisions)]:
         SubElement(properties, "property", name=name, value=_text(value))
     if grade.status == "refused":
         case = SubElement(suite, "testcase", classname=_text(grade.assignment), name="submission", time="0")
@@ -75,7 +76,7 @@ def _add_case(suite: Element, grade: Grade, test: TestResult) -> None:
     case = SubElement(suite, "testcase", classname=where, name=_text(test.name), time="0")
     kind = _KINDS.get(test.outcome)
     said = "\n".join(filter(None, (test.title, test.message, test.hint)))
-    if test.outcome == "followed":
+    if test.outcome in ("followed", "decided"):
         SubElement(case, "system-out").text = _text(said)
     if kind:
         _tell(case, kind, test.outcome, test.message or test.title, said)

@@ -71,7 +71,7 @@ def worksheet(request: ExportRequest) -> Worksheet:
     others = [sheet.column(name) for name in OTHER_KEYS]
     keys = [n for n in (identifier, *others, who) if n is not None]
     names = range(len(sheet.header)) if who is None else [who]  # in any column if no title matches
-    filling = Filling(request, sheet, range(len(sheet.rows)), keys, names)
+    filling = Filling(request, sheet, range(len(sheet.rows)), keys, names, "")
     for row in filling.rows:
         told = sheet.cell(row, identifier)
         filling.also(row, participant(told), hidden_name(told))

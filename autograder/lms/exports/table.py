@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from autograder.gradebook.final_scores import harmless, number
+from autograder.gradebook.final_scores import harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import write
 from autograder.text.names import shown
@@ -19,7 +19,13 @@ def export(request: ExportRequest) -> Exported:
     """Write the table; a cell without a submission is empty. With a roster, every student in it has a row."""
     assignments = request.assignments
     names = {a.name for a in assignments}
-    scores = {(g.student, g.assignment): request.score(g) for g in request.grades if g.assignment in names}
+    scores = {(g.student, g.assignment): number(request.score(g)) for g in request.grades if g.assignment in names}
+    excused = {place for place, final in request.finals.items() if final.excused and place[1] in names}
+    totals: dict[str, float] = {}
+    for grade in request.grades:
+        if grade.assignment in names:
+            totals[grade.student] = totals.get(grade.student, 0.0) + request.score(grade)
+    scores |= dict.fromkeys(excused, "excused")
     graded = {student for student, _ in scores}
     absent = request.absent(graded)
     students = sorted({*graded, *absent}, key=lambda name: (name.casefold(), name))
@@ -28,14 +34,12 @@ def export(request: ExportRequest) -> Exported:
     comments = _comments(request, names)
     titles = ["student", "name", *(a.name for a in assignments), "total"]
     rows.writerow([*titles, "comments"] if comments else titles)
-    rows.writerow(
-        ["", "points possible", *(number(a.points) for a in assignments), number(sum(a.points for a in assignments))]
-    )
+    points = [points_of(assignment, request.finals) for assignment in assignments]
+    rows.writerow(["", "points possible", *map(number, points), number(sum(points))])
     for student in students:
-        own = [scores.get((student, a.name)) for a in assignments]
-        cells = ["" if score is None else number(score) for score in own]
+        cells = [scores.get((student, a.name), "") for a in assignments]
         people = [harmless(student), harmless(absent.get(student) or request.name(student))]
-        row = [*people, *cells, number(sum(score for score in own if score is not None))]
+        row = [*people, *cells, number(totals.get(student, 0.0))]
         rows.writerow([*row, harmless(comments.get(student, ""))] if comments else row)
     path = request.output or Path(FILE_NAME)
     write(path, text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")

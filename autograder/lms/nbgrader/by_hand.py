@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.course.config import Course
-from autograder.gradebook.lateness import finals
-from autograder.gradebook.times import read_late, read_times
-from autograder.lms.exports import Counted
-from autograder.records import Grade
+from autograder.course.config import Assignment, Course
+from autograder.gradebook.final_scores import final_of
+from autograder.gradebook.lateness import rescored
+from autograder.lms.exports import ExportRequest
+from autograder.records import Grade, TestResult
 from autograder.text.names import safe_name, shown
 from autograder.text.wording import listed
 
@@ -37,51 +36,70 @@ class HandGrading:
         return sum(counts - given for given, counts in self.points.values())
 
 
-def with_hand_grading(counted: Counted, course: Course) -> Counted:
+def by_part(grade: Grade, assignment: Assignment) -> Grade:
+    """Return the grade with points that were decided for the whole submission assigned to its parts.
+
+    nbgrader has points for parts only. Points given fill the parts in their order, points taken empty them.
+    """
+    whole = sum(test.score for test in grade.tests if not test.part)
+    tests = [test for test in grade.tests if test.part]
+    for part in assignment.parts:
+        score = sum(test.score for test in tests if test.part == part.name)
+        points = min(whole, part.points - score) if whole > 0 else max(whole, -score)
+        if points:
+            title = "; ".join(test.title for test in grade.tests if not test.part)
+            tests.append(TestResult("decision", part.name, title, "decided", points, 0.0))
+            whole -= points
+    return replace(grade, tests=tuple(tests))
+
+
+def with_hand_grading(request: ExportRequest) -> ExportRequest:
     """Add the points and comments of nbgrader's gradebook to the grades, if the course has one.
 
     Manual points for another grading than the effective one are reported as a problem and left out.
     """
+    course = request.course
     if not (os.environ.get("NBGRADER_DB_URL") or course.database or (course.root / FILE_NAME).is_file()):
-        return counted
+        return request
     try:
         from sqlalchemy.exc import SQLAlchemyError
 
         from autograder.lms.nbgrader.settings import database_url
     except ModuleNotFoundError:
         problem = "nbgrader is not installed, so its gradebook is not read: points given by hand are missing."
-        return replace(counted, problems=(*counted.problems, problem))
+        return replace(request, problems=(*request.problems, problem))
     try:
         found = _read(database_url(course.root))
     except SQLAlchemyError as error:
         reason = type(error).__name__  # its message can contain the password
         problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
-        return replace(counted, problems=(*counted.problems, problem))
-    return _merged(counted, course, found)
+        return replace(request, problems=(*request.problems, problem))
+    return _merged(request, found)
 
 
-def _merged(counted: Counted, course: Course, found: dict[tuple[str, str], HandGrading]) -> Counted:
-    grades, problems, names = [], list(counted.problems), []
-    comments = {}
-    for grade in counted.grades:
+def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -> ExportRequest:
+    course = request.course
+    grades, problems, names = [], list(request.problems), []
+    finals, comments = dict(request.finals), dict(request.comments)
+    for grade in request.grades:
+        place = grade.student, grade.assignment
         by_hand = found.get((safe_name(grade.student), grade.assignment))
         if by_hand and by_hand.comments:
-            comments[grade.student, grade.assignment] = "\n".join(by_hand.comments)
-        if by_hand and by_hand.points and not _is_of(by_hand, grade, course):
+            comments[place] = "\n".join(filter(None, (comments.get(place), *by_hand.comments)))
+        before = final_of(grade, finals).journal or grade
+        if by_hand and by_hand.points and not any(_is_of(by_hand, one, course) for one in (grade, before)):
             problems.append(
                 f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
                 "another grading and are left out. `autograder export --to nbgrader` takes this one there."
             )
         elif by_hand and by_hand.points:
             grade = replace(grade, score=grade.score + by_hand.difference)
+            finals[place] = rescored(course, final_of(grade, finals), grade.score)
             names.append(shown(grade.student))
         grades.append(grade)
-    folder = counted.folder or Path()
-    final = finals(course, grades, read_times(folder), read_late(folder))
-    scores = {place: one.score for place, one in final.items()}
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
     return replace(
-        counted, grades=tuple(grades), scores=scores, problems=tuple(problems), comments=comments, remark=remark
+        request, grades=tuple(grades), finals=finals, problems=tuple(problems), comments=comments, remark=remark
     )
 
 
@@ -90,7 +108,10 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
     from autograder.lms.nbgrader.graded_notebook import part_score
 
     assignment = course.find(grade.assignment)
-    parts = {part.name: part_score(grade, part) for part in assignment.parts} if assignment else {}
+    if assignment is None:
+        return False
+    grade = by_part(grade, assignment)
+    parts = {part.name: part_score(grade, part) for part in assignment.parts}
     return all(abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items())
 
 

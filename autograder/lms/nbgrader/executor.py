@@ -31,6 +31,7 @@ from traitlets import Integer, Unicode
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.feedback.titles import titles_of, with_titles
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
@@ -217,7 +218,7 @@ class ShowGrade(NbGraderPreprocessor):
         grade = exporter.grade(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
-        show_grade(nb, exporter.assignment, grade)
+        show_grade(nb, exporter.assignment, with_titles(grade, titles_of(exporter.course)))
         return nb, resources
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
+from autograder.gradebook.final_scores import number
 from autograder.lms.exports import Exported, ExportError, ExportRequest
+from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, InfrastructureError, Submission
 from autograder.submissions import SubmissionsError, find_submissions, safe_name
 from autograder.submissions.files import SOURCES
@@ -34,7 +36,14 @@ def export(request: ExportRequest) -> Exported:
     for assignment in request.assignments:
         work: Work = {}
         for grade in request.grades_of(assignment):
-            _add(work, grade, texts.get((grade.student, grade.assignment)), problems)
+            _add(work, by_part(grade, assignment), texts.get((grade.student, grade.assignment)), problems)
+            if request.is_excused(grade.student, assignment):
+                problems.append(f"{grade.student}, {assignment.name}: nbgrader cannot excuse, and counts the score.")
+        if any(grade.max_score < assignment.points for grade in request.grades_of(assignment)):
+            problems.append(
+                f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.points)} points although a test "
+                "was dropped. With `counts: full`, the test gives its points there, too."
+            )
         if work:
             _hand_in(app, assignment, work)
             done += _bring(app, assignment, work, problems)

@@ -258,7 +258,7 @@ class _Restorer:
         if cell.kind != "code":
             notes.append(f"This test cell had become a {cell.kind} cell. It is code again.")
         elif cell.source.strip() != official.source.strip():
-            notes.append("This test cell had been changed. What was written in it stands above it.")
+            notes.append("This test cell had been changed. Its former text stands above it.")
         if cell.source.strip() != official.source.strip():
             self.cells.append(_plain(cell, self.prose))
         if cell.grade_id != name:

@@ -12,10 +12,12 @@ from dataclasses import replace
 from types import ModuleType
 
 from autograder.course.digests import submission_digest, suite_digest
+from autograder.gradebook.decisions import lay_over, read_decisions
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
+from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, Submission
 
 WORTH_ANOTHER = 8  # starting a grader takes about as long as grading this many submissions
@@ -42,8 +44,13 @@ class BackgroundRun:
             first.result()
 
     def grade(self, student: str) -> Grade | None:
-        """Wait for a student's grade; None if the machine failed, with the reason in the log."""
-        return self._grades[student].result()
+        """Wait for a student's grade after the decisions; None if the machine failed, with the reason in the log."""
+        grade = self._grades[student].result()
+        if grade is None:
+            return None
+        course = self._plan.course
+        (decided,) = lay_over(course, read_decisions(course), [grade])
+        return by_part(decided.grade, course.assignment(grade.assignment))
 
     def _is_known(self, submission: Submission, suite: str) -> bool:
         whose = submission.student, submission.assignment

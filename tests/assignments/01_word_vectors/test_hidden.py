@@ -75,6 +75,11 @@ def a_question_whose_nearest_word_is(name):
 
 @pytest.mark.part("tokens")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "The ids follow the sorted distinct characters of a text.",
+    "vocab_size is the number of distinct characters.",
+    "the way back must work",
+)
 def test_any_text_is_numbered_in_sorted_order(student, reference):
     """Capitals, spaces, line ends and foreign letters get the ids of their sorted order, in each tokenizer its own."""
     text = some_text(60) + " \n\u00e9A"
@@ -89,6 +94,9 @@ def test_any_text_is_numbered_in_sorted_order(student, reference):
 
 @pytest.mark.part("tokens")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "ValueError that names an id which is not in the vocabulary (-1, for example).",
+)
 def test_id_that_nobody_has_is_refused(student):
     """An id that is too large or negative is a ValueError that names it."""
     tokenizer = student.CharTokenizer("hello world")  # 8 characters
@@ -98,6 +106,9 @@ def test_id_that_nobody_has_is_refused(student):
 
 @pytest.mark.part("tokens")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "ValueError that names a character which is not in the vocabulary.",
+)
 def test_any_unknown_character_is_refused(student):
     """A capital letter or a question mark that was not in the text is unknown, wherever it stands."""
     tokenizer = student.CharTokenizer("hello world")
@@ -112,6 +123,9 @@ def test_any_unknown_character_is_refused(student):
 @not_ready_made
 @pytest.mark.part("lookup")
 @pytest.mark.points(0.2)
+@pytest.mark.promise(
+    "One row for each id, 0 everywhere and 1 at the id's place.   ids (T,) -> (T, V), float32",
+)
 def test_one_hot_of_many_ids(student, reference):
     """Any number of ids gives as many rows of ordinary (float32) numbers, repeated ids included."""
     for T, V in ((1, 3), (7, 5), (13, 29)):
@@ -124,6 +138,10 @@ def test_one_hot_of_many_ids(student, reference):
 @not_ready_made
 @pytest.mark.part("lookup")
 @pytest.mark.points(0.3)
+@pytest.mark.promise(
+    "ids: whole numbers of any shape (...)",
+    "V may be in the thousands.",
+)
 def test_embed_takes_ids_of_any_shape(student, reference):
     """A single id, a sentence, a batch of sentences: every id is replaced by its row."""
     table = torch.randn(11, 5, dtype=torch.float64)
@@ -140,6 +158,10 @@ def test_embed_takes_ids_of_any_shape(student, reference):
 @not_ready_made
 @pytest.mark.part("lookup")
 @pytest.mark.points(0.15)
+@pytest.mark.promise(
+    "The table's rows with these ids: one_hot(ids) @ table without the multiplication.",
+    "with the number type of the table.",
+)
 def test_embed_equals_the_product(student):
     """Looking up is the same as multiplying one-hot rows with the table, and keeps the table's number type."""
     ids = torch.tensor(some_ids(7, 13))
@@ -154,6 +176,10 @@ def test_embed_equals_the_product(student):
 @not_ready_made
 @pytest.mark.part("lookup")
 @pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "For ids of any shape, gradients flow back into the rows that were fetched.",
+    "None of your functions changes its arguments: tables, ids and examples keep their values.",
+)
 def test_fetched_rows_can_be_learned(student, reference):
     """Gradients flow back into the rows that were fetched, and the table and the ids keep their values."""
     table = torch.randn(7, 3, dtype=torch.float64)
@@ -169,6 +195,9 @@ def test_fetched_rows_can_be_learned(student, reference):
 
 @pytest.mark.part("examples")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "All pairs (centre, context): centres from left to right, and for each its contexts from left to right.",
+)
 def test_pairs_of_any_text(student, reference):
     """For short and long texts and for any window, all pairs are there, in order."""
     for length, window in ((11, 2), (13, 3), (3, 7), (1, 2)):
@@ -178,6 +207,9 @@ def test_pairs_of_any_text(student, reference):
 
 @pytest.mark.part("examples")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "what is left out is the centre's own *place*, not its word.",
+)
 def test_same_word_at_another_place_is_a_context(student, reference):
     """A word that occurs twice can be its own context and a context twice; only the centre's place is left out."""
     ids = [3, 5, 3, 3, 8, 5, 3]
@@ -188,6 +220,9 @@ def test_same_word_at_another_place_is_a_context(student, reference):
 
 @pytest.mark.part("examples")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "For each place from left to right: (the ids of its contexts from left to right, its own id).",
+)
 def test_examples_of_any_text(student, reference):
     """For short and long texts and for any window, every place has its contexts, in order."""
     for length, window in ((11, 2), (13, 3), (3, 7), (2, 1)):
@@ -197,6 +232,10 @@ def test_examples_of_any_text(student, reference):
 
 @pytest.mark.part("examples")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "Contexts are the same as in skip_gram_pairs.",
+    "None of your functions changes its arguments",
+)
 def test_both_forms_have_the_same_neighbours(student):
     """Taken apart, the CBOW examples are the skip-gram pairs, and the text keeps its words."""
     ids = some_ids(17)
@@ -215,6 +254,10 @@ def test_both_forms_have_the_same_neighbours(student):
 
 @pytest.mark.part("loss")
 @pytest.mark.points(0.35)
+@pytest.mark.promise(
+    "The mean loss of guessing each context from its centre, as a tensor of shape ().",
+    "the loss has their number type.",
+)
 def test_skip_gram_loss_follows_the_formula(student, reference):
     """For random tables and pairs the skip-gram loss is what the formula says."""
     for V, C, P in ((11, 5, 7), (7, 3, 13)):
@@ -229,6 +272,11 @@ def test_skip_gram_loss_follows_the_formula(student, reference):
 
 @pytest.mark.part("loss")
 @pytest.mark.points(0.35)
+@pytest.mark.promise(
+    "The mean loss of guessing each centre from the average of its contexts, as a tensor of shape ().",
+    "every example has at least one context, and not all have equally many.",
+    "the loss has their number type.",
+)
 def test_cbow_loss_follows_the_formula(student, reference):
     """For random tables and examples with different numbers of contexts the CBOW loss is what the formula says."""
     for V, C, P in ((11, 5, 7), (7, 3, 13)):
@@ -242,6 +290,9 @@ def test_cbow_loss_follows_the_formula(student, reference):
 
 @pytest.mark.part("loss")
 @pytest.mark.points(0.7)
+@pytest.mark.promise(
+    "gradients flow into both tables",
+)
 def test_both_tables_learn(student, reference):
     """Both losses send the right gradients into both tables."""
     pairs, examples = torch.randint(11, (7, 2)), some_examples(5)
@@ -252,6 +303,10 @@ def test_both_tables_learn(student, reference):
 
 @pytest.mark.part("loss")
 @pytest.mark.points(0.2)
+@pytest.mark.promise(
+    "Scores of several hundred are no problem",
+    "None of your functions changes its arguments: tables, ids and examples keep their values.",
+)
 def test_large_scores_stay_finite(student, reference):
     """Scores of several hundred give a loss, not infinity and not NaN, and the tables keep their values."""
     first, second = (30 * table.float() for table in two_tables())
@@ -268,6 +323,11 @@ def test_large_scores_stay_finite(student, reference):
 
 @pytest.mark.part("neighbours")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "The ids of the k rows most similar to row token_id, the most similar first, without token_id itself.",
+    "The ids are Python ints.",
+    "The table keeps its values.",
+)
 def test_nearest_of_random_vectors(student, reference):
     """In a random table the k nearest rows come back, the most similar first, as Python's whole numbers."""
     answers = []
@@ -283,6 +343,10 @@ def test_nearest_of_random_vectors(student, reference):
 
 @pytest.mark.part("neighbours")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "without token_id itself.",
+    "Another word with the very same vector is a neighbour like any other.",
+)
 def test_word_is_not_its_own_neighbour(student):
     """A word is left out of its own list, however far the others are; one with the very same vector is not."""
     facing_away = torch.tensor([[2.0, 0.0], [-3.4, 0.0]], dtype=torch.float64)
@@ -303,6 +367,11 @@ def test_word_is_not_its_own_neighbour(student):
 
 @pytest.mark.part("neighbours")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "Nearest means the largest cosine with that vector",
+    "The rows are added as they are: only the comparison ignores lengths.",
+    "The answer is a Python int, and the table keeps its values.",
+)
 def test_analogy_of_random_vectors(student, reference):
     """In a random table the answer points most nearly where b - a + c points."""
     for V, C in ((23, 7), (29, 5), (31, 3), (37, 5)):
@@ -315,6 +384,9 @@ def test_analogy_of_random_vectors(student, reference):
 
 @pytest.mark.part("neighbours")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "a, b and c themselves are never the answer.",
+)
 def test_question_is_not_its_own_answer(student):
     """None of the three words of the question is the answer, even when it lies nearest and all others far away."""
     for nearest_of_all in ("b", "c", "a", "all the others face away"):

@@ -101,7 +101,7 @@ def test_impossible_positions_are_refused(student):
 
 
 @pytest.mark.part("leaks")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_honest_model_has_an_empty_map(student):
     """The map is a table of T times T booleans; for a model that cannot see the future it is False everywhere."""
     T, V = 6, 7

@@ -96,6 +96,9 @@ def prompt(T=5, B=B):
 
 @pytest.mark.part("mask")
 @pytest.mark.points(1)
+@pytest.mark.promise(
+    "What T new words after past old ones may attend to: booleans (T, past + T), for any T >= 1 and past >= 0.",
+)
 def test_masks_of_many_sizes(student, reference):
     """Whatever their number, new words attend to all old ones, to themselves, and to the new ones before them."""
     sizes = (5, 0), (2, 7), (4, 3), (3, 1), (random.randint(2, 6), random.randint(2, 9)), (150, 0), (3, 5000)
@@ -111,6 +114,10 @@ def test_masks_of_many_sizes(student, reference):
 
 @pytest.mark.part("mask")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    'True means "may attend to".',
+    "itself, word 1 to two words, and so on.",
+)
 def test_mask_of_a_single_word(student):
     """A single new word may attend to all old words and to itself."""
     for past in (0, 1, 6):
@@ -126,6 +133,11 @@ def test_mask_of_a_single_word(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(1)
 @pytest.mark.needs("test_the_four_layers")
+@pytest.mark.promise(
+    "Causal attention with several heads",
+    "Head h works with the features h·D up to (h+1)·D - 1 of queries, keys and values",
+    "All is the same in training and in eval",
+)
 def test_whole_text_equals_pytorch(student, reference):
     """Without a cache, with one head and with four, the outputs are those of PyTorch's own causal attention."""
     for n_heads in (1, H):
@@ -145,6 +157,11 @@ def test_whole_text_equals_pytorch(student, reference):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_the_cache_grows")
+@pytest.mark.promise(
+    "cut a text into pieces anywhere",
+    "you must get the outputs of the whole text at once.",
+    "All is the same in training and in eval",
+)
 def test_every_split_gives_the_same(student):
     """Cut a text anywhere, into two pieces or many: the outputs are those of the whole text, in training and in eval."""
     attention = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
@@ -163,6 +180,9 @@ def test_every_split_gives_the_same(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_four_layers", "test_the_cache_grows")
+@pytest.mark.promise(
+    "both (B, H, S, D): the old entries exactly as they were, then the new ones",
+)
 def test_cache_holds_keys_and_values_of_all_words(student, reference):
     """The cache holds the key and the value of each word in the text's order, and old entries never change."""
     theirs, ours = two(student, reference)
@@ -183,6 +203,10 @@ def test_cache_holds_keys_and_values_of_all_words(student, reference):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_four_layers")
+@pytest.mark.promise(
+    "cache None, or what an earlier call returned, of any length",
+    "the new ones are appended behind them.",
+)
 def test_the_cache_that_comes_in_is_used(student, reference):
     """The words attend to the keys and values in the cache that comes in, wherever they were made and however many."""
     theirs, ours = two(student, reference)
@@ -198,6 +222,10 @@ def test_the_cache_that_comes_in_is_used(student, reference):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_cache_grows")
+@pytest.mark.promise(
+    "So a text can be continued in two ways from the same point, and two conversations never get mixed up.",
+    "x and the old cache keep their values.",
+)
 def test_two_continuations_of_one_beginning(student):
     """A text can be continued in two ways from one cache: neither disturbs the other, nor another text."""
     theirs = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
@@ -227,6 +255,9 @@ def test_two_continuations_of_one_beginning(student):
 @pytest.mark.part("attention")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_four_layers")
+@pytest.mark.promise(
+    "forward: x (B, T, C), the T >= 1 new words; cache None, or what an earlier call returned",
+)
 def test_rows_do_not_mix(student, reference):
     """Each row of the batch attends to its own cache, and gets the output that it gets alone."""
     theirs, ours = two(student, reference)
@@ -239,8 +270,11 @@ def test_rows_do_not_mix(student, reference):
 
 
 @pytest.mark.part("attention")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_the_cache_grows")
+@pytest.mark.promise(
+    "Nothing is detached: gradients also reach the words of earlier pieces.",
+)
 def test_gradients_reach_earlier_pieces(student):
     """Read in pieces or as a whole, a text gives the same gradients, for its words and for the weights."""
     attention = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
@@ -259,17 +293,23 @@ def test_gradients_reach_earlier_pieces(student):
 
 
 @pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_the_cache_grows")
+@pytest.mark.promise(
+    "out and cache have the module's number type.",
+)
 def test_number_type_is_kept(student):
     """A layer in float32 has its output and cache in float32, one in float64 in float64."""
+    attention, x, outputs = student.CachedAttention(C, H), text(6), []
     for dtype in (torch.float32, torch.float64):
-        attention = student.CachedAttention(C, H).to(dtype)
-        out, cache = call(attention, text(4).to(dtype))
-        out, cache = call(attention, text(2).to(dtype), cache)
+        out, cache = call(attention.to(dtype), x[:, :4].to(dtype))
+        out, cache = call(attention, x[:, 4:].to(dtype), cache)
         checks.dtype(out, dtype, "the output")
         for name, kept in zip(("keys", "values"), cache):
             checks.dtype(kept, dtype, f"the {name} of the cache")
+        outputs.append(out.double())
+    checks.close(outputs[0], outputs[1], "the output in float32, compared with the one in float64,", atol=1e-4)
+    checks.true(not torch.equal(outputs[1][:, 1:], outputs[1][:, :-1]), "All words of a text get the same output.")
 
 
 # Part 3: writing
@@ -277,6 +317,10 @@ def test_number_type_is_kept(student):
 
 @pytest.mark.part("writing")
 @pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "The model reads every word once: first the prompt, however long, then the newest word alone, with the newest cache.",
+    "Continue each row of ids by max_new_tokens words, always taking the most likely one.",
+)
 def test_every_word_counts(student):
     """For a model whose next word depends on all words and their places, every row of the text is right."""
     for rows, length, new in ((3, 5, 7), (2, 1, 4), (1, 6, 1)):
@@ -289,6 +333,9 @@ def test_every_word_counts(student):
 @pytest.mark.part("writing")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_every_word_counts")
+@pytest.mark.promise(
+    "first the prompt, however long",
+)
 def test_long_prompts_are_read_to_the_end(student):
     """A prompt of more than a thousand words is read from the first to the last."""
     ids = prompt(random.randint(1100, 1300), 2)
@@ -300,6 +347,9 @@ def test_long_prompts_are_read_to_the_end(student):
 @pytest.mark.part("writing")
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_every_word_counts")
+@pytest.mark.promise(
+    "Nothing is kept from one call of generate to the next.",
+)
 def test_one_model_writes_two_texts(student):
     """A model that has written one text writes another one, and the same one again, as if it were its first."""
     model = Memory()
@@ -309,7 +359,10 @@ def test_one_model_writes_two_texts(student):
 
 
 @pytest.mark.part("writing")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "Its mode, training or eval, is the caller's business: afterwards it is what it was before.",
+)
 def test_model_stays_in_its_mode(student):
     """A model that is in training mode when it begins to write is in training mode afterwards; the same for eval."""
     for training, mode in ((True, "training"), (False, "eval")):
@@ -320,6 +373,9 @@ def test_model_stays_in_its_mode(student):
 
 @pytest.mark.part("writing")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "first the prompt, however long, then the newest word alone, with the newest cache.",
+)
 def test_each_call_gets_the_newest_cache(student):
     """At each call the model gets what it has not read yet, and the cache of the call before."""
     for length, new in ((5, 4), (1, 3)):
@@ -338,6 +394,9 @@ def test_each_call_gets_the_newest_cache(student):
 
 @pytest.mark.part("writing")
 @pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "they keep their values. Returns (B, T + max_new_tokens): ids, and the new words after them.",
+)
 def test_prompt_stays_as_it_is(student):
     """The prompt keeps its values and stands at the beginning of the text; with no new words it is the text."""
     ids = prompt()

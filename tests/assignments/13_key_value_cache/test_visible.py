@@ -90,7 +90,7 @@ def test_uneven_heads_are_refused(student):
 
 
 @pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_the_cache_grows(student):
     """Seven words leave seven keys and seven values for each head; after two more words there are nine of each."""
     axes = ("batch", "head", "word", "number")
@@ -106,7 +106,7 @@ def test_the_cache_grows(student):
 
 
 @pytest.mark.part("attention")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_the_cache_grows")
 def test_pieces_give_what_the_whole_gives(student):
     """A text read in pieces, of one word or of several, gets the outputs of the text read as a whole."""
@@ -145,7 +145,7 @@ def test_every_ending_has_its_own_cache(student):
 
 
 @pytest.mark.part("writing")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_writing_goes_on_with_all_that_was_read(student):
     """A model that predicts the last digit of the sum of all words continues 1 2 3 by 6 2 4, and 5 0 4 by 9 8 6."""
     written = student.generate(LastDigit(), torch.tensor([[1, 2, 3], [5, 0, 4]]), 3)

@@ -31,7 +31,7 @@ from tests.autograder.waiting import HANGS, hang_guard
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 PICTURES = ROOT / "build" / "screenshots"
-PATIENCE = 1000 * HANGS  # milliseconds
+MILLISECONDS = 1000 * HANGS
 
 pytestmark = [
     pytest.mark.browser,
@@ -111,7 +111,7 @@ def page_of(browser: Any, name: str, **options: Any) -> Iterator[Any]:
     """Open a page; its last state is saved as a screenshot, also after a failure."""
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, **options)
     page = context.new_page()
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(MILLISECONDS)
     try:
         yield page
     finally:

@@ -253,7 +253,7 @@ def test_an_alarm_ends_what_computes_and_what_sleeps(endless):
     assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-# ------------------------------------------------------------------ conversations that part
+# ------------------------------------------------------------------ requests that diverge
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from autograder.gradebook.journal import FILE_NAME
 @pytest.fixture
 def grades(tmp_path: Path) -> Path:
     (tmp_path / "grades").mkdir()
-    (tmp_path / "grades" / FILE_NAME).write_text("somebody's\n", "utf-8")
+    (tmp_path / "grades" / FILE_NAME).write_text("grades of a real class\n", "utf-8")
     return tmp_path / "grades"
 
 
@@ -37,7 +37,7 @@ def test_made_up_class_is_graded_beside_real_grades(grades: Path, made_up: Path)
     for _ in range(2):
         place, sentence = choose_output_folder(grades, made_up)
         assert place.name == "grades-made-up" and "grades-made-up" in sentence
-    assert (grades / FILE_NAME).read_text("utf-8") == "somebody's\n"
+    assert (grades / FILE_NAME).read_text("utf-8") == "grades of a real class\n"
 
 
 def test_made_up_grades_are_moved_before_a_real_class(grades: Path, tmp_path: Path) -> None:

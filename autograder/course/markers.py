@@ -1,0 +1,19 @@
+"""The markers in a solution document: gaps, and the cells of parts. Reads text only, without Jupyter's packages."""
+
+from __future__ import annotations
+
+import re
+
+BEGIN = "### BEGIN SOLUTION"
+END = "### END SOLUTION"
+_PART = re.compile(r'# %% part="(\w+)"')
+
+
+def parts_of_lines(solution: str) -> list[str]:
+    """Return the part to which each line belongs, that of the next cell of a part; "" after the last one."""
+    parts, part = [], ""
+    for line in reversed(solution.split("\n")):
+        found = _PART.match(line)
+        part = found[1] if found else part
+        parts.append(part)
+    return parts[::-1]

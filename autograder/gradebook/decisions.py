@@ -1,0 +1,276 @@
+"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal.
+
+The journal is never changed. A decision counts as long as it is in the file; lateness is calculated from the score after
+the decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+
+from autograder.course.config import Course, CourseError, Moment, Text
+from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
+from autograder.records import Grade, TestResult
+from autograder.text.files import read_utf8, write_whole
+from autograder.text.wording import counted_points
+
+FILE_NAME = "decisions.yml"
+HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
+KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
+Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Decision(BaseModel):
+    """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
+
+    `drop` names a test, which then gives its full points or is taken out of the total. `score` is the score in the
+    journal at the time of the decision.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    assignment: Text
+    student: Text | None = None
+    give: Points | None = None
+    take: Points | None = None
+    part: Text | None = None
+    comment: Text | None = None
+    excuse: Literal[True] | None = None
+    drop: Text | None = None
+    counts: Literal["full", "out"] | None = None
+    accept_late: Literal[True] | None = None
+    reason: Text | None = None
+    by: Text
+    at: Moment
+    score: float | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Decision:
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {one_of(KINDS)}.")
+        if self.drop is None and self.student is None:
+            raise ValueError("must name the `student`.")
+        if self.drop is not None and self.student is not None:
+            raise ValueError("drops a test for everybody, so it has no `student`.")
+        if (self.counts is not None) != (self.drop is not None):
+            raise ValueError("needs `counts: full` or `counts: out` with `drop`, and only there.")
+        if self.part is not None and not (self.give or self.take):
+            raise ValueError("can have a `part` only with `give` or `take`.")
+        if self.reason is None and self.comment is None:
+            raise ValueError("must have a `reason`, which the student reads.")
+        return self
+
+    @property
+    def sentence(self) -> str:
+        """The decision as the student reads it: `1 point given back: The test was too strict.`"""
+        if self.comment:
+            return self.comment
+        if self.give or self.take:
+            points = counted_points(self.give or self.take or 0)
+            said = f"{points} {'given back' if self.give else 'taken off'}"
+        elif self.drop:
+            said = "Counts in full for everybody" if self.counts == "full" else "Does not count for anybody"
+        else:
+            said = "Excused" if self.excuse else "Accepted although late"
+        return f"{said}: {self.reason}"
+
+
+class _Entries(RootModel[tuple[Decision, ...]]):
+    root: tuple[Decision, ...] = Field(strict=False)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A decision, and its place in the file for messages: `decisions.yml, line 7`."""
+
+    place: str
+    decision: Decision
+
+
+@dataclass
+class Decided:
+    """A grade after the decisions about it; `journal` is the grade before."""
+
+    grade: Grade
+    journal: Grade
+    made: list[Decision] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_decisions(course: Course) -> tuple[Entry, ...]:
+    """Return the decisions of a course in the file's order; empty without a file. Raises CourseError."""
+    file = course.root / FILE_NAME
+    return _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
+
+
+def add_decision(course: Course, decision: Decision) -> str:
+    """Append a decision to the file, whose text stays as it is; return its place. Raises CourseError."""
+    file = course.root / FILE_NAME
+    old = read_utf8(file, FILE_NAME, CourseError) if file.exists() else HEADER
+    record = {key: _plain(value) for key, value in decision.model_dump(exclude_none=True).items()}
+    entry = yaml.safe_dump([record], sort_keys=False, allow_unicode=True, width=1000)
+    new = old + ("" if old.endswith("\n") else "\n") + entry
+    known, entries = _parse(old), _parse(new)
+    if [one.decision for one in entries] != [*(one.decision for one in known), decision]:
+        raise CourseError(
+            f"{FILE_NAME} is not a list of lines that begin with `- `; add the decision by hand:\n{entry}"
+        )
+    write_whole(file, new)
+    return entries[-1].place
+
+
+def _parse(text: str) -> tuple[Entry, ...]:
+    if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
+        return ()
+    document = MarkedYaml(FILE_NAME, text, "the list of decisions", item="decision")
+    found = document.read(_Entries)
+    dropped = [(one.assignment, one.drop) for one in found.root if one.drop] if found else []
+    if len(set(dropped)) < len(dropped):
+        document.add((), "a test is dropped twice; remove one of the decisions.")
+    if found is None or document.problems:
+        raise CourseError(document.problems)
+    return tuple(
+        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision) for number, decision in enumerate(found.root)
+    )
+
+
+def lay_over(
+    course: Course,
+    entries: Sequence[Entry],
+    grades: Iterable[Grade],
+    groups: Mapping[tuple[str, str], str] | None = None,
+) -> list[Decided]:
+    """Return each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
+
+    `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
+    """
+    decided = [Decided(grade, grade) for grade in grades]
+    tests = {(one.journal.assignment, t.name): t.max_score for one in decided for t in one.journal.tests}
+    for entry in sorted(entries, key=lambda entry: entry.decision.drop is None):
+        decision = entry.decision
+        for one in decided:
+            grade = one.journal
+            group = (groups or {}).get((grade.student, grade.assignment))
+            if grade.assignment == decision.assignment and (
+                decision.drop or decision.student in (grade.student, group)
+            ):
+                _apply(course, entry, one, tests.get((grade.assignment, decision.drop or "")))
+    return decided
+
+
+def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decided], known: Iterable[str]) -> list[str]:
+    """Return a message for each decision that does not fit the course or the grades.
+
+    `known` are further students and groups of the class. Decisions about assignments without grades are not mentioned.
+    """
+    graded = {one.grade.assignment for one in decided}
+    tests = {(one.journal.assignment, test.name) for one in decided for test in one.journal.tests}
+    people = {one.grade.student for one in decided} | set(known)
+    made = {decision for one in decided for decision in one.made}
+    problems = [problem for one in decided for problem in one.problems]
+    for entry in entries:
+        decision, assignment = entry.decision, course.find(entry.decision.assignment)
+        name = decision.assignment
+        if assignment is None:
+            sentence = f"the course has no assignment `{name}`{_close(name, (a.name for a in course.assignments))}"
+        elif name not in graded or decision in made:
+            continue
+        elif decision.drop:
+            sentence = (
+                f"{name} has no test `{decision.drop}`{_close(decision.drop, (t for a, t in tests if a == name))}"
+            )
+        elif decision.student not in people:
+            sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
+        elif decision.part and decision.part not in (parts := [part.name for part in assignment.parts]):
+            sentence = f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
+        elif decision.excuse:
+            continue
+        else:
+            sentence = f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
+        problems.append(f"{entry.place}: {sentence}")
+    return problems
+
+
+def _close(word: str | None, known: Iterable[str]) -> str:
+    return did_you_mean(word, sorted(known)) or "."
+
+
+def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) -> None:
+    """Lay one decision over a grade; `dropped` are the points of the test that it drops."""
+    decision, before = entry.decision, one.grade
+    if decision.drop:
+        if dropped is None:
+            return
+        one.grade = _without(before, decision, dropped)
+    elif decision.give or decision.take:
+        borders = _borders(course, before, decision.part)
+        if borders is None:
+            return
+        wanted = (decision.give or 0) - (decision.take or 0)
+        points = round(min(max(wanted, -borders[0]), borders[1]), 6)
+        if points != wanted:
+            where = f"the part {decision.part} of {before.assignment}" if decision.part else before.assignment
+            verb = "gain" if wanted > 0 else "lose"
+            one.problems.append(
+                f"{entry.place}: {before.student} can {verb} only {counted_points(abs(points))} in {where}, "
+                f"not {abs(wanted):g}."
+            )
+        result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0)
+        one.grade = replace(before, score=round(before.score + points, 6), tests=(*before.tests, result))
+    if decision.score is not None and abs(decision.score - one.journal.score) > 1e-6:
+        one.problems.append(
+            f"{entry.place}: {before.student} had {counted_points(decision.score)} in {before.assignment} when this was "
+            f"decided, and has {one.journal.score:g} now. If the decision is still right, remove its line `score`."
+        )
+    one.made.append(decision)
+
+
+def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, float] | None:
+    """Return the points that a part, or the whole grade, can lose and gain; None if there is no such part."""
+    room = grade.max_score - grade.score
+    if part is None:
+        return grade.score, room
+    assignment = course.find(grade.assignment)
+    points = {one.name: one.points for one in assignment.parts} if assignment else {}
+    if part not in points:
+        return None
+    tests = [test for test in grade.tests if test.part == part]
+    score = sum(test.score for test in tests)
+    most = sum(test.max_score for test in tests) if tests else points[part]
+    return score, min(most - score, room)
+
+
+def _without(grade: Grade, decision: Decision, points: float) -> Grade:
+    """Return the grade with full points for the dropped test, or with neither its points nor its maximum."""
+    full, gained, tests = decision.counts == "full", 0.0, []
+    for test in grade.tests:
+        if test.name == decision.drop:
+            most = test.max_score if full else 0.0
+            gained += most - test.score
+            test = TestResult(test.name, test.part, test.title, "decided", most, most, decision.sentence)
+        tests.append(test)
+    most = grade.max_score - (0 if full else points)
+    return replace(grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a person would write it in YAML."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def make_decision(**values: Any) -> Decision:
+    """Return a decision of these values. Raises CourseError with a sentence."""
+    text = yaml.safe_dump([{key: value for key, value in values.items() if value is not None}], allow_unicode=True)
+    try:
+        return _parse(text)[0].decision
+    except CourseError as error:
+        raise CourseError(problem.partition(": ")[2] for problem in error.problems) from None

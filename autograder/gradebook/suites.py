@@ -1,0 +1,113 @@
+"""The lines of the journal, schema 2: what all grades by one suite have in common stands once in `suites/`.
+
+`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order. A line of the journal lists
+only the tests that were not passed with full points. A line of schema 1 is complete in itself; it is still read, and
+still written for a grade whose tests differ from those stored under the digest of its suite.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from autograder.records import Grade, TestResult
+from autograder.text.files import write_whole
+
+FOLDER = "suites"
+SCHEMA = 2
+COMMON = ("name", "part", "title", "max_score")
+OWN = ("outcome", "score", "message", "hint", "mistake")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+Tests = tuple[TestResult, ...]
+
+
+class SuiteMissingError(ValueError):
+    """The suite of a line cannot be read; `file` is where it belongs."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(f"{file} is missing or cannot be read")
+        self.file = file
+
+
+class Suites:
+    """Converts grades to lines and back; grades read here share the results of passed tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / FOLDER
+        self._passed: dict[str, Tests] = {}  # by suite_sha256
+
+    def to_line(self, grade: Grade) -> str:
+        """Return the line of a grade; writes the file of its suite first if there is none. Raises OSError."""
+        passed = self._stored(grade)
+        if passed is None:
+            return grade.to_json()
+        tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
+        record = {field.name: getattr(grade, field.name) for field in fields(grade)}
+        return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
+
+    def to_grade(self, line: str) -> Grade:
+        """Parse a line of any schema; raises ValueError if it is invalid, SuiteMissingError without its suite."""
+        try:
+            record = json.loads(line)
+            if record["schema"] == 1:
+                return Grade.from_record(record)
+            suite = str(record["suite_sha256"])
+            passed = self._read(suite) if suite else ()
+            tests = record["tests"]
+            return Grade.from_record({**record, "tests": ()}, _with(passed, tests) if tests else passed)
+        except (TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ValueError(f"not a line of a journal: {error}") from None
+
+    def _stored(self, grade: Grade) -> Tests | None:
+        """The results of this suite with all tests passed; None if those stored are not the tests of this grade."""
+        suite = grade.suite_sha256
+        if not suite and not grade.tests:
+            return ()
+        if not grade.tests or not DIGEST.fullmatch(suite):
+            return None
+        passed = tuple(_passed(test.name, test.part, test.title, test.max_score) for test in grade.tests)
+        try:
+            stored = self._read(suite)
+        except SuiteMissingError:
+            record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": list(map(_common, passed))}
+            write_whole(self._file(suite), json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+            self._passed[suite] = stored = passed
+        return stored if stored == passed else None
+
+    def _read(self, suite: str) -> Tests:
+        if suite not in self._passed:
+            try:
+                tests = json.loads(self._file(suite).read_text("utf-8"))["tests"]
+                self._passed[suite] = tuple(_passed(**{name: test[name] for name in COMMON}) for test in tests)
+            except (OSError, ValueError, TypeError, KeyError):
+                raise SuiteMissingError(self._file(suite)) from None
+        return self._passed[suite]
+
+    def _file(self, suite: str) -> Path:
+        return self._folder / f"{suite if DIGEST.fullmatch(suite) else 'unknown'}.json"
+
+
+def _passed(name: str, part: str, title: str, max_score: float) -> TestResult:
+    return TestResult(name, part, title, "passed", max_score, max_score)
+
+
+def _common(test: TestResult) -> dict[str, Any]:
+    return {name: getattr(test, name) for name in COMMON}
+
+
+def _differences(test: TestResult) -> dict[str, Any]:
+    return {name: getattr(test, name) for name in ("name", *OWN)}
+
+
+def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
+    """The results of a whole suite, from those that a line lists."""
+    listed = {test["name"]: {name: test[name] for name in OWN} for test in tests}
+    found = tuple(replace(right, **listed.pop(right.name)) if right.name in listed else right for right in passed)
+    if listed:
+        raise ValueError(f"the suite has no test {next(iter(listed))}")
+    return found

@@ -1,0 +1,138 @@
+"""A grader as a subprocess: `python -m autograder.grading.grader_process DESCRIPTOR FOLDER`.
+
+It has a main thread of its own, as deadlines of tests require. It unpacks a course into a private folder and grades one
+submission after another. When the other end of its connection closes, or nothing has come for a while, it removes the
+folder and ends, and its sandbox with it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from autograder.grading.bundle import Bundle
+from autograder.grading.pool import call_in_fork, grade_one, prepare_process
+from autograder.records import CourseError, InfrastructureError, RefusedError, Submission
+from autograder.sandbox.launcher import require_tier
+
+IDLE_SECONDS = 600
+START_SECONDS, END_SECONDS = 300, 30
+
+
+class GraderDiedError(Exception):
+    """The process ended before it replied."""
+
+
+class GraderProcess:
+    """A grader in a subprocess of this process, ready to grade; raises InfrastructureError if it cannot be had."""
+
+    def __init__(self, bundle: Bundle, scratch: str) -> None:
+        self._folder = tempfile.mkdtemp(prefix="grader-", dir=scratch)  # readable for this user alone
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-m", __name__, str(theirs.fileno()), self._folder]
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self._connection = Connection(self._socket.fileno())
+        try:
+            problem = str(self._ask(bundle, START_SECONDS))
+        except GraderDiedError:
+            problem = f"Its grader did not start (exit code {self._process.returncode})."
+        if problem:
+            self.close()
+            raise InfrastructureError(problem)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def grade(self, submission: Submission) -> tuple[str, str]:
+        """Return `("grade", line)`, `("failed", sentence)` or `("course", sentence)`; raises GraderDiedError."""
+        answer: tuple[str, str] = self._ask(submission)
+        return answer
+
+    def close(self) -> None:
+        """End the process, also while another thread waits for its reply; nothing of it is left."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._connection.close()
+        self._socket.detach()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _ask(self, question: Bundle | Submission, seconds: float | None = None) -> Any:
+        with suppress(EOFError, OSError):
+            self._connection.send(question)
+            if self._connection.poll(seconds):
+                return self._connection.recv()
+        self.close()
+        raise GraderDiedError
+
+
+def main(descriptor: int, folder: Path) -> None:
+    os.set_inheritable(descriptor, False)
+    connection = Connection(descriptor)
+    os.register_at_fork(after_in_child=connection.close)  # otherwise the other end would not see this process end
+    threading.Thread(target=_end_with_other_end, args=(descriptor, folder), daemon=True).start()
+    try:
+        connection.send(_prepare(connection.recv(), folder))
+        while connection.poll(IDLE_SECONDS):
+            connection.send(_graded(connection.recv()))
+    except (EOFError, OSError):
+        pass
+    finally:
+        _end(folder)
+
+
+def _prepare(bundle: Bundle, folder: Path) -> str:
+    """Make a grader; return why it cannot be had, or an empty text."""
+    try:
+        plan = bundle.unpack(folder)
+        require_tier(plan.tier, plan.course.min_tier)
+        prepare_process(plan)
+        call_in_fork(os.getpid)
+    except (CourseError, RefusedError, InfrastructureError) as error:
+        return str(error)
+    return ""
+
+
+def _graded(submission: Submission) -> tuple[str, str]:
+    for attempt in (1, 2):
+        try:
+            return "grade", call_in_fork(grade_one, submission).to_json()
+        except CourseError as error:
+            return "course", str(error)
+        except InfrastructureError as error:
+            if attempt == 2:
+                return "failed", str(error)
+    raise AssertionError
+
+
+def _end_with_other_end(descriptor: int, folder: Path) -> None:
+    hung_up = select.poll()
+    hung_up.register(descriptor, 0)  # a hang-up is always reported
+    hung_up.poll()
+    _end(folder)
+
+
+def _end(folder: Path) -> None:
+    with suppress(OSError):
+        shutil.rmtree(folder)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,62 @@
+"""Failures are shown by cause: a known mistake and its question once, with the tests that it explains below."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from autograder.records import Outcome, TestResult
+from autograder.selfcheck.check import CheckReport, Finding
+from autograder.selfcheck.render import as_html, as_text
+from autograder.selfcheck.screens import check_screen
+
+QUESTION = "Do two heaps become smaller?"
+
+
+def result(name: str, outcome: Outcome = "failed", part: str = "add", **more: str) -> TestResult:
+    score = 0.5 if outcome == "passed" else 0.0
+    return TestResult(name, part, f"Title of {name}.", outcome, score, 0.5, **more)
+
+
+RESULTS = (
+    result("first", message="One.", hint=QUESTION, mistake="`a` is subtracted"),
+    result("right", "passed"),
+    result("other", message="Other."),
+    result("second", message="Two.", hint=QUESTION, mistake="`a` is subtracted"),
+)
+
+
+def in_order(text: str, *words: str) -> bool:
+    places = [text.find(word) for word in words]
+    return -1 not in places and places == sorted(places)
+
+
+def test_tests_with_the_same_question_have_one_cause() -> None:
+    first, right, other, second = RESULTS
+    assert first.cause == second.cause != other.cause
+    assert result("x", message="Other.").cause == other.cause
+    assert right.cause != result("y", "passed").cause
+    assert result("z", "followed", hint=QUESTION).cause != first.cause
+
+
+def test_notebook_shows_the_question_once_above_the_tests() -> None:
+    for text in (as_text("Part", RESULTS), as_html("Part", RESULTS)):
+        assert text.count(QUESTION) == text.count("is subtracted") == 1
+        assert in_order(text, "is subtracted", QUESTION, "Title of first. (−0.5)", "One.", "Title of second.", "Two.")
+        assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
+
+
+def test_question_without_a_name_leaves_no_empty_line() -> None:
+    lines = as_text("Part", [result("first", message="One.", hint=QUESTION)]).split("\n")
+    assert lines == ["Part", f"→ {QUESTION}", "✗ Title of first. (−0.5)", "    One."]
+
+
+def test_terminal_shows_the_question_once_and_names_the_mistake_in_later_parts() -> None:
+    later = result("later", part="total", message="Three.", hint=QUESTION, mistake="subtracts")
+    findings = tuple(Finding(each, mistake="`a` is subtracted" if each.mistake else "") for each in (*RESULTS, later))
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(check_screen(CheckReport("adding.py", "01_adding", findings, {})))
+    text = capture.get()
+    assert text.count(QUESTION) == 1
+    assert text.count("This looks familiar: `a` is subtracted.") == 2, "once in each part"
+    assert in_order(text, QUESTION, "Title of first. (−0.5)", "Title of second. (−0.5)", "Title of right.", "Total")

@@ -1,0 +1,717 @@
+"""Grading on a Dask cluster: the same grades as on one machine, each counted once, whatever dies on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="Dask is not installed: pip install 'autograder[cluster]'")
+pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'autograder[cluster]'")
+
+import dask
+
+from autograder.course.config import Course, load_course
+from autograder.gradebook.journal import Journal, read_journal
+from autograder.grading import cluster, cluster_worker
+from autograder.grading.bundle import Bundle
+from autograder.grading.cluster_address import batch_cluster, connect
+from autograder.grading.cluster_worker import Graders
+from autograder.grading.grader_process import GraderDiedError, GraderProcess
+from autograder.grading.pool import Plan
+from autograder.grading.run import grade_class
+from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, SourceFile, Submission
+from tests.autograder.test_sandbox import descendants, living
+from tests.autograder.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "01_adding"
+
+
+@pytest.fixture
+def course(built_course: Path) -> Course:
+    return load_course(built_course)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the workers of a cluster on this machine keep their files."""
+    folder = tmp_path / "scratch"
+    monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(folder))
+    with dask.config.set({"temporary-directory": str(folder)}):
+        yield folder
+
+
+def submission(student: str, text: str) -> Submission:
+    return Submission(student, NAME, (SourceFile("adding.py", text),))
+
+
+def small_class(course: Course) -> list[Submission]:
+    text = course.solution_file(course.assignments[0]).read_text("utf-8")
+    answers = [text, text.replace("a + b", "a - b"), text.replace("self.value + number", "number"), "def add(", ""]
+    return [submission(f"s{number}", answers[number % len(answers)]) for number in range(10)]
+
+
+def graded(plan: Plan, folder: Path, submissions: list[Submission], address: str | None) -> list[dict[str, Any]]:
+    """Return the lines of a journal without the seconds, sorted by student."""
+    with Journal(folder) as journal:
+        summary = grade_class(plan, submissions, journal, lambda _: None, cluster=address)
+    assert (summary.failures, summary.notes) == ([], [])
+    lines = [json.loads(line) for line in (folder / "grades.jsonl").read_text("utf-8").splitlines()]
+    return sorted(({**line, "seconds": None} for line in lines), key=lambda line: line["student"])
+
+
+def started_since(before: set[int]) -> set[int]:
+    """Return the living processes that were started since; multiprocessing's own helper remains until the end."""
+    return {pid for pid in living(descendants(os.getpid()) - before) if b"resource_tracker" not in command(pid)}
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b"resource_tracker"
+
+
+def left_behind(scratch: Path) -> list[Path]:
+    return [path for path in scratch.rglob("*") if path.name.startswith(("worker-", "grader-"))]
+
+
+def test_grades_are_the_same_as_on_one_machine_and_nothing_is_left(course: Course, tmp_path: Path, scratch: Path):
+    before = descendants(os.getpid())
+    plan, submissions = Plan(course, 7, jobs=1), small_class(course)
+    here = graded(plan, tmp_path / "here", submissions, None)
+    there = graded(plan, tmp_path / "there", submissions, "local:1")
+    assert there == here and len(here) == len(submissions)
+    assert wait_until(lambda: not started_since(before))
+    assert left_behind(scratch) == []
+
+
+# -- what the coordinator does when something dies; the cluster is played by the test -----------------------
+
+
+@dataclass
+class FakeFuture:
+    status: str = "pending"
+    error: Exception | None = None
+    cancelled: bool = False
+    tell: Any = None
+
+    def add_done_callback(self, tell: Any) -> None:
+        self.tell = tell
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+    def exception(self) -> Exception | None:
+        return self.error
+
+    def end(self, status: str, error: Exception | None = None) -> None:
+        self.status, self.error = status, error
+        self.tell(self)
+
+
+@dataclass
+class FakeClient:
+    """Records the chunks that are sent; `present` are the workers that the scheduler knows."""
+
+    present: dict[str, int] = field(default_factory=dict)
+    sent: list[tuple[str, int, list[Submission], FakeFuture]] = field(default_factory=list)
+
+    def submit(self, _task: Any, _topic: str, number: int, chunk: list[Submission], **options: Any) -> FakeFuture:
+        self.sent.append((options["workers"][0], number, chunk, FakeFuture()))
+        return self.sent[-1][3]
+
+    def nthreads(self) -> dict[str, int]:
+        return self.present
+
+
+class Play:
+    """A run whose events the test makes up; `grades` are those that it has returned."""
+
+    def __init__(self, submissions: list[Submission], *workers: str, graders: int = 1) -> None:
+        self.client = FakeClient(dict.fromkeys(workers, graders))
+        self.run = cluster._Run(self.client, "topic", iter(submissions))
+        self.grades: list[Grade] = []
+        for worker in workers:
+            self.event(worker=worker, ready=graders)
+
+    def event(self, **facts: Any) -> None:
+        self.grades += self.run._handle(facts)
+        self.run._fill()
+
+    def begin(self, sent: int) -> None:
+        worker, number, _, _ = self.client.sent[sent]
+        self.event(worker=worker, chunk=number, began=True)
+
+    def grade(self, sent: int, *places: int, score: float = 1.0) -> None:
+        worker, number, chunk, _ = self.client.sent[sent]
+        for place in places:
+            grade = Grade(chunk[place].student, NAME, "graded", score, 1.0)
+            self.event(worker=worker, chunk=number, place=place, kind="grade", text=grade.to_json())
+
+    def end(self, sent: int) -> None:
+        worker, number, chunk, _ = self.client.sent[sent]
+        self.begin(sent)
+        self.grade(sent, *range(len(chunk)))
+        self.event(worker=worker, chunk=number, ended=True)
+
+    def kill(self, worker: str) -> None:
+        del self.client.present[worker]
+        self.run._look(patient=True)
+        self.run._fill()
+
+    def join(self, worker: str) -> None:
+        self.client.present[worker] = 1
+        self.event(worker=worker, ready=1)
+
+    @property
+    def chunks(self) -> list[list[str]]:
+        """The students of each chunk, in the order in which they were sent."""
+        return [[one.student for one in chunk] for _, _, chunk, _ in self.client.sent]
+
+    @property
+    def students(self) -> list[str]:
+        return [grade.student for grade in self.grades]
+
+
+def students(count: int) -> list[Submission]:
+    return [submission(f"s{number}", "") for number in range(count)]
+
+
+def finish(play: Play) -> None:
+    done = 0
+    while done < len(play.client.sent):
+        _, number, _, _ = play.client.sent[done]
+        if number in play.run._chunks:
+            play.end(done)
+        done += 1
+
+
+def test_chunks_hold_one_assignment_and_grow_to_32():
+    mixed = [replace(one, assignment=f"0{place % 3}_a") for place, one in enumerate(students(3000))]
+    play = Play(mixed, "a", "b", graders=2)
+    finish(play)
+    sent = [chunk for _, _, chunk, _ in play.client.sent]
+    assert all(len({one.assignment for one in chunk}) == 1 for chunk in sent)
+    assert len(sent[0]) <= 4 and max(map(len, sent)) == cluster.LARGEST_CHUNK
+    assert sorted(one.student for chunk in sent for one in chunk) == sorted(one.student for one in mixed)
+
+
+def test_worker_is_sent_no_more_than_it_has_room_for():
+    play = Play(students(500), "a", "b", graders=2)
+    assert [worker for worker, *_ in play.client.sent].count("a") == cluster.AHEAD * 2
+    play.end(0)
+    assert len(play.client.sent) == 2 * cluster.AHEAD * 2 + 1
+    assert play.client.sent[-1][0] == play.client.sent[0][0]
+
+
+def test_dead_worker_costs_its_chunk_one_repetition_and_arrived_grades_are_kept():
+    play = Play(students(20), "a", "b")
+    place = next(n for n, (worker, *_) in enumerate(play.client.sent) if worker == "a")
+    first = play.chunks[place]
+    play.begin(place)
+    play.grade(place, 0)
+    play.kill("a")
+    finish(play)
+    again = [chunk for chunk in play.chunks if set(chunk) & set(first) and chunk != first]
+    assert again[0] == [first[1]], "it was being graded, so it is graded alone"
+    assert sorted(play.students) == sorted(one.student for one in students(20)), "each once"
+    assert play.run.failed == {}
+
+
+def test_submission_at_which_two_workers_died_is_named_and_innocent_ones_are_graded():
+    play = Play(students(6), "a")
+    deaths = 0
+    while play.run._chunks:
+        worker, number, chunk, _ = next(sent for sent in play.client.sent if sent[1] in play.run._chunks)
+        place = [sent[1] for sent in play.client.sent].index(number)
+        names = [one.student for one in chunk]
+        if "s2" not in names:
+            play.end(place)
+            continue
+        play.begin(place)
+        play.grade(place, *range(names.index("s2")))
+        deaths += 1
+        play.kill(worker)
+        play.join(f"worker {deaths}")
+    assert deaths == 2
+    assert play.run.failed == {("s2", NAME): "the grader died twice."}
+    assert sorted(play.students) == ["s0", "s1", "s3", "s4", "s5"]
+
+
+def test_chunk_that_had_not_begun_is_not_blamed_for_a_death():
+    play = Play(students(2), "a")
+    for number in range(5):
+        play.kill(f"worker {number - 1}" if number else "a")
+        play.join(f"worker {number}")
+    assert play.chunks == [["s0", "s1"]] * 6
+    finish(play)
+    assert play.students == ["s0", "s1"] and play.run.failed == {}
+
+
+def test_worker_that_leaves_costs_nobody_a_repetition_alone():
+    play = Play(students(2), "a")
+    play.begin(0)
+    play.event(worker="a", left=True)
+    play.join("b")
+    assert play.chunks[-1] == play.chunks[0] and play.run._deaths == set()
+    assert play.client.sent[0][3].cancelled
+
+
+def test_worker_that_falls_silent_is_replaced_and_its_late_grades_count_once(monkeypatch):
+    play = Play(students(2), "a", "b")
+    play.begin(0)
+    monkeypatch.setattr(cluster, "SILENT_SECONDS", -1.0)
+    play.run._look(patient=True)
+    play.run._fill()
+    play.grade(0, 0, 1)  # late
+    play.end(1)
+    assert play.chunks == [["s0", "s1"]] * 2
+    assert play.students == ["s0", "s1"] and play.run.failed == {}
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_two_different_scores_of_one_submission_are_named(late):
+    play = Play(students(1), "a")
+    play.begin(0)
+    play.event(worker="a", left=True)
+    play.join("b")
+    order = (0, 1) if late else (1, 0)
+    play.grade(order[0], 0, score=1.0)
+    play.grade(order[1], 0, score=0.5)
+    assert [why for why in play.run.failed.values() if "different scores" in why]
+
+
+def test_failed_submission_is_named_and_the_others_of_its_chunk_are_graded():
+    play = Play(students(2), "a")
+    play.begin(0)
+    play.event(worker="a", chunk=1, place=0, kind="failed", text="The sandbox died twice.")
+    play.grade(0, 1)
+    play.event(worker="a", chunk=1, ended=True)
+    assert play.run.failed == {("s0", NAME): "The sandbox died twice."} and play.students == ["s1"]
+
+
+def test_course_that_cannot_be_graded_ends_the_run():
+    play = Play(students(2), "a")
+    with pytest.raises(CourseError, match="does not pass"):
+        play.event(worker="a", chunk=1, place=0, kind="course", text="01_adding: the solution does not pass.")
+
+
+def test_run_without_a_machine_that_can_grade_ends_with_the_reasons():
+    play = Play(students(2))
+    play.client.present = {"a": 1}
+    play.run._look(patient=False)
+    play.event(worker="a", refused="It has torch 2.1 instead of 2.2.", host="node7")
+    with pytest.raises(InfrastructureError, match=r"node7 \(a\) took no part: It has torch 2\.1"):
+        play.run._look(patient=False)
+    play.client.present = {"a": 1, "b": 1}  # which may still be starting
+    play.run._look(patient=False)
+
+
+def test_running_cluster_without_workers_is_not_waited_for_but_a_batch_queue_is(monkeypatch):
+    play = Play(students(2))
+    monkeypatch.setattr(cluster, "START_SECONDS", -1.0)
+    play.run._look(patient=True)
+    with pytest.raises(InfrastructureError, match="has no workers"):
+        play.run._look(patient=False)
+
+
+@pytest.mark.parametrize(("status", "error"), [("lost", OSError), ("error", InfrastructureError)])
+def test_chunk_that_dask_gave_up_ends_the_run(status, error):
+    play = Play(students(2), "a")
+    play.client.sent[0][3].end(status, ValueError("no such plugin"))
+    with pytest.raises(error):
+        play.event(**play.run.events.get(timeout=1))
+
+
+# -- addresses ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.7:8786", "tcp://scheduler:8786", "tcp://127.evil.example:8786"])
+def test_plain_tcp_to_another_machine_is_refused(address):
+    with pytest.raises(RefusedError, match="without encryption"), connect(address):
+        pass
+
+
+@pytest.mark.parametrize("address", ["local:", "local:0", "local:two", "scheduler:8786", "http://a:1", "slurm.txt"])
+def test_address_that_names_no_cluster_is_refused(address):
+    with pytest.raises(RefusedError, match=r"Write `local:4`"), connect(address):
+        pass
+
+
+def test_tls_without_certificates_is_refused_and_names_the_variables():
+    with pytest.raises(RefusedError, match="DASK_DISTRIBUTED__COMM__TLS__CA_FILE"), connect("tls://10.0.0.7:8786"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("class: SlurmCluster\njobs: 2\n", "no class `SlurmCluster`; there are"),
+        ("class: SLURMCluster\n", "`jobs`"),
+        ("class: SLURMCluster\njobs: 0\n", "greater than 0"),
+        ("class: SLURMCluster\njobs: 2\nqueue: short\n", "`queue`"),
+        ("class: SLURMCluster\njobs: 2\narguments: {cores: 1}\n", "cannot be made"),
+        ("class: [\n", "line"),
+    ],
+)
+def test_file_with_an_error_is_refused_with_a_sentence(tmp_path, text, sentence):
+    file = tmp_path / "slurm.yml"
+    file.write_text(text)
+    with pytest.raises(RefusedError) as refused:
+        batch_cluster(file)
+    assert sentence in str(refused.value) and "slurm.yml" in str(refused.value)
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(RefusedError, match="slurm.yml"):
+        batch_cluster(tmp_path / "slurm.yml")
+
+
+# -- what a grader checks before it takes work ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("package", ["Python", "torch", "autograder"])
+def test_machine_with_other_versions_is_refused(course, tmp_path, package):
+    whole = Bundle.of(Plan(course, 7))
+    other = replace(whole, versions={**whole.versions, package: "1.0"})
+    with pytest.raises(InfrastructureError, match=f"It has {package} .* instead of 1.0"):
+        other.unpack(tmp_path)
+    assert list(tmp_path.iterdir()) == [], "nothing of the course is written"
+
+
+def test_damaged_course_and_other_suites_are_refused(course, tmp_path):
+    whole = Bundle.of(Plan(course, 7))
+    with pytest.raises(InfrastructureError, match="damaged"):
+        replace(whole, archive=whole.archive[:-1]).unpack(tmp_path)
+    with pytest.raises(InfrastructureError, match="suites"):
+        replace(whole, suites={NAME: "0"}).unpack(tmp_path)
+
+
+def test_bundle_holds_what_graders_need_and_is_the_same_each_time(course, tmp_path):
+    whole = Bundle.of(Plan(course, 7, names=(NAME,)))
+    assert whole == Bundle.of(Plan(course, 7, names=(NAME,)))
+    plan = whole.unpack(tmp_path)
+    assert (plan.run_seed, plan.names, plan.course.root) == (7, (NAME,), tmp_path)
+    files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"course.yml", "adding.py", "test_visible.py", "test_hidden.py", "mistakes.yml"}
+
+
+def test_machine_with_a_weaker_sandbox_than_min_tier_is_refused_and_leaves_nothing(course, tmp_path):
+    file = course.root / "course.yml"
+    strict = tmp_path / "course"
+    shutil.copytree(course.root, strict)
+    (strict / "course.yml").write_text(f"min_tier: namespaces\n{file.read_text()}")
+    plan = Plan(load_course(strict), 7, tier="unsafe")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with pytest.raises(InfrastructureError, match="`min_tier` in course.yml asks for 'namespaces'"):
+        GraderProcess(Bundle.of(plan), str(scratch))
+    assert list(scratch.iterdir()) == []
+
+
+# -- the graders of one worker; the processes are played by the test ----------------------------------------------
+
+
+class FakeGrader:
+    """Grades until it meets a student whose name is in `deadly`."""
+
+    def __init__(self, deadly: dict[str, int]) -> None:
+        self.deadly, self.is_alive, self.closed = deadly, True, False
+
+    def grade(self, submission: Submission) -> tuple[str, str]:
+        if self.deadly.get(submission.student, 0) > 0:
+            self.deadly[submission.student] -= 1
+            self.is_alive = False
+            raise GraderDiedError
+        return "grade", submission.student
+
+    def close(self) -> None:
+        self.is_alive, self.closed = False, True
+
+
+class FakeWorker:
+    address, local_directory, lifetime = "tls://a:1", "scratch", None
+    state = SimpleNamespace(nthreads=3)
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+        self.plugins: dict[str, Graders] = {}
+
+    def log_event(self, topic: str, facts: dict[str, Any]) -> None:
+        assert topic == "topic"
+        self.told.append(facts)
+
+
+class Room:
+    """A worker with the plugin, set up; `started` are the graders that it has started."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, problem: str = "", lifetime: float | None = None, **deadly: int
+    ):
+        self.worker, self.started = FakeWorker(), list[FakeGrader]()
+        self.worker.lifetime = lifetime
+        self.plugin = self.worker.plugins["topic"] = Graders(None, "topic")
+
+        def start() -> FakeGrader:
+            if problem:
+                raise InfrastructureError(problem)
+            self.started.append(FakeGrader(deadly))
+            return self.started[-1]
+
+        monkeypatch.setattr(self.plugin, "start", start)
+        monkeypatch.setattr(cluster_worker, "get_worker", lambda: self.worker)
+        asyncio.run(self.set_up())
+
+    async def set_up(self) -> None:
+        self.plugin.setup(self.worker)
+        await self.plugin._starting
+
+    def grade(self, *names: str) -> list[tuple[Any, ...]]:
+        del self.worker.told[:]
+        cluster_worker.grade_chunk("topic", 1, [submission(name, "") for name in names])
+        return [tuple(value for key, value in facts.items() if key != "worker") for facts in self.worker.told]
+
+
+def test_worker_says_that_it_is_ready_and_reports_each_grade(monkeypatch):
+    room = Room(monkeypatch)
+    assert room.worker.told == [{"worker": "tls://a:1", "ready": 3}]
+    assert room.grade("s0", "s1") == [(1, True), (1, 0, "grade", "s0"), (1, 1, "grade", "s1"), (1, True)]
+    assert len(room.started) == 1
+
+
+def test_worker_that_cannot_grade_says_why(monkeypatch):
+    (told,) = Room(monkeypatch, problem="It has torch 2.1 instead of 2.2.").worker.told
+    assert told["refused"] == "It has torch 2.1 instead of 2.2." and told["host"]
+
+
+@pytest.mark.parametrize(("deaths", "found"), [(1, ("grade", "s1")), (2, ("failed", "the grader died twice."))])
+def test_dead_grader_is_replaced_once_for_each_submission(monkeypatch, deaths, found):
+    room = Room(monkeypatch, s1=deaths)
+    assert [told[2:] for told in room.grade("s0", "s1", "s2")[1:4]] == [("grade", "s0"), found, ("grade", "s2")]
+    assert len(room.started) == deaths + 1 and all(each.closed for each in room.started[:-1])
+
+
+def test_worker_at_the_end_of_its_lifetime_begins_no_submission(monkeypatch):
+    room = Room(monkeypatch, lifetime=float(cluster_worker.LEAVING_SECONDS - 1))
+    room.grade("s0")
+    assert room.worker.told[1:] == [{"worker": "tls://a:1", "chunk": 1, "left": True}]
+
+
+def test_teardown_ends_every_grader_and_reports_nothing_more(monkeypatch):
+    room = Room(monkeypatch)
+    asyncio.run(room.plugin.teardown(room.worker))
+    assert room.worker.told[-1] == {"worker": "tls://a:1", "left": True}
+    assert all(each.closed for each in room.started)
+    with pytest.raises(InfrastructureError, match="ending"):
+        room.plugin.grade(submission("s0", ""))
+    assert all(each.closed for each in room.started)
+
+
+# -- a grader as a subprocess -----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_killed_grader_is_noticed_and_leaves_nothing(course, tmp_path):
+    before = descendants(os.getpid())
+    grader = GraderProcess(Bundle.of(Plan(course, 7)), str(tmp_path))
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0, "suites and mistakes are readable for the user alone"
+    kind, line = grader.grade(small_class(course)[0])
+    assert (kind, Grade.from_json(line).score) == ("grade", 10.0)
+    grader._process.kill()
+    with pytest.raises(GraderDiedError):
+        grader.grade(small_class(course)[0])
+    assert wait_until(lambda: not started_since(before))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_grader_ends_and_removes_its_folder_when_the_other_end_is_gone(course, tmp_path):
+    before = descendants(os.getpid())
+    grader = GraderProcess(Bundle.of(Plan(course, 7)), str(tmp_path))
+    grader._connection.close()  # as when the worker was killed
+    assert wait_until(lambda: grader._process.poll() is not None)
+    assert wait_until(lambda: not started_since(before))
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- whole clusters ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def certificates(tmp_path) -> Iterator[list[str]]:
+    """Certificates made as docs/cluster.md says, in the environment of the command; options for Dask's programs."""
+    for line in re.findall(r"^openssl .*$", (ROOT / "docs/cluster.md").read_text("utf-8"), re.MULTILINE):
+        subprocess.run(shlex.split(line), cwd=tmp_path, check=True, capture_output=True)
+    ca, certificate, key = (str(tmp_path / name) for name in ("ca.pem", "grading.pem", "grading.key"))
+    names = {"ca-file": ca, "client.cert": certificate, "client.key": key}
+    with dask.config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()}):
+        yield ["--tls-ca-file", ca, "--tls-cert", certificate, "--tls-key", key]
+
+
+@contextlib.contextmanager
+def program(name: str, *arguments: str) -> Iterator[None]:
+    """One of Dask's programs, with its own workers, until the end of the context."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"distributed.cli.dask_{name}", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+def test_running_cluster_with_certificates_grades_and_its_workers_stay(course, tmp_path, certificates):
+    before = descendants(os.getpid())
+    file, scratch = tmp_path / "scheduler.json", tmp_path / "scratch"
+    scratch.mkdir()
+    local = ("--host", "127.0.0.1", *certificates)
+    with program(
+        "scheduler", "--protocol", "tls", "--port", "0", "--no-dashboard", "--scheduler-file", str(file), *local
+    ):
+        assert wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        with program("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(scratch), *local):
+            for seed in (7, 8):
+                folder = tmp_path / f"grades {seed}"
+                lines = graded(Plan(course, seed), folder, small_class(course), address)
+                assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
+            assert wait_until(lambda: not list(scratch.rglob("grader-*"))), "nothing of the course stays on a worker"
+    assert wait_until(lambda: not started_since(before))
+
+
+SBATCH = """\
+#!/bin/sh
+cp "$1" {folder}/script.sh
+[ -n "{start}" ] && setsid sh "$1" > {folder}/worker.log 2>&1 &
+echo "Submitted batch job 4711"
+"""
+SLURM = """\
+class: SLURMCluster
+jobs: 1
+arguments:
+  queue: short
+  cores: 1
+  memory: 2GB
+  walltime: "00:30:00"
+  local_directory: {folder}
+  shared_temp_directory: {folder}
+  scheduler_options: {{dashboard: false, host: 127.0.0.1}}
+  worker_extra_args: ["--lifetime", "25m"]
+"""
+
+
+def slurm(folder: Path, monkeypatch: pytest.MonkeyPatch, start: str = "") -> Path:
+    """Write slurm.yml, and a `sbatch` that keeps the script it is given; with `start`, it starts the worker as well."""
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "sbatch").write_text(SBATCH.format(folder=folder, start=start))
+    (programs / "scancel").write_text("#!/bin/sh\n")
+    for each in programs.iterdir():
+        each.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    (folder / "slurm.yml").write_text(SLURM.format(folder=folder))
+    return folder / "slurm.yml"
+
+
+def test_slurm_is_sent_a_script_with_the_files_arguments(tmp_path, monkeypatch):
+    with batch_cluster(slurm(tmp_path, monkeypatch)):
+        assert wait_until((tmp_path / "script.sh").exists)
+        script = (tmp_path / "script.sh").read_text()
+    for line in ("#SBATCH -p short", "#SBATCH --cpus-per-task=1", "#SBATCH -t 00:30:00", "#SBATCH --mem=2G"):
+        assert line in script.splitlines()
+    assert "tls://127.0.0.1:" in script and "--lifetime 25m" in script and "--tls-ca-file" in script
+    assert not list(tmp_path.glob("*.pem")), "the certificates of the run are removed"
+
+
+@pytest.mark.slow
+def test_workers_that_slurm_starts_grade_and_end(course, tmp_path, monkeypatch):
+    before = set(map(int, filter(str.isdigit, os.listdir("/proc"))))
+    file = slurm(tmp_path, monkeypatch, start="yes")
+    lines = graded(Plan(course, 7), tmp_path / "grades", small_class(course), str(file))
+    assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
+    assert wait_until(
+        lambda: not [pid for pid in living_processes() - before if str(tmp_path).encode() in command(pid)]
+    )
+
+
+def living_processes() -> set[int]:
+    return living(set(map(int, filter(str.isdigit, os.listdir("/proc")))))
+
+
+# -- random kills: five here, as many as CLUSTER_KILLS says in `make cluster` ---------------------------------------
+
+KILLS = int(os.environ.get("CLUSTER_KILLS", "5"))
+STUDENTS = 40
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, of prctl(2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(KILLS))
+def test_random_kill_loses_no_grade_counts_none_twice_and_leaves_nothing(course, tmp_path, seed):
+    """One grader, one worker or the coordinator is killed at a random grade; the run goes on or is resumed."""
+    chance = random.Random(seed)
+    ctypes.CDLL(None).prctl(SUBREAPER, 1)  # what outlives its parent becomes a child of this process
+    before = descendants(os.getpid())
+    for one in range(STUDENTS):
+        text = small_class(course)[one % 10].files[0].text
+        file = tmp_path / "class" / f"s{one:02}" / NAME / "adding.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    victim, after = chance.choice(["grader", "worker", "coordinator"]), chance.randrange(1, STUDENTS - 4)
+    first = start_class(course, tmp_path)
+    journal = tmp_path / "grades/grades.jsonl"
+    assert wait_until(
+        lambda: first.poll() is not None or (journal.exists() and journal.read_text().count("\n") >= after)
+    )
+    killed = chance.choice(sorted(candidates(first, victim)) or [first.pid])
+    os.kill(killed, signal.SIGKILL)
+    first.wait()
+    second = start_class(course, tmp_path)
+    assert second.wait() == 0, second.stderr.read()
+    students = [grade.student for grade in read_journal(journal)]
+    assert sorted(students) == [f"s{one:02}" for one in range(STUDENTS)], (victim, after)
+    scores = {grade.student: grade.score for grade in read_journal(journal)}
+    assert [scores[f"s{one:02}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (STUDENTS // 5)
+    assert wait_until(lambda: not started_since(before)), (victim, after)
+    assert left_behind(tmp_path / "scratch") == [], (victim, after)
+
+
+def start_class(course: Course, folder: Path) -> subprocess.Popen[str]:
+    arguments = ["grade", "class", "--course", str(course.root), "--cluster", "local:2", "--json"]
+    environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(folder / "scratch")}
+    program = [sys.executable, "-c", "from autograder.cli import main; main()", *arguments]
+    return subprocess.Popen(
+        program, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+
+
+def candidates(coordinator: subprocess.Popen[str], victim: str) -> set[int]:
+    """Return the processes of a kind: graders run a module of their own, workers are children of the coordinator."""
+    below = {pid: command(pid) for pid in living(descendants(coordinator.pid))}
+    graders = {pid for pid, line in below.items() if b"autograder.grading.grader_process" in line}
+    workers = {pid for pid, line in below.items() if b"spawn_main" in line}
+    return {"grader": graders, "worker": workers, "coordinator": {coordinator.pid}}[victim]

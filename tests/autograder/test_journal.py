@@ -1,0 +1,166 @@
+"""The journal: what a line holds, what stands once for each suite, and which lines can be read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from autograder.gradebook.journal import FILE_NAME, Journal, read_journal
+from autograder.gradebook.suites import FOLDER
+from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
+
+SUITE = "5" * 64
+PROMISED = [
+    "schema", "student", "assignment", "status", "score", "max_score", "tests", "problem", "seed", "isolation",
+    "seconds", "submission_sha256", "suite_sha256", "autograder", "flags",
+]  # fmt: skip
+
+# Written by an earlier version, before there was a folder of suites.
+SCHEMA_1 = (
+    '{"schema": 1, "student": "ada", "assignment": "01_adding", "status": "graded", "score": 4.0, "max_score": 10.0, '
+    '"tests": [{"name": "test_sum", "part": "add", "title": "A sum is a sum.", "outcome": "passed", "score": 4.0, '
+    '"max_score": 4.0, "message": null, "hint": null, "mistake": null}, {"name": "test_push", "part": "total", '
+    '"title": "A push counts.", "outcome": "failed", "score": 0.0, "max_score": 6.0, "message": "push(3) is 4.", '
+    '"hint": "What came before?", "mistake": "forgets"}], "problem": null, "seed": 7, "isolation": "namespaces", '
+    '"seconds": 0.1, "submission_sha256": "ab", "suite_sha256": "cd", "autograder": "0.1.0", "flags": []}\n'
+)
+
+
+def right(number: int) -> TestResult:
+    title = f"With size {number}, the weights of each position sum to one, also where a mask hides others."
+    return TestResult(f"test_weights_sum_to_one_with_size_{number}", "attention", title, "passed", 1.0, 1.0)
+
+
+def graded(student: str = "ada", tests: int = 30, **changes: object) -> Grade:
+    grade = Grade(
+        student, "03_masked_heads", "graded", float(tests), float(tests), tuple(map(right, range(tests))),
+        seed=2**127, isolation="namespaces", seconds=0.067, submission_sha256="a" * 64, suite_sha256=SUITE,
+        autograder="0.1.0",
+    )  # fmt: skip
+    return replace(grade, **changes)
+
+
+def some_failures() -> Grade:
+    tests = list(graded().tests)
+    tests[3] = replace(tests[3], outcome="failed", score=0.0, message="It is wrong: é", hint="Which?", mistake="axis")
+    tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
+    return replace(graded("bo", score=28.5), tests=tuple(tests))
+
+
+def refused() -> Grade:
+    return Grade("cy", "03_masked_heads", "refused", 0.0, 30.0, problem="There is no file.", submission_sha256="b" * 64)
+
+
+def write(folder: Path, *grades: Grade) -> list[str]:
+    with Journal(folder) as journal:
+        for grade in grades:
+            journal.append(grade)
+    return (folder / FILE_NAME).read_text("utf-8").splitlines()
+
+
+def test_grades_are_read_as_they_were_written(tmp_path: Path) -> None:
+    grades = [graded(), some_failures(), refused(), graded("dan", flags=("Line 3 looks names up.",))]
+    write(tmp_path, *grades)
+    assert list(read_journal(tmp_path / FILE_NAME)) == grades
+    with Journal(tmp_path) as journal:
+        assert list(journal.latest.values()) == grades
+
+
+def test_line_holds_the_promised_fields_and_the_tests_that_were_not_passed(tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in write(tmp_path, graded(), some_failures(), refused())]
+    assert [list(line) for line in lines] == [PROMISED] * 3
+    assert [line["schema"] for line in lines] == [2, 2, 2]
+    assert [[test["outcome"] for test in line["tests"]] for line in lines] == [[], ["failed", "followed"], []]
+    assert list(lines[1]["tests"][0]) == ["name", "outcome", "score", "message", "hint", "mistake"]
+
+
+def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path: Path) -> None:
+    lines = write(tmp_path, graded("ada"), graded("bo"), some_failures())
+    assert max(len(line.encode()) for line in lines[:2]) <= 1000
+    (file,) = (tmp_path / FOLDER).iterdir()
+    assert file.name == f"{SUITE}.json"
+    record = json.loads(file.read_text("utf-8"))
+    assert (record["assignment"], len(record["tests"])) == ("03_masked_heads", 30)
+    assert record["tests"][0] == {k: getattr(right(0), k) for k in ("name", "part", "title", "max_score")}
+    first, second, _ = read_journal(tmp_path / FILE_NAME)
+    assert first.tests is second.tests, "a large class shares the results of passed tests"
+
+
+def test_journals_of_schema_1_are_read_and_continued(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_text(SCHEMA_1, "utf-8")
+    lines = write(tmp_path, graded("bo"))
+    assert lines[0] == SCHEMA_1.strip(), "a line is never rewritten"
+    old, new = read_journal(tmp_path / FILE_NAME)
+    assert (old.student, old.score, [test.outcome for test in old.tests]) == ("ada", 4.0, ["passed", "failed"])
+    assert (old.tests[1].title, old.tests[1].hint) == ("A push counts.", "What came before?")
+    assert new == graded("bo")
+
+
+@pytest.mark.parametrize("changed", [{"title": "Another title."}, {"max_score": 2.0}, {"name": "test_other"}])
+def test_grade_with_other_tests_under_the_same_digest_is_written_in_full(tmp_path: Path, changed: dict) -> None:
+    other = replace(graded("bo"), tests=(replace(right(0), **changed), *map(right, range(1, 30))))
+    fewer = replace(graded("cy"), tests=tuple(map(right, range(3))))
+    unnamed = graded("dan", suite_sha256="suite")
+    lines = write(tmp_path, graded(), other, fewer, unnamed)
+    assert [json.loads(line)["schema"] for line in lines] == [2, 1, 1, 1]
+    assert list(read_journal(tmp_path / FILE_NAME)) == [graded(), other, fewer, unnamed]
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "[1]", '{"tests": [{"name": "a"}]}'])
+def test_missing_suite_is_named_and_a_new_grade_brings_it_back(tmp_path: Path, content: str | None) -> None:
+    write(tmp_path, graded(), refused())
+    file = tmp_path / FOLDER / f"{SUITE}.json"
+    file.unlink() if content is None else file.write_text(content)
+    journal = read_journal(tmp_path / FILE_NAME)
+    assert [grade.student for grade in journal] == ["cy"]
+    assert "line 1 cannot be read" in journal.problem and str(file) in journal.problem
+    with Journal(tmp_path) as written:
+        assert written.problem == journal.problem
+        written.append(graded("bo"))
+    assert [grade.student for grade in read_journal(tmp_path / FILE_NAME)] == ["ada", "cy", "bo"]
+
+
+def test_line_without_its_suite_is_not_taken_for_a_partial_one(tmp_path: Path) -> None:
+    write(tmp_path, graded())
+    journal = tmp_path / FILE_NAME
+    journal.write_bytes(journal.read_bytes()[:-1])
+    (tmp_path / FOLDER / f"{SUITE}.json").unlink()
+    write(tmp_path, graded("bo"))
+    assert [grade.student for grade in read_journal(journal)] == ["ada", "bo"]
+
+
+def test_file_of_lines_whose_suite_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
+    from autograder.gradebook.journal import grades_at
+
+    write(tmp_path, graded())
+    (tmp_path / FOLDER / f"{SUITE}.json").unlink()
+    with pytest.raises(RefusedError, match=f"suites/{SUITE}.json"):
+        list(grades_at(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"name":"test_weights_sum_to_one_with_size_3"', '"name":"test_unknown"'),
+        ('"outcome":"failed",', ""),
+        ('"score":0.0', '"score":"0"'),
+        ('"suite_sha256":"5', '"suite_sha256":"../5'),
+        ('"schema":2,', ""),
+    ],
+)
+def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
+    (line,) = write(tmp_path, some_failures())
+    assert old in line
+    (tmp_path / FILE_NAME).write_text(line.replace(old, new) + "\n", "utf-8")
+    journal = read_journal(tmp_path / FILE_NAME)
+    assert list(journal) == [] and journal.damaged == [1]
+
+
+def test_suite_that_cannot_be_written_is_an_infrastructure_error(tmp_path: Path) -> None:
+    (tmp_path / FOLDER).write_text("a file in the way")
+    with Journal(tmp_path) as journal, pytest.raises(InfrastructureError, match="Earlier grades are kept"):
+        journal.append(graded())
+    assert (tmp_path / FILE_NAME).read_text() == ""
