@@ -24,7 +24,7 @@ SLIPS = {
     "10_ready_made": [
         ("(-counts[pair], pair)", "-counts[pair]", "worked_example"),
         ("(-counts[pair], pair)", "(counts[pair], pair)", "worked_example"),
-        ("and not fresh ", "", "worked_example"),
+        ("joined[-1] += token", "joined[-1] = token + joined[-1]", "comes_back"),
         ("if not counts:", "if False:", "stops"),
         ('text.replace(" ", "\\0 ").split("\\0")', "text.split()", "comes_back"),
         ("for pair in merges:", "for pair in merges[:1]:", "each_was_the_most_frequent"),

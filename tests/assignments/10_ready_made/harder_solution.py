@@ -14,14 +14,11 @@ def words(text: str) -> list[list[bytes]]:
 def merged(word: list[bytes], pair: Pair) -> list[bytes]:
     """The word with each such pair joined, from left to right."""
     joined: list[bytes] = []
-    fresh = False  # whether the last token has just been joined, and cannot be the left half of another pair
     for token in word:
-        if joined and not fresh and (joined[-1], token) == pair:
-            joined[-1] += token
-            fresh = True
+        if joined and (joined[-1], token) == pair:
+            joined[-1] += token  # longer than pair[0], so it begins no second pair
         else:
             joined.append(token)
-            fresh = False
     return joined
 
 
