@@ -12,6 +12,7 @@ predicts a text that is new to it.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import sysconfig
 import time
@@ -32,14 +33,21 @@ HELD_OUT = 10  # one file in so many
 ROWS = 32  # pieces of text in a batch
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder and then of its folders, in the order of their names."""
+    for around, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - NOT_READ)  # os.walk goes on in these
+        yield from (Path(around, name) for name in sorted(names))
+
+
 def texts_below(folder: Path, megabytes: float = MEGABYTES) -> Iterator[str]:
-    """The texts of a folder and its folders in the order of their names, until there are so many megabytes.
+    """The texts of a folder and its folders, until there are so many megabytes.
 
     A tab becomes four spaces; a file with other characters than LETTERS is left out.
     """
     left = int(megabytes * 1e6)
-    for file in sorted(folder.rglob("*")):
-        if file.suffix not in KINDS or NOT_READ & set(file.relative_to(folder).parts) or not file.is_file():
+    for file in files_below(folder):
+        if file.suffix not in KINDS or not file.is_file():
             continue
         text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", "    ")
         if set(text) <= set(LETTERS) and text.strip():
