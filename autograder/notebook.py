@@ -125,7 +125,7 @@ def _verdict(part: str) -> Verdict:
         return Verdict(part, problem=f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
     findings = _findings(test_file, part)
     _seen[part] = Verdict(part, findings)
-    return Verdict(part, findings, progress=_progress(test_file))
+    return Verdict(part, findings, progress=_progress(test_file) + _answers(test_file, _seen[part]))
 
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
@@ -237,6 +237,13 @@ def _progress(test_file: Path) -> str:
     if len(parts) < 2:
         return ""
     return "Parts: " + " · ".join(f"{part.replace('_', ' ')} {_state(part)}" for part in parts)
+
+
+def _answers(test_file: Path, shown: Verdict) -> str:
+    from autograder.selfcheck.locked_hints import LockedHints
+
+    told = f" `autograder answers {test_file.parent.name}` answers the questions of the text."
+    return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
 
 
 def _state(part: str) -> str:

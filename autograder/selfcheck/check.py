@@ -73,6 +73,7 @@ class CheckReport:
     stopped_at: str = ""
     note: str = ""
     printed: str = ""
+    has_answers: bool = False
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -144,6 +145,7 @@ def check_work(work: Work) -> CheckReport:
         stopped_at=str(place or ""),
         note=_note(work),
         printed=clean(printed.getvalue(), PRINTED),
+        has_answers=LockedHints(work.folder).has_answers,
     )
 
 

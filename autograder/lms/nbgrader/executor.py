@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from fnmatch import fnmatch
-from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any

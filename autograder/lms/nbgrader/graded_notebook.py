@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,6 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.config import Assignment, Part
-from autograder.feedback.titles import in_words
 from autograder.records import Grade, SourceFile
 from autograder.selfcheck import render as verdict
 from autograder.source.text import notebook_cells
