@@ -17,7 +17,8 @@ c.CourseDirectory.root = str(root)
 c.CourseDirectory.course_id = "attention-by-hand"
 c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "assignments"
-c.Exchange.root = str(root / "exchange")
+c.Exchange.root = str(root / "exchange")  # on a server with students: a folder outside, see docs/jupyterhub.md
+c.ExchangeFactory.release_assignment = "autograder.lms.nbgrader.exchange.ReleaseAssignment"
 
 # nbgrader copies what lies beside a source notebook to students. Here that is the solution, so nothing is copied.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", f"{root}/solutions/./*/*"]
@@ -41,7 +42,7 @@ c.Autograde.sanitize_preprocessors = [
 ]
 c.Autograde.autograde_preprocessors = [
     "autograder.lms.nbgrader.executor.ShowGrade",
-    "nbgrader.preprocessors.SaveAutoGrades",
+    "autograder.lms.nbgrader.executor.SaveGrades",
     "autograder.lms.nbgrader.lateness.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]

@@ -16,19 +16,22 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
+from autograder.course import config
+from autograder.course.config import Course
+from autograder.gradebook.journal import Journal, Reading, grades_at, read_journal
 from autograder.records import Grade, RefusedError
 
 if TYPE_CHECKING:
-    from autograder.course.config import Course
     from autograder.gradebook.comparing import Comparison
     from autograder.gradebook.decisions import Decided
     from autograder.gradebook.final_scores import Effective
-    from autograder.gradebook.journal import Reading
     from autograder.gradebook.lateness import Final, GradeKey
     from autograder.grading.pool import Plan
     from autograder.grading.run import RunSummary
@@ -76,8 +79,6 @@ class Run(Report):
 
 def load_course(course: AnyPath | Course = ".") -> Course:
     """Load the course from a folder or a `course.yml`; return a `Course` unchanged. Raises CourseError."""
-    from autograder.course import config
-
     return course if isinstance(course, config.Course) else config.load_course(Path(course))
 
 
@@ -110,7 +111,6 @@ def grade(
     """
     from autograder.gradebook import texts
     from autograder.gradebook.demo_marker import choose_output_folder
-    from autograder.gradebook.journal import Journal, read_journal
     from autograder.gradebook.run_state import OpenRun
     from autograder.gradebook.times import keep_times
     from autograder.grading.run import assignments_to_grade, grade_class
@@ -154,8 +154,6 @@ def report(
     on_picture: OnProgress | None = None,
 ) -> Report:
     """Write the report pages of a class again from its journal, without grading; for a section, only its report."""
-    from autograder.gradebook.journal import grades_at
-
     found = grades_at(Path(grades))
     pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section)
     return replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
@@ -163,8 +161,6 @@ def report(
 
 def read_grades(grades: AnyPath = "grades") -> list[Grade]:
     """Return all grades of a folder or journal, in the order in which they were written. Raises RefusedError."""
-    from autograder.gradebook.journal import grades_at
-
     return list(grades_at(Path(grades)))
 
 
@@ -176,7 +172,6 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
     from autograder.gradebook import comparing
     from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
     from autograder.gradebook.final_scores import latest_grades
-    from autograder.gradebook.journal import grades_at
 
     before, after = grades_at(Path(old)), grades_at(Path(new))
     if course is None:
@@ -206,11 +201,7 @@ def decide(
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-    from datetime import datetime
-    from zoneinfo import ZoneInfo
-
     from autograder.gradebook import decisions
-    from autograder.gradebook.journal import grades_at
 
     loaded = load_course(course)
     effective = _effective(grades_at(Path(grades)), loaded)
@@ -234,8 +225,6 @@ def to_review(
     grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
 ) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
-    from autograder.gradebook.journal import grades_at
-
     return _effective(grades_at(Path(grades)), load_course(course)).to_review(borders, within)
 
 
@@ -378,18 +367,16 @@ def _write_pages(
     folder = journal.path.parent
     effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals
-    undrawn = _draw(plan, folder, grades, on_picture) if pictures else []
+    undrawn = []
+    if pictures:  # PyTorch is loaded only then
+        from autograder.feedback.painter import draw_pictures
+
+        undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*differing(plan.course, grades, scores), *effective.problems]
     notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
-
-
-def _draw(plan: Plan, folder: Path, grades: Iterable[Grade], on_picture: OnProgress | None) -> list[str]:
-    from autograder.feedback.painter import draw_pictures
-
-    return draw_pictures(plan, folder, grades, on_picture or _ignore).problems
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

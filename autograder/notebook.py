@@ -1,7 +1,7 @@
-"""Functions for notebooks: `check("part")` tests a part, `picture("part")` draws the student's own code.
+"""Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it, `picture("part")` draws it.
 
-Both use the current definitions of the notebook. During grading they do nothing, because the grader runs the tests
-itself.
+These use the current definitions of the notebook; `progress()` and `pack()` use the saved files. During grading none of
+them does anything, because the grader runs the tests itself.
 """
 
 from __future__ import annotations
@@ -12,19 +12,23 @@ import io
 import linecache
 import os
 import re
+import subprocess
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.records import TestResult
+from autograder.records import RefusedError, TestResult
 from autograder.selfcheck import render as verdict
+from autograder.selfcheck.check import Finding, check_student
+from autograder.selfcheck.workspace import Text
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _UNWRITTEN = " is not written yet."
 _seen: dict[str, Verdict] = {}  # the latest verdict of each part in this session
+_folder: Path | None = None  # with the assignment's files, once it is known
 _waiting: list[str] = []  # unwritten names that executed cells need
 
 
@@ -37,9 +41,14 @@ class Verdict:
     """The results of a part: shown as text in a terminal and as HTML in a notebook."""
 
     part: str
-    results: tuple[TestResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
     problem: str = ""
     progress: str = ""
+
+    @property
+    def results(self) -> tuple[TestResult, ...]:
+        """The results, with the title of each mistake in place of its id."""
+        return tuple(replace(finding.result, mistake=finding.mistake or None) for finding in self.findings)
 
     @property
     def passed(self) -> bool:
@@ -83,15 +92,17 @@ def _install_handler() -> None:
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence, as text and as HTML."""
+    """A message, as text and as HTML: a heading, and lines below it."""
 
     text: str
+    notes: tuple[str, ...] = ()
+    foot: str = ""
 
     def __repr__(self) -> str:
-        return self.text
+        return verdict.as_text(self.text, notes=self.notes, foot=self.foot)
 
     def _repr_html_(self) -> str:
-        return verdict.as_html(self.text)
+        return verdict.as_html(self.text, notes=self.notes, foot=self.foot)
 
 
 def check(part: str) -> Any:
@@ -111,16 +122,105 @@ def check(part: str) -> Any:
 def _verdict(part: str) -> Verdict:
     test_file = _test_file(part)
     if test_file is None:
-        here = Path.cwd()
-        return Verdict(part, problem=f"There is no test of a part {part!r} in {here}. Keep the files together.")
+        return Verdict(part, problem=f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
+    findings = _findings(test_file, part)
+    _seen[part] = Verdict(part, findings)
+    return Verdict(part, findings, progress=_progress(test_file) + _answers(test_file, _seen[part]))
+
+
+def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
     from autograder.proxy.subject import uses_in
-    from autograder.selfcheck.check import check_student
 
     space = _notebook_space()
     uses = uses_in(_living_text(space), "notebook.py", test_file.read_text("utf-8"))
-    results = check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part)
-    _seen[part] = Verdict(part, results)
-    return Verdict(part, results, progress=_progress(test_file))
+    return check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part, saved)
+
+
+def open_assignment(name: str) -> None:
+    """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so if there is none."""
+    global _folder
+    here, test_file = Path.cwd(), f"test_{name.partition('_')[2]}.py"
+    near = [here, here / name, *(above / "assignments" / name for above in (here, *here.parents[:2]))]
+    near += sorted(here.glob(f"*/assignments/{name}"))
+    _folder = next((folder for folder in near if (folder / test_file).is_file()), None)
+    if _folder is None:
+        print(
+            f"The tests of {name} are not in {here}. Unpack the archive of the course there and run this cell again, "
+            f"or open the notebook in the archive's folder assignments/{name}."
+        )
+
+
+def _here() -> Path:
+    """Return the folder with the assignment's files."""
+    return _folder or Path.cwd()
+
+
+def hint(part: str = "", again: bool = False) -> Sentence:
+    """Show one step of help with the first failing test of a part, or of the assignment; call it again for the next.
+
+    `again` starts with the first step.
+    """
+    from autograder.selfcheck.check import CheckReport
+    from autograder.selfcheck.hints import next_hint
+    from autograder.selfcheck.workspace import Work, read
+
+    test_file = _test_file(part)
+    if test_file is None:
+        return Sentence(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
+    work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
+    try:
+        saved = Text(read(work.file), work.file.name)
+        findings = tuple(_in_saved(finding, saved) for finding in _findings(test_file, part or None, saved))
+        found = next_hint(work, CheckReport(work.file.name, work.name, findings, {}), start_over=again)
+    except RefusedError as refusal:
+        return Sentence(str(refusal))
+    if found is None:
+        return Sentence("Every visible test passes: no hint is needed.")
+    more = "The next step: run this cell again." if found.number < found.of else ""
+    if found.again:
+        more = "That was the last step. From the first: `again=True`, as in `hint(again=True)`."
+    kind = f"Hint {found.number} of {found.of} · {found.step.kind}"
+    return Sentence(found.title, (kind, *found.step.text.split("\n")), more)
+
+
+def _in_saved(finding: Finding, saved: Text) -> Finding:
+    """Return the finding with its place in the saved notebook: a line of a traceback is known by its function alone."""
+    if finding.place is None or finding.place.cell is not None:
+        return finding
+    functions = saved.functions()
+    called = finding.place.function
+    names = (name for name in functions if name == called or name.endswith(f".{called}"))
+    return replace(finding, place=functions.get(next(names, "")) if called else None)
+
+
+def progress() -> None:
+    """Show the results in the whole course, from the saved files, as `autograder progress` does."""
+    _run("progress", ".")
+
+
+def pack() -> None:
+    """Create the archive to hand in from the saved notebook, as `autograder pack` does."""
+    from autograder.source.text import cells
+
+    test_file = _test_file("")
+    file = test_file and test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb")
+    if file is None or not file.is_file():
+        print(f"There is no notebook of the assignment in {_here()} that could be packed. Keep the files together.")
+        return
+    saved = {code.strip() for _, code in cells(file.read_text("utf-8"), file.name)}
+    if not saved.issuperset(text.strip() for text in _living_cells(_notebook_space())):
+        print(f"{file} does not hold all code of this notebook. Save the notebook there and run this cell again.")
+        return
+    _run("pack", file.name)
+
+
+def _run(*words: str) -> None:
+    """Print the output of a command about the saved files, which runs in a process of its own."""
+    program = [sys.executable, "-c", "from autograder.cli import main; main()", *words]
+    environment = {**os.environ, "COLUMNS": "88", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(program, cwd=_here(), env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")  # fmt: skip
+    print(done.stdout)
 
 
 def _for_validation(shown: Verdict) -> float | None:
@@ -139,6 +239,13 @@ def _progress(test_file: Path) -> str:
     return "Parts: " + " · ".join(f"{part.replace('_', ' ')} {_state(part)}" for part in parts)
 
 
+def _answers(test_file: Path, shown: Verdict) -> str:
+    from autograder.selfcheck.locked_hints import LockedHints
+
+    told = f" `autograder answers {test_file.parent.name}` answers the questions of the text."
+    return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
+
+
 def _state(part: str) -> str:
     seen = _seen.get(part)
     if seen is None:
@@ -148,7 +255,7 @@ def _state(part: str) -> str:
 
 def picture(part: str) -> Any:
     """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
-    from IPython.display import display
+    from IPython.display import Markdown, display
 
     from autograder.proxy.local import LocalStudent
     from autograder.selfcheck.drawing import why_not
@@ -161,7 +268,7 @@ def picture(part: str) -> Any:
             title = draw.__name__.replace("_", " ")
             display(Sentence(f"The picture “{title}” cannot be drawn yet: {why_not(error)}"))
         else:
-            print(_caption(draw))
+            display(Markdown(_caption(draw)))
 
 
 def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
@@ -182,15 +289,18 @@ def _image(figure: Any, caption: str) -> Any:
         return figure
     from IPython.display import Image
 
+    from autograder.selfcheck.drawing import on_any_page
+
     file = io.BytesIO()
+    on_any_page(figure)
     figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
     return Image(data=file.getvalue(), alt=caption)
 
 
 def _pictures(part: str) -> list[Callable[[Any], Any]]:
-    path = Path("pictures.py")
+    path = _here() / "pictures.py"
     if not path.is_file():
-        print(f"There is no pictures.py in {Path.cwd()}. Keep the files together.")
+        print(f"There is no pictures.py in {_here()}. Keep the files together.")
         return []
     spec = importlib.util.spec_from_file_location("pictures", path)
     assert spec is not None and spec.loader is not None
@@ -205,9 +315,9 @@ def _caption(draw: Callable[[Any], Any]) -> str:
 
 
 def _test_file(part: str) -> Path | None:
-    """Return the test file in this folder with tests of the part."""
-    for path in sorted(Path.cwd().glob("test_*.py")):
-        if f'part("{part}")' in path.read_text("utf-8"):
+    """Return the test file in the assignment's folder with tests of the part, or of any part for ""."""
+    for path in sorted(_here().glob("test_*.py")):
+        if not part or f'part("{part}")' in path.read_text("utf-8"):
             return path
     return None
 
@@ -226,8 +336,13 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
 def _living_text(space: dict[str, Any]) -> str:
     """Return all imports executed so far, and the text of the cells with current definitions."""
     imports = [text for cell in space.get("In", []) for text in _imports(cell)]
+    return "\n".join([*imports, *_living_cells(space)])
+
+
+def _living_cells(space: dict[str, Any]) -> list[str]:
+    """Return the text of each cell with current definitions."""
     cells = {_cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
-    return "\n".join([*imports, *("".join(linecache.getlines(cell)) for cell in sorted(filter(None, cells)))])
+    return ["".join(linecache.getlines(cell)) for cell in sorted(filter(None, cells))]
 
 
 def _imports(cell: str) -> list[str]:

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 02 · Positional encoding
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · ▶ 02 positions (you are here) · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # By now every word is a vector, and attention will let these vectors exchange information. There is one gap, and it
 # is easy to overlook: **attention has no notion of order.** It compares every word with every other word, and nothing
 # in that comparison depends on which came first. *Dog bites man* and *man bites dog* contain the same three vectors.
@@ -52,6 +66,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 1 · The table of waves
+#
+# 25 minutes, ●●○
 #
 # How does a clock tell thousands of moments apart with only three hands? They turn at different speeds. The
 # fast hand tells neighbouring moments apart, the slow one tells morning from evening, and no hand ever leaves
@@ -127,6 +143,8 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # %% [markdown]
 # ## Part 2 · A module that adds the table
 #
+# 20 minutes, ●●○
+#
 # The table is computed once and then only read. In PyTorch, such a tensor is a **buffer**: it belongs to the
 # module and follows it to another device or number type, but the optimiser never changes it. (Whether it
 # is also saved in the module's `state_dict` is up to you; it can always be computed again.) Each module has a
@@ -181,6 +199,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 # %% [markdown]
 # ## Part 3 · Positions that are learned
+#
+# 15 minutes, ●○○
 #
 # Why compute what can be learned? Keep a second lookup table beside the one for words, or **tokens**, as models
 # call the pieces of text that they read. Row $t$ of it is the vector for position $t$, and it is trained like every

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 03 · Masked heads
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   ▶ 03 one head (you are here) · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far every word has a vector, and every vector carries its position in the sentence. But the words
 # are still isolated. *bank* carries the same numbers beside a river as beside a cash machine, because
 # nothing lets it see its neighbours. **Attention** is how words exchange information.
@@ -38,6 +52,8 @@ from torch import Tensor, nn
 
 # %% [markdown]
 # ## Part 1 · The causal mask
+#
+# 10 minutes, ●○○
 #
 # A language model is trained to predict the next word. During training the whole sentence lies on the
 # table, the next word included. A model that may look at it gets top marks and learns nothing, like a student
@@ -78,6 +94,8 @@ def causal_mask(T: int) -> Tensor:
 
 # %% [markdown]
 # ## Part 2 · Scaled dot-product attention
+#
+# 35 minutes, ●●●
 #
 # How well does a key match a query? Multiply them number by number and add up: the dot product $q \cdot k$.
 # It is large when both point the same way. For all queries and keys at once:
@@ -142,6 +160,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 
 # %% [markdown]
 # ## Part 3 · One masked head
+#
+# 30 minutes, ●●○
 #
 # So far, queries, keys and values were given. A **head** learns to produce them. It owns three matrices
 # and computes a word's query, key and value from the word's own vector:

@@ -53,6 +53,41 @@ def who_listens_to_whom(student) -> Figure:
     return figure
 
 
+def why_divide(student) -> Figure:
+    """Longer vectors, larger scores: undivided, one key soon takes all the weight, and the gradient is gone.
+
+    Divided by √D, both lines stay level: 16 keys share the weight as they do for short vectors. Random queries and keys.
+    """
+    widths = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    figure = Figure(figsize=(8.6, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for divided, colour in ((False, "#d55e00"), (True, "#0072b2")):
+        largest, slope = zip(*(saturation(student, D, divided) for D in widths))
+        left.plot(widths, largest, "o-", color=colour)
+        right.plot(widths, slope, "o-", color=colour)
+        name, shift = ("your attention", 10) if divided else ("the same without √D", -70)
+        left.annotate(
+            name, (widths[-1], largest[-1]), (0, shift), textcoords="offset points", ha="right", color=colour
+        )
+    for axes, title in ((left, "The largest weight of a query"), (right, "How strongly weights react to scores")):
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel("numbers in a key, D")
+        axes.set_title(title, loc="left", fontsize=11)
+        axes.set_ylim(0)
+    left.set_ylim(0, 1.05)
+    return figure
+
+
+def saturation(student, D: int, divided: bool) -> tuple[float, float]:
+    """The mean largest weight among 16 keys, and the mean size of a weight's gradient with respect to its score."""
+    dice = torch.Generator().manual_seed(D)
+    q = torch.randn(200, D, generator=dice, dtype=torch.float64) * (1 if divided else D**0.5)
+    k = torch.randn(16, D, generator=dice, dtype=torch.float64)
+    _, weights = student.attention(q, k, torch.eye(16, dtype=torch.float64))  # (200, 16)
+    weights = weights.detach()
+    return weights.max(dim=-1).values.mean().item(), (weights * (1 - weights)).mean().item()
+
+
 def draw_weights(axes: Axes, weights: Tensor, title: str) -> None:
     weights = weights.detach().cpu()
     axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
@@ -141,6 +176,6 @@ def finding(leaks: list, blind: list, broken: list) -> str:
 
 PICTURES = {
     "mask": [who_may_hear_whom],
-    "attention": [who_listens_to_whom],
+    "attention": [who_listens_to_whom, why_divide],
     "head": [gradient_xray],
 }

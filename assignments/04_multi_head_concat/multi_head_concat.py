@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 04 · Many heads, side by side
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · ▶ 04 many heads (you are here) · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # One head has one query per word. Its attention weights for a word add up to 1, so whatever weight it gives
 # to one neighbour it takes away from all the others. In *"the suitcase was too small for the trophy, so it
 # stayed at home"*, the word *it* needs the noun that it stands for **and** the verb that it
@@ -59,6 +73,8 @@ class Head(nn.Module):
 # %% [markdown]
 # ## Part 1 · Heads side by side
 #
+# 20 minutes, ●●○
+#
 # Think of four reporters at the same meeting. Each listens for something else: one for names, one
 # for numbers, one for what was decided, one for who disagreed. Each hands in a short note. Nobody averages
 # the notes; they are **stapled together**, and an editor reads the whole bundle and writes the report. In the
@@ -116,6 +132,8 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ## Part 2 · Splitting vectors into heads, and merging them again
 #
+# 15 minutes, ●●○
+#
 # A list of heads reads well, but the machine works through it one head after the other. If one tensor held
 # all heads, with the heads as an axis of their own, a single call could serve them all. So we need a way to
 # split a word's `C` numbers into `H` strips of `D`, and a way to merge the strips again. No number changes,
@@ -167,6 +185,8 @@ def merge_heads(x: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · All heads in one matrix
+#
+# 25 minutes, ●●●
 #
 # A linear layer without bias is a matrix with one row per output number. The rows are independent of one
 # another, so the rows of many small matrices may just as well be stacked in a large one. Queries, keys and
@@ -231,6 +251,8 @@ class FusedMultiHeadAttention(nn.Module):
 
 # %% [markdown]
 # ## Part 4 · The proof
+#
+# 15 minutes, ●●●
 #
 # Are the list of heads and the large matrix really the same function? An argument on paper is good;
 # copying the weights over and getting the same numbers is better. If every weight of one

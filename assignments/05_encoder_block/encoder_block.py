@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 05 · The encoder block
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       ▶ 05 the whole block (you are here) · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # Attention lets every token gather information from every other token. Two things are still missing: a place
 # where each token can process what it has gathered, and a way to stack such places twelve deep without the
 # numbers exploding or vanishing.
@@ -31,6 +45,8 @@ from torch import Tensor, nn
 
 # %% [markdown]
 # ## Part 1 · Layer norm
+#
+# 20 minutes, ●●○
 #
 # Every sublayer adds to the residual stream, so after a few of them one token may hold numbers near 0.01 and its
 # neighbour numbers near 100. The next layer would have to cope with both. Layer norm brings each token
@@ -101,6 +117,8 @@ class LayerNorm(nn.Module):
 # %% [markdown]
 # ## Part 2 · Feed-forward
 #
+# 10 minutes, ●○○
+#
 # Attention *mixes*: its output for a token is a weighted average of values. The feed-forward layer is where a
 # token's own numbers interact. It expands the token's `C` numbers to `d_ff` **hidden** numbers (often four times
 # as many), applies an **activation** that switches some of them off, and projects the rest back to `C`:
@@ -149,6 +167,8 @@ class FeedForward(nn.Module):
 
 # %% [markdown]
 # ## Part 3 · The post-norm block
+#
+# 25 minutes, ●●○
 #
 # Now the wiring. A block has two sublayers, attention first, feed-forward second. Around each of them
 # runs a shortcut: the sublayer's output is *added* to its input. Picture a road with two workshops
@@ -218,6 +238,8 @@ class TransformerEncoderBlock(nn.Module):
 # %% [markdown]
 # ## Part 4 · The pre-norm block
 #
+# 10 minutes, ●●○
+#
 # Post-norm interrupts the residual stream at every block, and deep stacks of it are hard to train without a careful
 # warm-up of the learning rate. In **pre-norm** the norm moves off the stream, to the entrance of each sublayer:
 #
@@ -262,6 +284,8 @@ class PreNormBlock(TransformerEncoderBlock):
 
 # %% [markdown]
 # ## Part 5 · The encoder
+#
+# 25 minutes, ●●●
 #
 # A block takes vectors and returns vectors of the same shape, so blocks stack like bricks. An encoder is:
 # look up each token's vector, add its position, run through N blocks, one last norm.

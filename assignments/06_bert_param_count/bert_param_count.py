@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 06 · Counting BERT by hand
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       ▶ 06 all of it, counted (you are here)
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # You have met every piece of a Transformer: tables of vectors, attention, feed-forward layers, LayerNorm.
 # Now you get a feeling for **where the parameters are**. Every article says that BERT-base has 110 million
 # parameters. Are most of them in attention? In the vocabulary? And are there really 110 million?
@@ -82,6 +96,8 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 # %% [markdown]
 # ## Part 1 · The tables at the entrance
 #
+# 8 minutes, ●○○
+#
 # A token enters BERT through three **embedding** tables. The first says *which token* it is, the second *at which
 # position* it stands, the third *in which of two sentences* (BERT reads pairs of sentences, called
 # **segments**). Each is a plain list of vectors of width $C$: a telephone book, not a computation. The three
@@ -112,6 +128,8 @@ def count_embeddings(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 2 · Attention
 #
+# 10 minutes, ●●○
+#
 # In BERT, queries, keys and values come from three linear layers, **each with its bias**, and the
 # concatenated outputs of the heads go through a fourth one, the output projection. All four lead from $C$ to $C$
 # numbers.
@@ -141,6 +159,8 @@ def count_attention(config: BertConfig) -> int:
 
 # %% [markdown]
 # ## Part 3 · Feed-forward, and the whole layer
+#
+# 9 minutes, ●○○
 #
 # After attention, each token is processed on its own: one linear layer makes its vector
 # wide, from $C$ to $F$; another makes it narrow again. Between them is the activation, which has no
@@ -180,6 +200,8 @@ def count_layer(config: BertConfig) -> int:
 
 # %% [markdown]
 # ## Part 4 · All of BERT
+#
+# 9 minutes, ●●○
 #
 # Every layer has the same shape but its own parameters, so $N$ layers cost $N$ times as much. On top is the
 # **pooler**: one linear layer from $C$ to $C$ that reads only the first position, where a summary of the text
@@ -229,6 +251,8 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 
 # %% [markdown]
 # ## Part 5 · GPT-2
+#
+# 9 minutes, ●●○
 #
 # GPT-2 is built from the same parts. Go through them again and look for the differences:
 #

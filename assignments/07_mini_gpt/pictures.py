@@ -6,7 +6,7 @@ import textwrap
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor
+from torch import Tensor, nn
 
 from autograder.fakes import Die
 
@@ -160,9 +160,9 @@ def apprentice(student):
 
 
 def learning_curve(student) -> Figure:
-    """The curve begins near ln V, knowing nothing, falls steeply, and crosses the bigram line.
+    """The curve goes down its steps: from ln V, knowing nothing, past the unigram line to the bigram line and below.
 
-    Below that line the model uses more than the last character: attention has begun to pay.
+    Below the last line the model uses more than the last character: attention has begun to pay.
     """
     model, dice, data = apprentice(student)
     losses = student.train(model, data, 400, 12, 3e-3, dice)
@@ -174,6 +174,7 @@ def learning_curve(student) -> Figure:
     V = len(student.ALPHABET)
     lines = {
         f"ln {V}: knows nothing": math.log(V),
+        "unigram line: knows how frequent each character is": unigram_loss(data, V),
         "bigram line: knows the last character": bigram_loss(data, V),
     }
     for words, height in lines.items():
@@ -187,12 +188,56 @@ def learning_curve(student) -> Figure:
     return figure
 
 
+def unigram_loss(data: Tensor, V: int) -> float:
+    """The loss of a model that knows how often each character occurs in this text, and nothing else."""
+    shares = torch.bincount(data, minlength=V).double() / len(data)
+    return -(shares * shares.clamp(min=1e-12).log()).sum().item()
+
+
 def bigram_loss(data: Tensor, V: int) -> float:
     """The loss of a model that knows how often each character follows each other one in this text."""
     pairs = torch.bincount(data[:-1] * V + data[1:], minlength=V * V).reshape(V, V).double()
     shares = pairs / pairs.sum(dim=1, keepdim=True).clamp(min=1)
     surprise = -(pairs * shares.clamp(min=1e-12).log()).sum()
     return (surprise / pairs.sum()).item()
+
+
+def where_heads_look(student) -> Figure:
+    """After 300 steps the heads differ: a line beside the diagonal looks one place back, a column keeps to one place.
+
+    Each square is one head of one layer; its rows show where each character looks. Above the diagonal, all is white.
+    """
+    model, dice, data = apprentice(student)
+    student.train(model, data, 300, 12, 3e-3, dice)
+    text = "the word light looked ar"
+    maps = attention_maps(model, student.encode(text)[None])  # (N, H, T, T)
+    figure = Figure(figsize=(10, 5.4), layout="constrained")
+    letters = ["␣" if letter == " " else letter for letter in text]
+    for layer, row in enumerate(figure.subplots(*maps.shape[:2], squeeze=False)):
+        for head, axes in enumerate(row):
+            axes.imshow(maps[layer, head], cmap="Blues", vmin=0, vmax=1)
+            axes.set_xticks(range(len(text)), letters, fontsize=6)
+            axes.set_yticks(range(len(text)), letters, fontsize=6)
+            axes.set_title(f"layer {layer}, head {head}", loc="left", fontsize=10)
+    return figure
+
+
+def attention_maps(model, ids: Tensor) -> Tensor:
+    """The attention weights of every head: (N, H, T, T). The blocks tell what they have normed for attention."""
+    blocks, normed = list(model.blocks.children()), []
+    hooks = [block.ln1.register_forward_hook(lambda _, __, output: normed.append(output)) for block in blocks]
+    model.eval()
+    with torch.no_grad():
+        model(ids)
+        T = ids.shape[1]
+        hidden = nn.Transformer.generate_square_subsequent_mask(T)
+        maps = [
+            block.attention(x, x, x, attn_mask=hidden, average_attn_weights=False)[1][0]
+            for block, x in zip(blocks, normed)
+        ]
+    for hook in hooks:
+        hook.remove()
+    return torch.stack(maps)
 
 
 def first_words(student) -> Figure:
@@ -250,6 +295,6 @@ PICTURES = {
     "batches": [windows_on_the_text],
     "loss": [price_of_a_guess],
     "model": [ripples],
-    "training": [learning_curve],
+    "training": [learning_curve, where_heads_look],
     "generation": [first_words, skyline],
 }

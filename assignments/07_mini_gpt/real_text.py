@@ -12,6 +12,7 @@ predicts a text that is new to it.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import sysconfig
 import time
@@ -32,14 +33,21 @@ HELD_OUT = 10  # one file in so many
 ROWS = 32  # pieces of text in a batch
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder and then of its folders, in the order of their names."""
+    for around, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - NOT_READ)  # os.walk goes on in these
+        yield from (Path(around, name) for name in sorted(names))
+
+
 def texts_below(folder: Path, megabytes: float = MEGABYTES) -> Iterator[str]:
-    """The texts of a folder and its folders in the order of their names, until there are so many megabytes.
+    """The texts of a folder and its folders, until there are so many megabytes.
 
     A tab becomes four spaces; a file with other characters than LETTERS is left out.
     """
     left = int(megabytes * 1e6)
-    for file in sorted(folder.rglob("*")):
-        if file.suffix not in KINDS or NOT_READ & set(file.relative_to(folder).parts) or not file.is_file():
+    for file in files_below(folder):
+        if file.suffix not in KINDS or not file.is_file():
             continue
         text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", "    ")
         if set(text) <= set(LETTERS) and text.strip():
@@ -79,7 +87,7 @@ def held_out_loss(model: nn.Module, data: Tensor, windows: int = 64) -> float:
 
 def train(
     mini_gpt: Any, layers: Layers, texts: list[str], steps: int, every: int, embed_size: int = 128,
-    block_size: int = 128, num_heads: int = 4, num_layers: int = 4,
+    block_size: int = 64, num_heads: int = 4, num_layers: int = 4,
 ) -> Iterator[tuple[int, float, float, str]]:
     """Train a model of your class with your own functions; every so many steps, show how it writes.
 

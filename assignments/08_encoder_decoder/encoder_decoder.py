@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · ▶ 08 one that reads a second text (you are here)
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far there was only one sentence at a time. An encoder reads it and understands each word among its
 # neighbours; a language model continues it word by word. To translate, a model has to read **one** sentence and
 # write **another**. Neither half can do that alone: the encoder cannot write, and the decoder has not seen the
@@ -36,6 +50,8 @@ from torch import Tensor, nn
 
 # %% [markdown]
 # ## Part 1 · Cross-attention
+#
+# 25 minutes, ●●●
 #
 # In self-attention, query, key and value all come from the same sentence. In cross-attention two sentences
 # meet. Think of writing a summary with the original on the desk: the *questions* (queries) arise from the
@@ -109,6 +125,8 @@ class CrossAttention(nn.Module):
 # %% [markdown]
 # ## Part 2 · The decoder block
 #
+# 20 minutes, ●●○
+#
 # A decoder block is an encoder block with one more sublayer. To find the next word, it
 #
 # 1. looks back at **what is already written** (self-attention; the future is hidden, it does not exist yet),
@@ -177,6 +195,8 @@ class DecoderBlock(nn.Module):
 
 # %% [markdown]
 # ## Part 3 · The translator
+#
+# 25 minutes, ●●●
 #
 # Now both halves come together. The encoder is given, made of PyTorch's own layers. Both sides share one
 # vocabulary and one table of word vectors, and both get learned positions; the method `embed` (given) does that.
@@ -289,6 +309,8 @@ class Translator(nn.Module):
 
 # %% [markdown]
 # ## Part 4 · Greedy decoding
+#
+# 20 minutes, ●●●
 #
 # When the model writes on its own, there are no right words to give it. It must use its own output: begin with
 # BOS, take the most likely next word, append it, ask again. Taking the single most likely word each time is

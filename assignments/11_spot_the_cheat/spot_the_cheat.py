@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 11 · Spot the cheat
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · ▶ 11 tested (you are here) · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far a smaller loss meant a better model. You could build everything, train it and watch the curve fall. It is
 # time for some **doubt**. A model that has found a way to look at the answers has an excellent loss, too, and
 # nothing crashes: the shapes are right, the curve falls, and the number in the report is the best you ever had.
@@ -167,6 +181,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · The honest loss
 #
+# 15 minutes, ●●○
+#
 # An exam is honest when the answers are not in the room. The usual measurement is not like that: the model gets
 # a whole piece of text at once, and we *trust* it to look only to the left at every position. If you do not want to
 # trust it, take the future away. To find out how well character `t` is predicted, pass the characters before it **and
@@ -230,6 +246,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 2 · The leak map
 #
+# 15 minutes, ●●●
+#
 # The honest loss says *that* something is wrong. The leak map says *where*. Think of a plumber who pours red dye into
 # one pipe after the other and looks which taps run red. The dye is another word: put a different one at position
 # `s`, leave all others as they are, and see at which positions `t` the logits move. Where they move with `t < s`, word
@@ -285,6 +303,8 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The verdict
+#
+# 18 minutes, ●●●
 #
 # Now put the evidence together.
 #
@@ -364,6 +384,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Silence
 #
+# 12 minutes, ●●○
+#
 # The last doubt is about our own design. We gave the layer many heads because one was not enough. Does each of them
 # *do* something? An orchestra can find out: it plays the same piece again while the second oboe stays silent, and if
 # nobody in the audience notices, the second oboe has some explaining to do. Removing a part in order to see what it
@@ -437,6 +459,13 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # the cosine between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of
 # `in_proj_weight` and `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a
 # trained one: did training make its heads more alike, or less?
+#
+# ## Harder: find an induction head
+#
+# Not graded; about 30 minutes, ●●○. Some heads copy: they look for the place where the present word stood before, and
+# attend to the word after it. The file `harder.py` beside this one asks for the measure that finds such a head among
+# many, and for the scissors that silence it. Write both there and run `python harder.py`: it checks them and says in
+# sentences what is missing.
 #
 # ## Look back
 #

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 13 · Key–value cache
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · ▶ 13 with a cache (you are here)
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # Your mini GPT writes, but it works far too hard. For each new word it reads the **whole** text again: it turns every
 # old word into a query, a key and a value once more, lets all of them attend to each other once more, and then uses
 # only the last of all these outputs. After a thousand words that means a thousand words projected and a million
@@ -37,6 +51,8 @@ from torch import Tensor, nn
 
 # %% [markdown]
 # ## Part 1 · The mask becomes a rectangle
+#
+# 10 minutes, ●●○
 #
 # When a text is read as a whole, the causal mask is a square whose lower triangle is True: word 0 attends to
 # itself, word 1 to two words, and so on. Now let the text arrive in pieces. There are `past` words in the cache,
@@ -82,6 +98,8 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
 
 # %% [markdown]
 # ## Part 2 · Attention with a cache
+#
+# 22 minutes, ●●●
 #
 # $$
 # q = x W_Q \qquad
@@ -169,6 +187,8 @@ def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor
 
 # %% [markdown]
 # ## Part 3 · Writing without looking back
+#
+# 13 minutes, ●●○
 #
 # Now the cache earns its keep. The first call reads the prompt as a whole and fills the cache (*prefill*). From
 # then on, the model gets **one word at a time**, the one that it has just written, together with the cache.
@@ -284,6 +304,13 @@ if __name__ == "__main__":
 # bytes: two gibibytes, for one reader. Seven readers at a time need more memory for their caches than the model does
 # for all its weights. This is why newer models let several heads share one key and one value (*grouped-query
 # attention*), keep the numbers in one byte, or forget what lies too far back.
+#
+# ## Harder: attention in tiles
+#
+# Not graded; about 45 minutes, ●●●. A cache saves work. The table of scores costs memory as well, and for long texts it
+# is what no machine can hold. The file `harder.py` beside this one asks for attention that reads its keys a few at a
+# time and never writes the table down. Write it there and run `python harder.py`: it checks it and says in sentences
+# what is missing.
 #
 # ## Look back
 #

@@ -7,10 +7,11 @@ from typing import Any
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
+from nbgrader.api import Gradebook
 
 from autograder.authoring.build import build
 from autograder.course.config import CourseError
-from autograder.lms.nbgrader.converter import open_course, refusal
+from autograder.lms.nbgrader.converter import enter_due, open_course, refusal
 from autograder.lms.nbgrader.settings import write_source
 
 
@@ -30,6 +31,9 @@ class ReleaseExporter(NotebookExporter):
             self.files = {file.name: file.read_bytes() for file in build(course, [assignment.name])}
         except CourseError as error:
             raise refusal(converter, str(error)) from None
+        if not converter.no_database:
+            with Gradebook(converter.coursedir.db_url, converter.coursedir.course_id) as gradebook:
+                enter_due(gradebook, course, assignment)
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """Return the released notebook, whatever the file contains; the other files are its `outputs`."""

@@ -6,6 +6,7 @@ All files are collected in memory, checked for solutions, hidden tests and mista
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ GUIDE = "docs/students.md"
 PAGES = {"README.md": "students.md", "AGENTS.md": "assistants.md"}  # each with its template
 CONSTRAINTS = "constraints.txt"
 REQUIREMENTS = "requirements.txt"
+CONTAINER = ".devcontainer/devcontainer.json"
 EXAMPLES = "autograder/authoring/templates/"  # the templates of `autograder new` are public
 SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
 OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".whl")
@@ -99,9 +101,10 @@ def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, by
 def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], own: str) -> Iterator[str]:
     """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday words.
 
-    The engine's README in its wheel may quote a hint as an example.
+    The guides, and the engine's README in its wheel, may quote a hint as an example.
     """
-    shown = {name: text for name, text in shown.items() if not name.endswith(".dist-info/METADATA")}
+    quoting = (f"{PurePosixPath(GUIDE).parent}/", f"{KIT}/")
+    shown = {n: text for n, text in shown.items() if not (n.startswith(quoting) and n.endswith((".md", "/METADATA")))}
     for mistake in load_mistakes(course, assignment) if course.mistakes_file(assignment).is_file() else ():
         for name, text in shown.items():
             if mistake.hint in text or (name.startswith(own) and re.search(rf"\b{mistake.id}\b", text)):
@@ -135,6 +138,8 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     files |= _guides(course.root, GUIDE)
     words = _words(course, list(assignments), files)
     files |= {name: filled(template, words).encode("utf-8") for name, template in PAGES.items()}
+    container = {"course": json.dumps(course.title), "install": words["install"]}
+    files[CONTAINER] = filled("devcontainer.json", container).encode("utf-8")
     return dict(sorted(files.items()))
 
 

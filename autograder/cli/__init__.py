@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from autograder import __version__
 from autograder.cli import authors, instructors, students
+from autograder.cli.base import report_errors
 
 app = typer.Typer(
     name="autograder",
@@ -18,8 +20,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (students, instructors, authors):
-    app.add_typer(room.commands)
+PANELS: dict[str, tuple[Callable[..., int], ...]] = {
+    "Students": (students.check, students.watch, students.hint, students.answers, students.progress, students.pack),
+    "Instructors": (
+        *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
+        *(instructors.decide, instructors.export, instructors.similar, instructors.doctor),
+    ),
+    "Authors": (authors.build, authors.audit, authors.new, authors.release, authors.demo),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(report_errors(command))
 
 
 def _version(wanted: bool) -> None:

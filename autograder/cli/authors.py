@@ -10,17 +10,14 @@ from typing import Annotated
 import typer
 
 from autograder.api import load_course
-from autograder.cli.base import DONE, FOUND, CommandUsageError, CourseOption, JsonOption, report_errors, say, tier_of
+from autograder.cli.base import DONE, FOUND, CommandUsageError, CourseOption, JsonOption, say, tier_of
 from autograder.text.wording import counted, listed
 
-commands = typer.Typer()
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
 ]
 
 
-@commands.command(rich_help_panel="Authors")
-@report_errors
 def build(
     names: NamesArgument = None,
     check_only: Annotated[
@@ -34,8 +31,7 @@ def build(
     course = load_course(course_path)
     if check_only:
         problems = building.check(course, names or None)
-        for problem in problems:
-            say(problem)
+        say(*problems)
         if not problems:
             count = counted(len(course.select(names or None)), "assignment")
             print(f"The students' files are up to date: {count}.")
@@ -45,8 +41,6 @@ def build(
     return DONE
 
 
-@commands.command(rich_help_panel="Authors")
-@report_errors
 def audit(
     names: NamesArgument = None,
     seeds: Annotated[int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")] = 20,
@@ -92,8 +86,6 @@ def audit(
     return FOUND if any(entry.problems for entry in audits) else DONE
 
 
-@commands.command(rich_help_panel="Authors")
-@report_errors
 def new(
     name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
     title: Annotated[
@@ -110,8 +102,6 @@ def new(
     return DONE
 
 
-@commands.command(rich_help_panel="Authors")
-@report_errors
 def release(
     names: NamesArgument = None,
     output: Annotated[
@@ -126,8 +116,7 @@ def release(
     from autograder.authoring.release import release as releasing
 
     made = releasing(load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …"))
-    for problem in made.problems:
-        say(problem)
+    say(*made.problems)
     if made.problems:
         say("Nothing was released.")
         return FOUND
@@ -135,8 +124,6 @@ def release(
     return DONE
 
 
-@commands.command(rich_help_panel="Authors")
-@report_errors
 def demo(
     students: Annotated[int, typer.Option(min=1, max=100_000, help="Number of students.")] = 30,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the class to.")] = Path("demo"),

@@ -20,11 +20,13 @@ CourseOption = Annotated[Path, typer.Option("--course", help="The course's folde
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def say(sentence: str) -> None:
-    """Print a message to stderr."""
+def say(*sentences: str) -> None:
+    """Print messages to stderr, each in a line of its own."""
     from rich.console import Console
 
-    Console(stderr=True, highlight=False, soft_wrap=True).print(sentence, markup=False)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    for sentence in sentences:
+        console.print(sentence, markup=False)
 
 
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
@@ -38,12 +40,9 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             code = command(*args, **kwargs)
-        except (CourseError, RefusedError, CommandUsageError) as error:
+        except (CourseError, RefusedError, CommandUsageError, InfrastructureError) as error:
             say(str(error))
-            code = USAGE
-        except InfrastructureError as error:
-            say(str(error))
-            code = INFRASTRUCTURE
+            code = INFRASTRUCTURE if isinstance(error, InfrastructureError) else USAGE
         except OSError as error:
             if error.filename is None and error.errno not in MACHINE:
                 raise  # a defect of the program

@@ -6,24 +6,14 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from autograder import api
-from autograder.cli.base import (
-    DONE,
-    FOUND,
-    INFRASTRUCTURE,
-    CommandUsageError,
-    CourseOption,
-    JsonOption,
-    report_errors,
-    say,
-)
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, CommandUsageError, CourseOption, JsonOption, say
 from autograder.course.config import has_course
 
-commands = typer.Typer()
 PicturesOption = Annotated[
     bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
 ]
@@ -34,8 +24,6 @@ RosterOption = Annotated[
 SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def collect(
     archives: Annotated[
         list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives downloaded from a course site, or folders.")
@@ -63,23 +51,18 @@ def collect(
     report = api.collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
-    for sentence in (*report.notes, *report.odd):
-        say(sentence)
+    say(*report.notes, *report.odd)
     print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
     return FOUND if report.odd or not report.counts else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def grade(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
     assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the journal and the reports.")] = Path(
         "grades"
     ),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = (
-        os.cpu_count() or 1
-    ),
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = os.cpu_count() or 1,
     cluster: Annotated[
         str | None,
         typer.Option(help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.", metavar="ADDRESS"),
@@ -115,21 +98,18 @@ def grade(
             on_grade=steps("Grading"),
             on_picture=steps("Drawing"),
         )
-    for sentence in run.messages:
-        say(sentence)
+    say(*run.messages)
     show_class(console, course, run, as_json=as_json)
     return INFRASTRUCTURE if run.summary.failures else FOUND if run.undrawn else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def report(
     grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
     pictures: PicturesOption = False,
     section: SectionOption = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")] = (
-        os.cpu_count() or 1
-    ),
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")
+    ] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
 ) -> int:
@@ -146,14 +126,11 @@ def report(
             unsafe=unsafe,
             on_picture=steps("Drawing"),
         )
-    for sentence in pages.messages:
-        say(sentence)
+    say(*pages.messages)
     print(pages.index)
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def compare(
     old: Annotated[Path, typer.Argument(help="The earlier grades.jsonl, or its folder.")],
     new: Annotated[Path, typer.Argument(help="The later grades.jsonl, or its folder.")],
@@ -168,8 +145,7 @@ def compare(
     from autograder.cli.tables import show_comparison
 
     comparison = api.compare(old, new, course_path if has_course(course_path) else None)
-    for sentence in comparison.notes:
-        say(sentence)
+    say(*comparison.notes)
     if as_json:
         print(json.dumps(comparison.as_record(), ensure_ascii=False))
     else:
@@ -177,8 +153,6 @@ def compare(
     return DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def decide(
     student: Annotated[str | None, typer.Argument(help="The student's id in the grades; none with --drop.")] = None,
     assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="The assignment.")] = None,
@@ -213,15 +187,8 @@ def decide(
         return DONE
     if assignment is None or by is None:
         raise CommandUsageError(f"Say which {'assignment with --assignment' if by else 'author with --by'}.")
-    made: dict[str, Any] = {
-        "give": give,
-        "take": take,
-        "part": part,
-        "comment": comment,
-        "drop": drop,
-        "counts": counts,
-    }
-    made |= {"excuse": excuse or None, "accept_late": accept_late or None}
+    flags = {"excuse": excuse or None, "accept_late": accept_late or None}
+    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
     if as_json:
         print(json.dumps([asdict(one.grade) for one in decided], ensure_ascii=False))
@@ -230,8 +197,6 @@ def decide(
     return DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def export(
     to: Annotated[
         str,
@@ -272,14 +237,11 @@ def export(
         output=output,
         hidden=hidden,
     )
-    for problem in exported.problems:
-        say(problem)
+    say(*exported.problems)
     print(exported.summary)
     return FOUND if exported.problems else DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def similar(
     path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
     assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to compare.")],
@@ -305,8 +267,6 @@ def similar(
     return DONE
 
 
-@commands.command(rich_help_panel="Instructors")
-@report_errors
 def doctor(
     walls: Annotated[bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")] = False,
     as_json: JsonOption = False,

@@ -1,4 +1,4 @@
-"""The commands for students: check, watch, hint, progress and pack."""
+"""The commands for students: check, watch, hint, answers, progress and pack."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.base import DONE, FOUND, CommandUsageError, JsonOption, report_errors
+from autograder.cli.base import DONE, FOUND, CommandUsageError, JsonOption
 
-commands = typer.Typer()
 TargetArgument = Annotated[
     str, typer.Argument(metavar="[ASSIGNMENT]", help="An assignment's name or folder, or your file in it.")
 ]
 
 
-@commands.command(rich_help_panel="Students")
-@report_errors
 def check(
     target: TargetArgument = ".",
     picture: Annotated[
@@ -60,8 +57,6 @@ def _check_all(target: str, as_json: bool) -> int:
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 
-@commands.command(rich_help_panel="Students")
-@report_errors
 def watch(target: TargetArgument = ".") -> int:
     """Check your code again after every save. Keys: h hint, p picture, q quit."""
     from autograder.cli.console import console
@@ -74,8 +69,6 @@ def watch(target: TargetArgument = ".") -> int:
     return DONE
 
 
-@commands.command(rich_help_panel="Students")
-@report_errors
 def hint(
     target: TargetArgument = ".",
     again: Annotated[bool, typer.Option("--again", help="Start again with the first step.")] = False,
@@ -96,8 +89,6 @@ def hint(
     return DONE
 
 
-@commands.command(rich_help_panel="Students")
-@report_errors
 def answers(
     target: TargetArgument = ".",
     everything: Annotated[
@@ -125,8 +116,6 @@ def answers(
     return DONE
 
 
-@commands.command(rich_help_panel="Students")
-@report_errors
 def progress(
     folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".", as_json: JsonOption = False
 ) -> int:
@@ -135,8 +124,6 @@ def progress(
     return DONE
 
 
-@commands.command(rich_help_panel="Students")
-@report_errors
 def pack(
     target: TargetArgument = ".",
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),

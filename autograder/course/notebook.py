@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
+from pathlib import Path
 from typing import Any
 
 import jupytext
@@ -15,7 +17,9 @@ from autograder.course.definitions import Definition
 from autograder.course.document import PERCENT, UNWRITTEN
 from autograder.course.markers import BEGIN
 
-SETUP = "from autograder.notebook import check, picture"
+SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
+WIDE = 80  # characters that JupyterLab shows beside its side bar
+_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa)(.+)")
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
@@ -25,7 +29,7 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     Cells for the student's code can be edited but not deleted; each part has one locked test cell; prose and given code
     have no nbgrader metadata.
     """
-    cells = [nbformat.v4.new_code_cell(SETUP)]
+    cells = [nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))]
     for cell in jupytext.reads(text, PERCENT).cells:
         cells.append(_notebook_cell(assignment, cell))
     keys = [cell.metadata.get("nbgrader", {}).get("grade_id", str(i)) for i, cell in enumerate(cells)]
@@ -52,12 +56,38 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
         "raw": nbformat.v4.new_raw_cell,
     }[cell.cell_type]
     tags = [*cell.metadata.get("tags", []), *_may_fail(cell)]
-    written = new(cell.source, metadata={"tags": tags} if tags else {})
-    function = _first_gap(cell.source) if cell.cell_type == "code" else None
+    code = cell.cell_type == "code"
+    written = new(with_narrow_lines(cell.source) if code else cell.source, metadata={"tags": tags} if tags else {})
+    function = _first_gap(cell.source) if code else None
     if function:
         written.metadata["deletable"] = False
         _add_nbgrader(written, f"write-{function}", grade=False)
     return written
+
+
+def with_narrow_lines(source: str) -> str:
+    """Move the shape at the end of each line that is too wide for a notebook: above code, or below a comment."""
+    meaning = ast.dump(ast.parse(source))
+    lines = source.split("\n")
+    for number in reversed(range(len(lines))):
+        noted = _NOTED.fullmatch(lines[number]) if len(lines[number]) > WIDE else None
+        if noted is None:
+            continue
+        indent, code, shape = noted.groups()
+        moved = [f"{indent}# {shape}", indent + code]
+        if code.startswith("#"):
+            moved = [indent + code, f"{indent}#       {shape}"]
+        narrow = [*lines[:number], *moved, *lines[number + 1 :]]
+        if _meaning("\n".join(narrow)) == meaning:  # not in a text of several lines
+            lines = narrow
+    return "\n".join(lines)
+
+
+def _meaning(source: str) -> str | None:
+    try:
+        return ast.dump(ast.parse(source))
+    except SyntaxError:
+        return None
 
 
 def _may_fail(cell: NotebookNode) -> list[str]:

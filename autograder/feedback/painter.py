@@ -14,12 +14,11 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.course.config import Course
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.gradebook import texts
 from autograder.grading.explain import explain
@@ -43,15 +42,6 @@ Tell = Callable[[int, int], None]
 Done = Callable[["Job", "str | None"], None]
 
 
-@dataclass
-class Drawn:
-    """The result of drawing: the number of submissions with new pictures, and the reason for each without one."""
-
-    drawn: int = 0
-    unchanged: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Job:
     """The pictures of one grade, and the file to store them in."""
@@ -61,22 +51,21 @@ class Job:
     file: Path
 
 
-def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell) -> Drawn:
-    """Draw the pictures missing in `folder` with `plan.jobs` processes.
+def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell) -> list[str]:
+    """Draw the pictures missing in `folder` with `plan.jobs` processes; return the reason for each that is not drawn.
 
     `tell` is called with the number done and the total. A picture that a student's code cannot produce is replaced by a
     message. If the machine fails, finished pictures are kept and the others can be drawn later.
     """
-    outcome = Drawn()
-    left = _jobs(plan.course, folder, grades, outcome)
+    problems: list[str] = []
+    files = ((grade, picture_file(folder, plan.course, grade)) for grade in grades)
+    left = [Job(folder, grade, file) for grade, file in files if file and not file.is_file()]
     total = len(left)
 
     def done(job: Job, problem: str | None) -> None:
         left.remove(job)
-        if problem is None:
-            outcome.drawn += 1
-        else:
-            outcome.problems.append(f"{job.grade.student}, {job.grade.assignment}: {problem}")
+        if problem is not None:
+            problems.append(f"{job.grade.student}, {job.grade.assignment}: {problem}")
         tell(total - len(left), total)
 
     tell(0, total)
@@ -87,19 +76,8 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell)
         while left:
             _draw_one_by_one(plan, left, done)
     except InfrastructureError as error:
-        outcome.problems.append(f"Pictures of {len(left)} submissions are not drawn: {error}")
-    return outcome
-
-
-def _jobs(course: Course, folder: Path, grades: Iterable[Grade], outcome: Drawn) -> list[Job]:
-    jobs = []
-    for grade in grades:
-        file = picture_file(folder, course, grade)
-        if file is not None and file.is_file():
-            outcome.unchanged += 1
-        elif file is not None:
-            jobs.append(Job(folder, grade, file))
-    return jobs
+        problems.append(f"Pictures of {len(left)} submissions are not drawn: {error}")
+    return problems
 
 
 def _draw_together(plan: Plan, left: list[Job], done: Done) -> None:

@@ -23,14 +23,6 @@ class Side:
     lines: list[tuple[int, str, bool]]
 
 
-@dataclass(frozen=True)
-class View:
-    """A pair in the form that the page shows."""
-
-    pair: Pair
-    sides: tuple[Side, Side]
-
-
 def check_room(path: Path) -> None:
     """Raise RefusedError if the path holds a file that is not such a page, or cannot be written."""
     check_file(path, "`similar`", marked(MARK))
@@ -39,8 +31,8 @@ def check_room(path: Path) -> None:
 def write_alike(path: Path, title: str, found: Similar) -> Path:
     """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without jinja2."""
     check_room(path)
-    views = [View(pair, _sides(pair, found)) for pair in found.pairs]
-    page = render("similar.html.j2", title=title, views=views, submissions=len(found.codes), most_words=MOST_WORDS)
+    pairs = [(pair, _sides(pair, found)) for pair in found.pairs]
+    page = render("similar.html.j2", title=title, pairs=pairs, submissions=len(found.codes), most_words=MOST_WORDS)
     write_whole(path, page)
     return path
 

@@ -49,12 +49,9 @@ def _titles(file: Path) -> dict[str, str]:
         entries = yaml.load(file.read_text("utf-8-sig"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return {}
-    return {entry["id"]: entry["title"] for entry in _records(entries) if _is_named(entry)}
+    return {entry["id"]: entry["title"] for entry in (entries if isinstance(entries, list) else ()) if _is_named(entry)}
 
 
-def _records(entries: Any) -> list[dict[str, Any]]:
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-
-
-def _is_named(entry: dict[str, Any]) -> bool:
-    return all(isinstance(entry.get(key), str) and entry[key].strip() for key in ("id", "title"))
+def _is_named(entry: Any) -> bool:
+    named = isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("id", "title"))
+    return named and bool(entry["id"].strip() and entry["title"].strip())

@@ -137,17 +137,13 @@ def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
         return Final(grade.score, submitted=submitted)
     if submitted is None:
         return Final(grade.score, due=due, known=False)
-    submitted = _in_favour(submitted, ZoneInfo(course.timezone))
+    if not submitted.tzinfo:
+        submitted = _readings(submitted, ZoneInfo(course.timezone))[0]  # the earlier one, in the student's favour
     policy = course.late
     grace = timedelta(minutes=policy.grace_minutes if policy else 0)
     days = days_late(due, submitted, grace)
     minus = points_off(grade.score, days, policy) if policy else 0.0
     return Final(grade.score, minus, days, due, submitted)
-
-
-def _in_favour(submitted: datetime, zone: ZoneInfo) -> datetime:
-    """Interpret a submission time without an offset in the course's zone; of two readings, use the earlier."""
-    return submitted if submitted.tzinfo else _readings(submitted, zone)[0]
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:

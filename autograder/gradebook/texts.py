@@ -28,7 +28,14 @@ class StoredSubmission:
 
 def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmission]:
     """Write the texts of these submissions to `folder/submissions`; an unreadable submission has none."""
-    return [_put_away(folder, submission) for submission in submissions]
+    stored = []
+    for submission in submissions:
+        digest = submission_digest(submission)
+        file = _file(folder, digest)
+        if submission.files and not file.exists():
+            write_whole(file, json.dumps([[source.name, source.text] for source in submission.files]))
+        stored.append(StoredSubmission(replace(submission, files=()), digest))
+    return stored
 
 
 def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
@@ -53,14 +60,6 @@ def get(folder: Path, grade: Grade) -> Submission | None:
 def names_of(folder: Path, grade: Grade) -> tuple[str, ...]:
     """Return the file names of the graded submission; empty if its text is missing."""
     return tuple(file.name for file in _files(folder, grade.submission_sha256))
-
-
-def _put_away(folder: Path, submission: Submission) -> StoredSubmission:
-    digest = submission_digest(submission)
-    file = _file(folder, digest)
-    if submission.files and not file.exists():
-        write_whole(file, json.dumps([[source.name, source.text] for source in submission.files]))
-    return StoredSubmission(replace(submission, files=()), digest)
 
 
 def _files(folder: Path, digest: str) -> tuple[SourceFile, ...]:

@@ -50,18 +50,19 @@ def keep_times(
         submission = one.submission
         known = collected.get((submission.student, submission.assignment))
         known = known if _is_collected(submission, around) else None
-        moment = known.moment if known else None
-        if moment is None and trust_timestamps:
-            moment = _stamped(submission)
+        moment, attempt = known.moment if known else None, (submission.student, submission.assignment, one.digest)
+        if moment is None and trust_timestamps and submission.path:
+            moment = read_stamp(submission.path if submission.path.is_dir() else submission.path.parent)
         if moment is not None:
-            times[submission.student, submission.assignment, one.digest] = moment
+            times[attempt] = moment
         if known and known.late:
-            late.add((submission.student, submission.assignment, one.digest))
+            late.add(attempt)
     if times or late:
-        _write(folder, times, late)
+        entries = [{**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)]
+        _write(folder / FILE_NAME, {"times": entries, "late": [_entry(attempt) for attempt in sorted(late)]})
     names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
     if names:
-        _write_record(folder / NAMES, {"names": dict(sorted(names.items()))})
+        _write(folder / NAMES, {"names": dict(sorted(names.items()))})
 
 
 def read_times(folder: Path) -> Times:
@@ -112,12 +113,7 @@ def _entry(attempt: Attempt) -> dict[str, str]:
     return dict(zip(("student", "assignment", "submission_sha256"), attempt))
 
 
-def _write(folder: Path, times: Times, late: set[Attempt]) -> None:
-    entries = [{**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)]
-    _write_record(folder / FILE_NAME, {"times": entries, "late": [_entry(one) for one in sorted(late)]})
-
-
-def _write_record(path: Path, record: dict[str, Any]) -> None:
+def _write(path: Path, record: dict[str, Any]) -> None:
     text = json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1)
     write_whole(path, text + "\n")
 
@@ -139,13 +135,6 @@ def _is_collected(submission: Submission, folder: Path) -> bool:
     place = submission.path.absolute() if submission.path else folder
     parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
     return len(parts) >= 2 and parts[1] == submission.assignment
-
-
-def _stamped(submission: Submission) -> datetime | None:
-    """Return the time in nbgrader's `timestamp.txt` beside a submission."""
-    if submission.path is None:
-        return None
-    return read_stamp(submission.path if submission.path.is_dir() else submission.path.parent)
 
 
 def read_stamp(folder: Path) -> datetime | None:

@@ -25,6 +25,7 @@ from autograder.protocol.errors import (
 )
 from autograder.proxy.local import describe_error
 from autograder.records import Outcome, SourceFile
+from autograder.source.text import notebook_cells
 from autograder.suite.alarm import TestAlarm
 
 MAX_MESSAGE = 2000
@@ -138,7 +139,7 @@ def _block(lines: list[str], indent: str) -> str:
 def _lines(file: SourceFile) -> list[str]:
     """The first lines of a file's code, without comments."""
     try:
-        cells = json.loads(file.text)["cells"] if file.is_notebook else [{"source": file.text}]
+        cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []

@@ -10,21 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.gradebook.final_scores import ClassList
-from autograder.lms.sheet import Sheet, read_sheet
+from autograder.lms.sheet import Sheet, read_sheet, titles
 from autograder.submissions.collected import CollectError
 from autograder.text.names import safe_name, shown, student_name
 
 FILE_NAME = "roster.csv"  # beside course.yml
-# The first of these columns is the student's id; Canvas's, Gradescope's and Moodle's own tables can be rosters.
-ID_COLUMNS = (
-    "sis login id", "sis user id", "id number", "sid", "student id", "username", "login", "id", "student",
-    "email address", "email", "identifier",
-)  # fmt: skip
-NAME_COLUMNS = ("name", "full name", "vollständiger name", "student name", "student")
-FIRST_AND_LAST = ("first name", "last name")
-GROUP_COLUMNS = ("group", "group name", "group_name", "gruppe")
-SECTION_COLUMNS = ("section", "sections", "sektion")
-GROUPS_COLUMNS = ("groups", "gruppen")  # several per cell, separated by commas
+COLUMNS = titles("roster")
 _TELLING = re.compile(  # columns that identify a student; `Title (123)` is an assignment of Canvas
     r"(?!.*(gro?up|\(\d+\)$)).*"
     r"(id|name|mail|login|user|student|participant|number|alias|canvas|moodle|gradescope|github)",
@@ -162,14 +153,15 @@ def read_roster(path: Path | None) -> Roster:
         return Roster()
     sheet = read_sheet(path)
     named = sheet.column("name", "full name") is not None
-    column = sheet.column(*(("student",) if named else ()), *ID_COLUMNS)
+    column = sheet.column(*(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"])
     if column is None:
         raise CollectError(
             f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
             "email addresses and the numbers of the course site."
         )
-    name = sheet.column(*(title for title in NAME_COLUMNS if title != sheet.header[column].casefold()))
-    otherwise = sheet.column(*ID_COLUMNS[-3:])
+    names = (*COLUMNS["name"], "student")
+    name = sheet.column(*(title for title in names if title != sheet.header[column].casefold()))
+    otherwise = sheet.column(*COLUMNS["other_id"])
     people: dict[str, Person] = {}
     for row in range(len(sheet.rows)):
         identity = sheet.cell(row, column) or sheet.cell(row, otherwise)
@@ -178,14 +170,14 @@ def read_roster(path: Path | None) -> Roster:
         if identity in people:
             raise CollectError(f"{sheet.name} has the id {identity} twice.")
         called = sheet.cell(row, name) or _first_and_last(sheet, row)
-        section = sheet.cell(row, sheet.column(*SECTION_COLUMNS))
+        section = sheet.cell(row, sheet.column(*COLUMNS["section"]))
         people[identity] = Person(identity, called, row_texts(sheet, row), _groups(sheet, row), section)
     return Roster(people.values())
 
 
 def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
-    several = sheet.cell(row, sheet.column(*GROUPS_COLUMNS)).split(",")
-    return tuple(filter(str.strip, [sheet.cell(row, sheet.column(*GROUP_COLUMNS)), *several]))
+    several = sheet.cell(row, sheet.column(*COLUMNS["groups"])).split(",")
+    return tuple(filter(str.strip, [sheet.cell(row, sheet.column(*COLUMNS["group"])), *several]))
 
 
 def row_texts(sheet: Sheet, row: int) -> tuple[str, ...]:
@@ -199,12 +191,12 @@ def row_texts(sheet: Sheet, row: int) -> tuple[str, ...]:
 
 def row_names(sheet: Sheet, row: int) -> tuple[str, ...]:
     """Return the names in a row, with the word of Moodle's `Participant 17`; empty if that is the only one."""
-    called = sheet.cell(row, sheet.column(*NAME_COLUMNS[:-1])) or _first_and_last(sheet, row)
+    called = sheet.cell(row, sheet.column(*COLUMNS["name"])) or _first_and_last(sheet, row)
     return (called, hidden_name(sheet.cell(row, sheet.column("identifier", "id")))) if called else ()
 
 
 def _first_and_last(sheet: Sheet, row: int) -> str:
-    return " ".join(sheet.cell(row, sheet.column(part)) for part in FIRST_AND_LAST).strip()
+    return " ".join(sheet.cell(row, sheet.column(part)) for part in COLUMNS["first_and_last"]).strip()
 
 
 def participant(identifier: str) -> str:

@@ -9,6 +9,9 @@ import codecs
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
@@ -72,6 +75,11 @@ class Sheet:
         if quoted or any(letter in value for letter in (self.separator, '"', "\n", "\r")):
             return '"' + value.replace('"', '""') + '"'
         return value
+
+
+def titles(site: str) -> Any:
+    """Return the titles of columns in the tables of a site, by their meaning, from `columns.yml`."""
+    return yaml.safe_load(Path(__file__).with_name("columns.yml").read_text("utf-8"))[site]
 
 
 def read_sheet(path: Path) -> Sheet:

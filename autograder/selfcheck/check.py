@@ -26,6 +26,7 @@ from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
+from autograder.selfcheck.render import is_unwritten
 from autograder.selfcheck.workspace import UNWRITTEN, CodeLocation, Text, Work, find_work, label_of, read, run_text
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
@@ -57,7 +58,7 @@ class Finding:
 
     @property
     def unwritten(self) -> bool:
-        return UNWRITTEN in (self.result.message or "")
+        return is_unwritten(self.result)
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class CheckReport:
     stopped_at: str = ""
     note: str = ""
     printed: str = ""
+    has_answers: bool = False
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -143,20 +145,25 @@ def check_work(work: Work) -> CheckReport:
         stopped_at=str(place or ""),
         note=_note(work),
         printed=clean(printed.getvalue(), PRINTED),
+        has_answers=LockedHints(work.folder).has_answers,
     )
 
 
 def check_student(
-    module: ModuleType, uses: Iterable[Use], test_file: Path, own: Own, part: str | None = None
-) -> tuple[TestResult, ...]:
-    """Return the results of the visible tests, of one part or of all, for a module in this process; a mistake's title
-    stands in place of its id.
+    module: ModuleType,
+    uses: Iterable[Use],
+    test_file: Path,
+    own: Own,
+    part: str | None = None,
+    saved: Text | None = None,
+) -> tuple[Finding, ...]:
+    """Return the results of the visible tests, of one part or of all, for a module in this process.
 
-    `own` decides which frames of a traceback belong to the student's code.
+    `own` decides which frames of a traceback belong to the student's code. Places are those in the `saved` file.
     """
     subject = Subject(LocalStudent(module), None, uses)
-    examination = _Examination(test_file, subject, module, own, Text("", "notebook.py"))
-    return tuple(replace(f.result, mistake=f.mistake or None) for f in examination.findings(part))
+    examination = _Examination(test_file, subject, module, own, saved or Text("", "notebook.py"))
+    return tuple(examination.findings(part))
 
 
 class _OwnServer(Server):

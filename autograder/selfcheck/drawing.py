@@ -15,6 +15,7 @@ from autograder.records import RefusedError
 from autograder.selfcheck.workspace import Work, label_of, read, run_text
 
 FOLDER = "pictures"
+NEUTRAL = "#787878"  # contrast above 4.3 : 1 with white and with JupyterLab's dark background
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,30 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
         file.unlink(missing_ok=True)  # a stale picture would show earlier code
         return Drawing(part, title, problem=why_not(error))
     return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
+
+
+def on_any_page(figure: Any) -> None:
+    """Prepare a figure for light and dark pages: a transparent background, and grey text and lines around its axes.
+
+    A figure with axes that are switched off keeps its background, because nothing else is behind their texts.
+    """
+    from matplotlib.colors import to_rgb
+    from matplotlib.text import Text
+
+    if not all(axes.axison for axes in figure.axes):
+        return
+    figure.set_facecolor("none")
+    figure.draw_without_rendering()
+    areas = [axes.get_window_extent() for axes in figure.axes]
+    for axes in figure.axes:
+        axes.tick_params(colors=NEUTRAL)
+        for spine in axes.spines.values():
+            spine.set_edgecolor(NEUTRAL)
+    for text in figure.findobj(Text):
+        box, colour = text.get_window_extent(), to_rgb(text.get_color())
+        inside = any(area.contains((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for area in areas)
+        if not inside and max(colour) - min(colour) < 0.1:
+            text.set_color(NEUTRAL)
 
 
 def why_not(error: Exception) -> str:

@@ -274,6 +274,10 @@ class LockedHints:
         """Return the known mistakes with exactly these answers in this test."""
         return tuple(MistakeHint(**record) for record in self._opened(self._tests.get(test, {}), test, answers))
 
+    @property
+    def has_answers(self) -> bool:
+        return bool(self._answers)
+
     def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str]]:
         """Return the questions of the test's part with their answers, if right code gives these answers in this test."""
         return [(question, told) for question, told in self._opened(self._answers.get(test, {}), test, answers)]

@@ -12,35 +12,41 @@ from collections.abc import Iterable
 from autograder.records import TestResult
 from autograder.text.wording import begun
 
-MARKS = {"passed": "✓", "followed": "✓", "failed": "✗", "skipped": "·", "timeout": "⏱", "crashed": "✗", "decided": "✓"}
-WORDS = {
-    "passed": "works",
-    "followed": "follows",
-    "failed": "not yet",
-    "skipped": "waits",
-    "timeout": "too slow",
-    "crashed": "crashed",
-    "decided": "decided",
+_GREEN, _RED, _AMBER, _GREY = "#1a7f37", "#c62828", "#8a5a00", "#5f6670"  # contrast with white above 5 : 1
+_STATES = {  # mark, word and colour
+    "passed": ("✓", "works", _GREEN),
+    "followed": ("✓", "follows", _GREEN),
+    "unwritten": ("○", "not yet", _AMBER),
+    "failed": ("✗", "fails", _RED),
+    "skipped": ("·", "waits", _GREY),
+    "timeout": ("⏱", "too slow", _RED),
+    "crashed": ("✗", "crashed", _RED),
+    "decided": ("✓", "decided", _GREY),
 }
-_GREEN, _RED, _GREY = "#1a7f37", "#c62828", "#5f6670"  # white text on each has a contrast above 5 : 1
-_COLOURS = {"passed": _GREEN, "followed": _GREEN, "skipped": _GREY, "decided": _GREY}
-_PILL = "display:inline-block;min-width:4.6em;margin-right:.6em;padding:0 .5em;border-radius:.6em;text-align:center"
+_UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
+_PILL = "flex:none;align-self:start;width:5.6em;margin-right:.6em;border-radius:.6em;text-align:center"
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
+def is_unwritten(result: TestResult) -> bool:
+    """Whether a test failed because the student's code for it is still to be written."""
+    return result.outcome == "failed" and _UNWRITTEN.match(result.message or "") is not None
+
+
 def as_text(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
-    """Format a part for a terminal: the heading, notes, and a line per test with its message and hint."""
+    """Format a part for a terminal: the heading, notes, and by cause a line per test with its message."""
     lines = [heading, *notes]
     for tests in _by_cause(results):
         lines += _question(tests[0])
+        told: set[str] = set()
         for result in tests:
-            lines.append(f"{MARKS[result.outcome]} {result.title}{_cost(result)}")
-            lines += [f"    {line}" for line in _sentences(result)]
+            lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
+            lines += [f"    {line}" for line in _sentences(result, told)]
     return "\n".join([*lines, foot] if foot else lines)
 
 
 def as_html(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
-    """Format a part as an HTML fragment."""
+    """Format a part as an HTML fragment, with the content of `as_text`."""
     results = tuple(results)
     done = bool(results) and all(result.outcome == "passed" for result in results)
     rows = "".join(_rows(tests) for tests in _by_cause(results))
@@ -73,27 +79,35 @@ def _question(result: TestResult) -> list[str]:
     return [f"→ {begun(result.mistake)}.", f"→ {result.hint}"] if result.mistake else [f"→ {result.hint}"]
 
 
+def _state(result: TestResult) -> tuple[str, str, str]:
+    return _STATES["unwritten" if is_unwritten(result) else result.outcome]
+
+
 def _cost(result: TestResult) -> str:
-    return f" (−{result.max_score - result.score:g})" if result.outcome not in ("passed", "followed", "skipped") else ""
+    return f" (−{result.max_score - result.score:g})" if not result.is_right and result.outcome != "skipped" else ""
 
 
-def _sentences(result: TestResult) -> list[str]:
-    told = [] if result.outcome in ("passed", "skipped") else (result.message or "").split("\n")
-    return [line for line in told if line]
+def _sentences(result: TestResult, told: set[str]) -> list[str]:
+    """Return the message of a test, unless it is among those that were `told`."""
+    message = "" if result.outcome in ("passed", "skipped") else result.message or ""
+    if message in told:
+        return ["for the same reason as above"]
+    told.update(filter(None, [message]))
+    return [line for line in message.split("\n") if line]
 
 
 def _rows(tests: list[TestResult]) -> str:
+    told: set[str] = set()
     asked = "<br>".join(prose(line) for line in _question(tests[0]))
     edge = f"border-left:2px solid {_RED};padding-left:.6em;margin:.4em 0"
-    rows = "".join(map(_row, tests))
+    rows = "".join(_row(result, told) for result in tests)
     return f'<li style="{edge}">{asked}<ul style="list-style:none;padding:0">{rows}</ul></li>' if asked else rows
 
 
-def _row(result: TestResult) -> str:
-    colour = _COLOURS.get(result.outcome, _RED)
-    pill = (
-        f'<span style="{_PILL};background:{colour};color:#fff">{MARKS[result.outcome]} {WORDS[result.outcome]}</span>'
-    )
-    told = "\n".join(_sentences(result))
-    more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em 5.8em">{prose(told)}</div>' if told else ""
-    return f'<li style="margin:.25em 0">{pill}{prose(result.title)}{_cost(result)}{more}</li>'
+def _row(result: TestResult, told: set[str]) -> str:
+    mark, word, colour = _state(result)
+    pill = f'<span style="{_PILL};background:{colour};color:#fff">{mark} {word}</span>'
+    sentences = "\n".join(_sentences(result, told))
+    more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em">{prose(sentences)}</div>' if sentences else ""
+    title = f"{prose(result.title)}{_cost(result)}"
+    return f'<li style="display:flex;margin:.25em 0">{pill}<div>{title}{more}</div></li>'

@@ -47,14 +47,18 @@ def _closing(report: CheckReport, drawn: bool) -> Iterator[RenderableType]:
         yield Text("The hidden tests check everything that the text promises, with other numbers.")
         picture = (f"autograder check {name} --picture", "draws what your code does")
         pack = (f"autograder pack {name}", "makes the file to hand in")
-        answers = (f"autograder answers {name}", "answers the questions of the text")
-        yield _commands(answers, pack) if drawn else _commands(picture, answers, pack)
+        yield _commands(*_answers(report), pack) if drawn else _commands(picture, *_answers(report), pack)
     else:
         yield Text(f"{share} points of the visible tests so far.")
         yield _next(report)
-        yield _commands((f"autograder hint {name}", "helps, one step at a time"))
+        yield _commands((f"autograder hint {name}", "helps, one step at a time"), *_answers(report))
     if report.note:
         yield Text(report.note, "dim")
+
+
+def _answers(report: CheckReport) -> list[tuple[str, str]]:
+    unlocked = report.has_answers and report.passed_parts
+    return [(f"autograder answers {report.assignment}", "answers questions of the text")] if unlocked else []
 
 
 def _next(report: CheckReport) -> Text:

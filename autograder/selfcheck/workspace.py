@@ -6,7 +6,6 @@ Does not read course.yml, which students do not have.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 import types
@@ -17,6 +16,7 @@ from typing import Any
 
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError
+from autograder.source.text import notebook_cells
 from autograder.text.files import read_utf8
 
 SOURCES = (".py", ".ipynb")
@@ -298,8 +298,7 @@ def _percent_cells(text: str) -> Iterator[_Cell]:
 
 def _notebook_cells(text: str) -> Iterator[_Cell]:
     try:
-        cells = json.loads(text)["cells"]
-        for number, cell in enumerate(cells, start=1):
+        for number, cell in enumerate(notebook_cells(text), start=1):
             yield _Cell(cell["cell_type"] == "code", "".join(cell["source"]), 1, number)
     except (ValueError, KeyError, TypeError):
         return

@@ -17,6 +17,7 @@ from typing import Any
 
 from autograder.source.names_used import NameReader, asks_for_main
 
+NOTEBOOK_FUNCTIONS = ("check", "hint", "open_assignment", "pack", "picture", "progress")
 _DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
@@ -24,11 +25,6 @@ _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 def is_students(filename: str) -> bool:
     """Whether a traceback's file name is one of those from `cells`."""
     return bool(_LOCATED.match(filename))
-
-
-def qualified_name(code: types.CodeType) -> str:
-    """Return `Head.forward` from Python 3.11 on, and `forward` before."""
-    return getattr(code, "co_qualname", code.co_name)
 
 
 def line_of(code: types.CodeType, line: int) -> str:
@@ -42,7 +38,8 @@ def frame_texts(step: types.FrameType, line: int, error: BaseException) -> tuple
     above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
     before = next((text for text in above if text), "")
     shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
-    return qualified_name(code), line_of(code, line), before, shapes
+    function = getattr(code, "co_qualname", code.co_name)  # `Head.forward` from Python 3.11 on, `forward` before
+    return function, line_of(code, line), before, shapes
 
 
 def _shapes_on(step: types.FrameType, line: int) -> str:
@@ -61,6 +58,32 @@ def _shapes_on(step: types.FrameType, line: int) -> str:
     return ", ".join([*found.values()][:6])[:300]
 
 
+def notebook_cells(text: str) -> list[Any]:
+    """Return the cells of a notebook's text as in format 4; in format 3 they are in worksheets, and code is `input`.
+
+    Raises ValueError if this is not a notebook. The cells themselves are unverified.
+    """
+    try:
+        notebook = json.loads(text)
+    except RecursionError:
+        raise ValueError("this is nested too deeply for a notebook") from None
+    if not isinstance(notebook, dict):
+        raise ValueError("this is not a notebook")
+    if isinstance(notebook.get("cells"), list):
+        return list(notebook["cells"])
+    if not isinstance(notebook.get("worksheets"), list):
+        raise ValueError("this is not a notebook: it has no cells")
+    sheets = [sheet.get("cells") for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+    return [_in_format_4(cell) for sheet in sheets if isinstance(sheet, list) for cell in sheet]
+
+
+def _in_format_4(cell: Any) -> Any:
+    if not isinstance(cell, dict):
+        return cell
+    kind = {"heading": "markdown", "html": "raw"}.get(str(cell.get("cell_type")), cell.get("cell_type"))
+    return {**cell, "cell_type": kind, "source": cell.get("input", cell.get("source", ""))}
+
+
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     """Yield (name, code) of each piece to run: one for a `.py`, one per code cell for an `.ipynb`.
 
@@ -71,10 +94,7 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
         return
     from IPython.core.inputtransformer2 import TransformerManager
 
-    notebook = json.loads(text)
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise ValueError("this is not a notebook: it has no cells")
-    for number, cell in enumerate(notebook["cells"], start=1):
+    for number, cell in enumerate(notebook_cells(text), start=1):
         if not isinstance(cell, dict) or cell.get("cell_type") != "code":
             continue
         content = cell.get("source", "")
@@ -93,14 +113,10 @@ class NoShell:
     run_cell_magic = system = getoutput = set_next_input = run_line_magic
 
 
-def no_shell() -> NoShell:
-    return NoShell()
-
-
 def silent_notebook() -> types.ModuleType:
-    """Return a replacement for `autograder.notebook` with `check(...)` and `picture(...)` that do nothing."""
+    """Return a replacement for `autograder.notebook` with functions that do nothing."""
     module = types.ModuleType("autograder.notebook")
-    module.__dict__.update(check=lambda *args, **kwargs: None, picture=lambda *args, **kwargs: None)
+    module.__dict__.update(dict.fromkeys(NOTEBOOK_FUNCTIONS, lambda *args, **kwargs: None))
     return module
 
 
@@ -167,8 +183,10 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_furniture(node: ast.stmt) -> bool:
-    """Whether only the notebook has this node: the set-up import, and calls of check and picture."""
+    """Whether only the notebook has this node: the set-up cell's import, and calls of the functions that it imports."""
+    if isinstance(node, ast.Try):
+        node = node.body[0]
     if isinstance(node, ast.ImportFrom):
         return node.module == "autograder.notebook"
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("check", "picture")
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in NOTEBOOK_FUNCTIONS

@@ -48,7 +48,8 @@ class Collected:
     @property
     def moment(self) -> datetime | None:
         """`submitted_at` as a datetime, naive if it has no offset."""
-        return None if self.submitted_at is None else _moment(self.submitted_at)
+        text = self.submitted_at
+        return None if text is None else datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
@@ -80,21 +81,11 @@ def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
 
 def _from_record(record: dict[str, Any]) -> Collected:
     """Parse a record, ignoring fields of newer versions; raises TypeError or ValueError if it is invalid."""
-    known = {name: record[name] for name in _NAMES if name in record}
-    one = Collected(**known)
-    if not all(
-        isinstance(text, str) for text in (one.student, one.assignment, one.name, one.source, one.key, one.called)
-    ):
+    one = Collected(**{field.name: record[field.name] for field in fields(Collected) if field.name in record})
+    texts = (one.student, one.assignment, one.name, one.source, one.key, one.called)
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name is not a text")
     if one.late not in (None, True, False) or not isinstance(one.files, dict):
         raise ValueError("`late` is true, false or null")
-    if one.submitted_at is not None:
-        _moment(one.submitted_at)
+    _ = one.moment  # raises ValueError if it is no time
     return one
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.removesuffix("Z") + "+00:00" if text.endswith("Z") else text)
-
-
-_NAMES = tuple(f.name for f in fields(Collected))

@@ -6,7 +6,6 @@ same interface, see `archives`.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Protocol
 from autograder.records import RefusedError, SourceFile
 from autograder.source import gate
 from autograder.source.gate import FILE_BYTES, too_large
+from autograder.source.text import notebook_cells
 from autograder.text.names import shown
 
 STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
@@ -39,6 +39,13 @@ class File:
     name: str
     load: Callable[[], bytes]
     path: Path | None = None
+
+    def read(self) -> bytes:
+        """Return the contents; raises RefusedError if they cannot be read or are too large."""
+        data = self.load()
+        if len(data) > FILE_BYTES:
+            raise RefusedError(too_large(self.name, FILE_BYTES))
+        return data
 
 
 @dataclass(frozen=True)
@@ -106,18 +113,18 @@ def read_source(file: File) -> SourceFile:
 
     Raises RefusedError if the file is too large, not UTF-8, not text, or not a notebook.
     """
-    data = file.load()
-    name = shown(file.name)
-    if len(data) > FILE_BYTES:
-        raise RefusedError(too_large(file.name, FILE_BYTES))
+    data, name = file.read(), shown(file.name)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RefusedError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
     if "\0" in text:
         raise RefusedError(f"{name} is not a text file: it contains a zero byte.")
-    if suffix(file.name) == ".ipynb" and not _has_cells(text):
-        raise RefusedError(f"{name} is not a readable notebook. Was it saved completely?")
+    if suffix(file.name) == ".ipynb":
+        try:
+            notebook_cells(text)
+        except ValueError:
+            raise RefusedError(f"{name} is not a readable notebook. Was it saved completely?") from None
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 
 
@@ -136,15 +143,6 @@ def stem(name: str) -> str:
 def plain_stem(name: str) -> str:
     """Return a file's name without its suffix and without the number of a duplicate, such as `(1)`."""
     return COUNTED.sub("", stem(name))
-
-
-def _has_cells(text: str) -> bool:
-    """Whether this is JSON with a list of cells, as in every notebook."""
-    try:
-        notebook = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(notebook, dict) and isinstance(notebook.get("cells"), list)
 
 
 def _on_disk(entry: os.DirEntry[str]) -> Entry:

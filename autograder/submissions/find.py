@@ -82,7 +82,11 @@ class _Search:
             yield from self._top(folder, entries, path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
             student, assignment = self._meant(path)
-            yield self._one(student, self._certain(path, assignment), [disk_file(path)])
+            if assignment is None:
+                raise SubmissionsError(
+                    f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
+                )
+            yield self._one(student, assignment, [disk_file(path)])
         elif path.is_file() and is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
@@ -97,13 +101,6 @@ class _Search:
         if around is not None:
             folder = folder.parent
         return student_name(folder.name or stem(path.name)), self.wanted or own
-
-    def _certain(self, path: Path, assignment: Assignment | None) -> Assignment:
-        if assignment is None:
-            raise SubmissionsError(
-                f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
-            )
-        return assignment
 
     def _archive_at(self, path: Path) -> Iterator[Submission]:
         student, assignment = self._meant(path)
@@ -136,7 +133,7 @@ class _Search:
                 f"The assignment of the files in {folder.name} ({names(files)}) is unknown. Pass --assignment."
             )
         else:
-            yield from search._class([*entries, *_dotted(folder)])
+            yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
         """Return the entries that can be submissions; raises RefusedError if the folder cannot be read."""
@@ -293,14 +290,10 @@ class _Search:
 
     def _unknown(self, entry: Entry) -> str:
         close = self._close(label(entry))
-        hint = f"; did you mean `{close}`?" if close else f"; {self._names()}."
-        return f"The course has no assignment `{shown(label(entry))}`{hint}"
-
-    def _names(self) -> str:
         known = [assignment.name for assignment in self.course.assignments]
-        if len(known) <= MOST_NAMES:
-            return f"there are {', '.join(known)}"
-        return f"there are {len(known)}, from {known[0]} to {known[-1]}"
+        several = ", ".join(known) if len(known) <= MOST_NAMES else f"{len(known)}, from {known[0]} to {known[-1]}"
+        hint = f"; did you mean `{close}`?" if close else f"; there are {several}."
+        return f"The course has no assignment `{shown(label(entry))}`{hint}"
 
     def _match(self, name: str) -> Assignment | None:
         """Return the assignment with this name, or the only one whose module has it; a number suffix is ignored."""
@@ -316,12 +309,8 @@ class _Search:
         return known[found] if found else None
 
 
-def _dotted(folder: Folder) -> list[Entry]:
-    """Return the folders with a leading dot that can be students' folders."""
-    return [entry for entry in folder.entries() if _is_dotted(entry)]
-
-
 def _is_dotted(entry: Entry) -> bool:
+    """Whether this is a folder with a leading dot that can be a student's."""
     return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not is_furniture(entry.name)
 
 

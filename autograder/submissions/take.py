@@ -60,7 +60,7 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
 
     Inside such a folder only files with the name of this assignment's module are used.
     """
-    if depth < DEPTH and _is_numbered(label(holder)) and label(holder) != assignment.name:
+    if depth < DEPTH and _NUMBERED.fullmatch(label(holder)) and label(holder) != assignment.name:
         another = label(holder)
     with opened(holder) as folder:
         folder.inspect()
@@ -220,10 +220,6 @@ def _is_expected(entry: Entry, assignment: Assignment) -> bool:
 def _is_called_like(entry: Entry, assignment: Assignment) -> bool:
     """Whether the name is the expected one, with or without a number suffix."""
     return _is_expected(entry, assignment) or plain_stem(entry.name) == assignment.stem
-
-
-def _is_numbered(name: str) -> bool:
-    return bool(_NUMBERED.fullmatch(name))
 
 
 def _expected(assignment: Assignment) -> str:

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 00 · Why Transformers
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           ▶ 00 why not one word after the other (you are here)
+# ```
+#
 # Before you build a Transformer, meet what it replaced. Until 2017 the best translation systems read text with a
 # **recurrent neural network**, an RNN: one word after another, carrying all they had read in a single vector, the
 # **hidden state**. The idea is natural; it is more or less how you are reading this sentence. It also has three
@@ -31,6 +45,8 @@ from torch.nn import functional as F
 
 # %% [markdown]
 # ## Part 1 · One step
+#
+# 10 minutes, ●○○
 #
 # A recurrent network owns two matrices and a bias. With each word $x_t$ it makes a new hidden state from the word
 # and from the state before it:
@@ -82,6 +98,8 @@ def rnn_step(x: Tensor, h: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Ten
 
 # %% [markdown]
 # ## Part 2 · A whole sentence, through one vector
+#
+# 12 minutes, ●●○
 #
 # Reading a sentence is nothing but a loop: the first step starts from a given state $h_0$ (often zeros), and each step
 # hands its state to the next. Two things come out: the states after *every* word, and the state after the *last* word,
@@ -135,6 +153,8 @@ def rnn(xs: Tensor, h0: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> tuple[
 
 # %% [markdown]
 # ## Part 3 · How far does a gradient reach?
+#
+# 13 minutes, ●●○
 #
 # Suppose the first word decides how the sentence has to end. To learn that, the network needs a gradient that travels
 # from the last state all the way back to the first word: **backpropagation through time**. At each step on the way, it
@@ -254,6 +274,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 4 · Steps that must wait
+#
+# 10 minutes, ●○○
 #
 # The third weakness is about time. A graphics card does thousands of multiplications side by side, but only those whose
 # inputs are ready. Stack $L$ recurrent layers: the state of layer $l$ after word $t$ needs the state of the *same* layer

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 01 · Word vectors
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            ▶ 01 vectors (you are here) · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # A computer can add and multiply. It cannot read. Before a Transformer can do anything with a sentence, the sentence
 # has to become numbers, and not just any numbers: numbers that *mean* something. This notebook builds the way there.
 #
@@ -26,6 +40,8 @@ from torch.nn import functional as F
 
 # %% [markdown]
 # ## Part 1 · Text becomes numbers
+#
+# 8 minutes, ●○○
 #
 # A **tokenizer** cuts text into pieces, the **tokens**, and gives each distinct token a number, its **id**. Tokens can
 # be words, parts of words or single characters. We take characters: the simplest tokenizer, which can encode
@@ -92,6 +108,8 @@ class CharTokenizer:
 # %% [markdown]
 # ## Part 2 · Numbers become vectors
 #
+# 8 minutes, ●○○
+#
 # An id is only a name. Id 7 is not "more" than id 3, and the average of *cat* (3) and *sofa* (7) is not *dog* (5).
 # A network that calculated with ids would treat them as if all that were true.
 #
@@ -149,6 +167,8 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The guessing game
+#
+# 12 minutes, ●●○
 #
 # What should the table contain? *You shall know a word by the company it keeps*, the linguist J. R. Firth
 # wrote in 1957. Read "she poured the ___ into her cup": you know what fits, and the words that fit are similar. So if
@@ -221,6 +241,8 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 
 # %% [markdown]
 # ## Part 4 · How good is a guess?
+#
+# 10 minutes, ●●○
 #
 # The game uses two tables. A word has one row in the **centre table**, for when it is the centre, and another
 # row in the **context table**, for when it is a context. (*Dog* often occurs near *barks* and hardly ever near
@@ -364,6 +386,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 5 · Calculating with words
+#
+# 7 minutes, ●●○
 #
 # Which words are similar? Two vectors are compared by the *direction* in which they point, not by their
 # length: frequent words tend to have longer vectors, and that should not make them everybody's best friend. The

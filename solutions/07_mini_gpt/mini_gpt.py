@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 07 · Mini GPT
 #
+# ```
+#         the next word             ▶ 07 trained, and writing (you are here) · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # You have all the parts: vectors for words, vectors for positions, attention that cannot see the future, blocks
 # that can be stacked. What they lack is a **purpose**: nothing has told all these numbers yet what they should
 # become.
@@ -91,6 +105,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Batches
 #
+# 12 minutes, ●○○
+#
 # Cut a window of `T` characters out of the text, and you have not one exercise but `T` of them: after the
 # first character predict the second, after the first two the third, and so on. The causal mask keeps the
 # exercises apart. So a window `x` needs an equally long window `y` with the right answers, the **targets**, and
@@ -147,6 +163,8 @@ def get_batch(
 # %% [markdown]
 # ## Part 2 · The loss
 #
+# 10 minutes, ●○○
+#
 # For every position the model returns `V` numbers, the **logits**. A softmax turns them into probabilities $p$.
 # How wrong is that? As wrong as the model is surprised by what really came: $-\ln p(\text{right})$. If it gave
 # the right word all the probability, it is not surprised at all, $-\ln 1 = 0$. If it gave the right word none,
@@ -195,6 +213,8 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The model
+#
+# 30 minutes, ●●●
 #
 # From bottom to top: a vector for the word plus a vector for its position, then the blocks, then one last layer
 # norm, then a linear layer that turns every vector into `V` logits.
@@ -309,6 +329,8 @@ class TransformerLanguageModel(nn.Module):
 # %% [markdown]
 # ## Part 4 · Training
 #
+# 15 minutes, ●●○
+#
 # One step of training is four sentences long. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
 #
@@ -395,6 +417,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 5 · Generation
+#
+# 23 minutes, ●●●
 #
 # The model says how likely each word is. To *write*, take its probabilities after the last word, draw one word
 # from them, append it, and ask again. That is all. The text grows word by word, and every word that was drawn

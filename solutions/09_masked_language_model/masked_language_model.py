@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 09 · Masked language model
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       ▶ 09 the same, with gaps to fill (you are here) · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # A language model that writes reads from left to right. It has to: after every word it must predict the next one,
 # and a glance to the right would be cheating. So it never uses the other half of the sentence. Take
 #
@@ -151,6 +165,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Making the gaps
 #
+# 25 minutes, ●●●
+#
 # Every ordinary word is chosen with a probability of 15 %, independently of all others, as if a die were rolled for
 # it. Special words are never chosen; there is nothing to learn from predicting a `[PAD]`. So far, so simple. But
 # BERT does not put `[MASK]` at every chosen position. A second die decides:
@@ -245,6 +261,8 @@ def mask_tokens(
 # %% [markdown]
 # ## Part 2 · The loss
 #
+# 10 minutes, ●●○
+#
 # At every position the model returns `V` numbers, the logits, but only the chosen positions count. The loss is the
 # cross-entropy at those positions:
 #
@@ -296,6 +314,8 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 # %% [markdown]
 # ## Part 3 · The model
+#
+# 25 minutes, ●●○
 #
 # The encoder is given: word vectors plus learned positions, then post-norm blocks without a causal mask. Every word
 # attends to every word, to the left and to the right, except the padding. It turns words into vectors,

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 10 · Ready-made
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · ▶ 10 ready-made (you are here)
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # You have built attention, blocks and whole models by hand, and you know what every number in them is for. In the
 # world outside, attention is rarely written from scratch. There are ready-made parts, good and fast ones, and there
 # are models whose training has cost a fortune that somebody else has already paid.
@@ -57,6 +71,8 @@ def matched(new: nn.Module, old: nn.Module) -> nn.Module:
 
 # %% [markdown]
 # ## Part 1 · Attention
+#
+# 12 minutes, ●●○
 #
 # Here is attention by hand, all heads in one multiplication. `W_qkv` holds the weights for queries, keys and
 # values, one below the other, and inside each of them head by head.
@@ -130,6 +146,8 @@ def to_torch_attention(fused: FusedMultiHeadAttention) -> nn.MultiheadAttention:
 
 # %% [markdown]
 # ## Part 2 · The encoder layer
+#
+# 10 minutes, ●●○
 #
 # A whole block now, in both wirings. Post-norm, as in the first Transformer, norms after each addition: attend,
 # add, *norm*; feed forward, add, *norm*. Pre-norm norms the input of each sublayer: *norm*, attend, add.
@@ -265,6 +283,8 @@ def to_torch_encoder_layer(block: TransformerEncoderBlock) -> nn.TransformerEnco
 # %% [markdown]
 # ## Part 3 · The decoder layer
 #
+# 13 minutes, ●●○
+#
 # The decoder's block looks back at what is written (self-attention), across at what was read (cross-attention), and
 # then feeds forward. Here its cross-attention has **four separate layers**, with biases, and the block hides the
 # future by itself.
@@ -373,6 +393,8 @@ def to_torch_decoder_layer(block: DecoderBlock) -> nn.TransformerDecoderLayer:
 
 # %% [markdown]
 # ## Part 4 · GPT-2 from Hugging Face
+#
+# 15 minutes, ●●●
 #
 # Hugging Face's library `transformers` does not offer parts but whole models. You fill in a configuration, and
 # `GPT2LMHeadModel(config)` builds the model, with random weights and without downloading anything. Its inner
@@ -524,6 +546,8 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # %% [markdown]
 # ## Part 5 · A tokenizer of your own
 #
+# 10 minutes, ●○○
+#
 # Before a real model can read a real text, the text has to be cut into tokens. With characters, a text has too many
 # of them; with whole words, the vocabulary has too many entries, and every new name is unknown. GPT-2 takes the
 # middle road, **byte-level byte-pair encoding**:
@@ -667,6 +691,13 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
     beginning = words("Attention is", return_tensors="pt")
     written = real.generate(**beginning, max_new_tokens=20, do_sample=False, pad_token_id=words.eos_token_id)
     print(words.decode(written[0]))
+
+# %% [markdown]
+# ## Harder: the tokenizer by hand
+#
+# Not graded; about 40 minutes, ●●○. Part 5 left the learning to a library. The file `harder.py` beside this one asks for
+# byte-pair encoding in two functions of about ten lines each. Write them there and run `python harder.py`: it checks
+# them and says in sentences what is missing.
 
 # %% [markdown]
 # ## A sheet for the wall

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 12 · Rotary positions
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · ▶ 12 positions that turn (you are here)
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # So far a word was told its position once, at the entrance: a vector for the position was added to the vector of
 # the word, and both went through the whole model as one sum. That works, but it asks a lot of the model. Whether
 # *cat* stands two positions before *sat* is the same question at position 3 and at position 300. In a *learned*
@@ -29,6 +43,8 @@ from torch.nn import functional as F
 
 # %% [markdown]
 # ## Part 1 · Turning pairs
+#
+# 22 minutes, ●●●
 #
 # A clock hand is a point in the plane, so it takes two numbers, $(a, b)$. Turning it by the angle $\theta$,
 # counter-clockwise, gives
@@ -122,6 +138,8 @@ def rope(
 # %% [markdown]
 # ## Part 2 · Only the distance counts
 #
+# 10 minutes, ●●○
+#
 # Let a query stand at position $m$ and a key at position $n$. Write $R_m$ for "turn all hands as at position
 # $m$". The score that attention computes is then
 #
@@ -174,6 +192,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # ## Part 3 · The other pairing
+#
+# 13 minutes, ●●○
 #
 # Which two numbers share a hand? We took neighbours, as the original paper did: $(0, 1), (2, 3), \dots$ That is
 # called **interleaved**. There is a second convention, and half of the world's code follows it: cut the vector in

@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 14 · Fine-tuning
 #
+# ```
+#         the next word             07 trained, and writing · ▶ 14 fine-tuned (you are here) · 15 trained well
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # An encoder that has filled in thousands of gaps knows a good deal about its language, but it has no job. It turns
 # words into vectors, and nobody has asked for vectors. People ask for decisions: is this letter urgent, is this
 # review friendly, is this message spam?
@@ -198,6 +212,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Pooling
 #
+# 14 minutes, ●●○
+#
 # The encoder returns one vector for each position. A decision about the sentence needs **one vector for the
 # sentence**. There are two usual ways to get it.
 #
@@ -262,6 +278,8 @@ def pool(hidden: Tensor, padding_mask: Tensor, kind: str) -> Tensor:
 
 # %% [markdown]
 # ## Part 2 · The classifier
+#
+# 12 minutes, ●○○
 #
 # All that is missing now is the **head**: one linear layer from a sentence's vector to $K$ numbers, one for each
 # class. These are **logits**: any real numbers, the largest wins. They are not probabilities yet, and should not
@@ -333,6 +351,8 @@ class Classifier(nn.Module):
 # %% [markdown]
 # ## Part 3 · Freezing
 #
+# 9 minutes, ●○○
+#
 # There are two ways to use a pre-trained encoder.
 #
 # - **Feature extraction.** The encoder is *frozen*: its numbers stay as pre-training left them, and only the
@@ -390,6 +410,8 @@ def trainable(module: nn.Module) -> int:
 # %% [markdown]
 # ## Part 4 · An honest split
 #
+# 10 minutes, ●○○
+#
 # A model must be judged on examples that it has not been trained on, so the data is split before anything
 # else happens. Three things make a split honest.
 #
@@ -443,6 +465,8 @@ def split(items: list, share: float, seed: int) -> tuple[list, list]:
 
 # %% [markdown]
 # ## Part 5 · The confusion matrix and macro F1
+#
+# 15 minutes, ●●○
 #
 # *Accuracy*, the share of correct guesses, is a single number, and it can flatter. Half of our cards are questions,
 # and they are easy. A model that spots every question and calls everything else praise has an accuracy of 75 %, and the

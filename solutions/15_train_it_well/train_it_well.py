@@ -1,6 +1,20 @@
 # %% [markdown]
 # # 15 · Train it well
 #
+# ```
+#         the next word             07 trained, and writing · 14 fine-tuned · ▶ 15 trained well (you are here)
+#               ↑
+#   ┌───────────────────────┐       06 all of it, counted
+#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
+#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
+#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
+#   └───────────────────────┘
+#               ↑
+#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
+#               ↑
+#         words of a text           00 why not one word after the other
+# ```
+#
 # A language model can be right in every line and still learn badly. A handful of habits separates a run that works from
 # one that crawls, or diverges after an hour: how the weights begin, how long each step is, what happens when one batch
 # has a huge gradient. Each habit is about ten lines of code, and papers on large models spend a single paragraph on all
@@ -136,6 +150,8 @@ class LanguageModel(nn.Module):
 # %% [markdown]
 # ## Part 1 · Initialisation
 #
+# 12 minutes, ●○○
+#
 # A model that knows nothing should give every token probability $1/V$, and its loss is then $\ln V$. With our 96
 # characters that is $\ln 96 = 4.564$. Hence the cheapest test in deep learning: **look at the first loss**. Far above
 # $\ln V$, the model is not ignorant but confidently wrong, and its first few hundred steps go into unlearning opinions
@@ -186,6 +202,8 @@ def init_weights(model: nn.Module, std: float = 0.02) -> None:
 # %% [markdown]
 # ## Part 2 · The learning-rate schedule
 #
+# 12 minutes, ●●○
+#
 # No single learning rate is right for a whole run. At the beginning every gradient points somewhere else, and the
 # optimiser's averages (Part 4) have seen next to nothing: long steps taken now do damage that the rest of the run has
 # to repair. So the rate **warms up** from almost nothing to its peak. At the end the model circles around a good place
@@ -234,6 +252,8 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float 
 
 # %% [markdown]
 # ## Part 3 · Gradient clipping
+#
+# 12 minutes, ●●○
 #
 # Now and then comes a batch with a gradient twenty times as large as usual: a file of nothing but digits, a steep
 # place on the loss surface. One step along it can throw away an hour. Clipping sets a speed limit. All gradients
@@ -323,6 +343,8 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 
 # %% [markdown]
 # ## Part 4 · AdamW
+#
+# 20 minutes, ●●●
 #
 # Plain gradient descent steps by *rate × gradient*. That is awkward, because gradients of different parameters differ
 # in size by orders of magnitude: what is a good rate for one is far too much, or next to nothing, for another.
@@ -421,6 +443,8 @@ class AdamW:
 # %% [markdown]
 # ## Part 5 · Perplexity and top-p
 #
+# 12 minutes, ●●○
+#
 # **Perplexity** is the loss in a unit that one can picture: $e^{\text{loss}}$. A model with perplexity $k$ is, on
 # average, as unsure as if it had to choose among $k$ equally likely tokens. Knowing nothing among 96 characters is
 # perplexity 96. A loss of 1.5 is perplexity 4.48; at 1.4 it is 4.06.
@@ -479,6 +503,8 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 
 # %% [markdown]
 # ## Part 6 · RMSNorm and SwiGLU
+#
+# 12 minutes, ●●○
 #
 # Open the code of almost any recent language model, and inside its blocks you find two changes since GPT-2. (A third,
 # rotary positions, has an assignment of its own.)
@@ -559,6 +585,8 @@ class SwiGLU(nn.Module):
 
 # %% [markdown]
 # ## Part 7 · The run
+#
+# 10 minutes, ●○○
 #
 # Now everything at once, on a real text. The loop is given, and every line of it calls something of yours. Each
 # tenth file is **held out**: the model never trains on it, so its loss there cannot come from learning by heart.
@@ -645,6 +673,11 @@ def progress(done: int, total: int, loss: float) -> None:
 # It takes a few minutes on a laptop. Watch the first number, watch the curve pass its steps, and read the samples: they
 # begin as noise and become something that looks like Python from a distance. (To train on a text of your own, name
 # its folder: `read_texts(Path("my_texts"), "*.txt")`.)
+#
+# The first number is about 4.4, a little *below* $\ln 96 = 4.564$. Has the model learned something before its first step?
+# No, but it has been built with an opinion. The table that reads a token also scores it, so a fresh model finds the token
+# that it has just read slightly more likely than all others. In source code, with its runs of spaces, that is right for
+# one character in five.
 
 # %%
 if __name__ == "__main__":

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 import shutil
 from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
 
 from autograder.authoring import build as building
 from autograder.course.config import load_course
@@ -59,3 +63,8 @@ def same_as_golden(name: str, screen: str) -> None:
     if os.environ.get("AUTOGRADER_GOLDENS") == "write":
         golden.write_text(screen, "utf-8")
     assert screen == golden.read_text("utf-8"), f"{name} looks different; see {golden}"
+
+
+def in_format_3(notebook: NotebookNode) -> str:
+    """Return a notebook's text as editors wrote it before 2015."""
+    return str(nbformat.v3.writes_json(nbformat.convert(copy.deepcopy(notebook), 3)))

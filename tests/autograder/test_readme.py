@@ -120,6 +120,13 @@ def test_table_of_assignments_matches_the_course():
     assert rows == course, "each assignment of course.yml has a row in README.md"
 
 
+def test_table_of_topics_names_every_part_of_the_course() -> None:
+    (section,) = re.findall(r"## What this course teaches\n(.*?)\n## ", read(ROOT / "docs/authoring.md"), re.DOTALL)
+    rows = re.findall(r"^\| .+ \| (\d\d) (`.+`) \|$", section, re.MULTILINE)
+    named = [(number, part) for number, parts in rows for part in re.findall(r"`(\w+)`", parts)]
+    assert named == [(a.name[:2], part.name) for a in load_course(ROOT).assignments for part in a.parts]
+
+
 def argument_names(stub: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(read(stub))))
     fields = {node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")}

@@ -23,6 +23,7 @@ from autograder.authoring.template import FOLDER
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
+from autograder.course.mistakes import load_mistakes
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -65,6 +66,7 @@ EVERYTHING = {
     "README.md",
     "requirements.txt",
     "constraints.txt",
+    ".devcontainer/devcontainer.json",
     f"kit/{KIT}",
     f"assignments/{NAME}/adding.py",
     f"assignments/{NAME}/adding.ipynb",
@@ -85,7 +87,8 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
         "Looking for solutions, hidden tests and mistakes in 9 files …",
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
-    for name in EVERYTHING - {"AGENTS.md", "README.md", "requirements.txt", f"kit/{KIT}"}:
+    made = {"AGENTS.md", "README.md", "requirements.txt", ".devcontainer/devcontainer.json", f"kit/{KIT}"}
+    for name in EVERYTHING - made:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
@@ -112,6 +115,9 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert all(f"| {mark} | " in readme for mark in "✓✗○·")
     assert "docs/students.md" not in readme
     assert "@" not in readme
+    container = json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    assert container["name"] == "A tiny course"
+    assert container["postCreateCommand"].startswith("python -m pip install -r requirements.txt -c constraints.txt &&")
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
@@ -153,6 +159,17 @@ def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, 
     guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}
     assert files(tmp_path / "out") == EVERYTHING | guides
     assert "[docs/students.md](docs/students.md)" in (tmp_path / "out" / "README.md").read_text("utf-8")
+
+
+def test_guide_may_quote_a_hint_but_no_line_of_a_solution(root, wheel, tmp_path):
+    course = load_course(root)
+    hint = load_mistakes(course, course.assignments[0])[0].hint
+    guide = root / "docs" / "students.md"
+    guide.parent.mkdir()
+    guide.write_text(f"For example:\n\n    {hint}\n", "utf-8")
+    assert release(root, wheel, tmp_path / "quoted").exit_code == 0
+    guide.write_text(f"For example:\n\n    {SECRET}\n", "utf-8")
+    assert "docs/students.md" in refused(root, wheel, tmp_path / "out")
 
 
 def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):

@@ -21,7 +21,7 @@ from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, find_works
-from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS, copy_of, same_as_golden
+from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS, copy_of, in_format_3, same_as_golden
 from tests.autograder.waiting import HANGS
 
 
@@ -114,6 +114,24 @@ def test_check_of_a_notebook_prints_the_golden_output(folder: Path) -> None:
     assert sys.modules.get("autograder.notebook") is before
     same_as_golden("check_notebook", screen)
     assert code == 1
+
+
+def test_notebook_of_format_3_is_checked(folder: Path) -> None:
+    """Old editors write it: cells lie in worksheets, and code is called input."""
+    file = folder / "adding.ipynb"
+    now = check_target(file)
+    file.write_text(in_format_3(nbformat.read(file, as_version=4)))
+    before = check_target(file)
+    assert before.results == now.results and before.problem == ""
+    assert [finding.place for finding in before.findings] == [finding.place for finding in now.findings]
+
+
+def test_syntax_error_in_a_notebook_names_cell_and_line(folder: Path) -> None:
+    file = folder / "adding.ipynb"
+    file.write_text(file.read_text().replace("raise NotImplementedError(", "raise NotImplementedError((", 1))
+    report = check_target(file)
+    assert re.fullmatch(r"adding\.ipynb, cell \d+, line \d+", report.stopped_at), report.problem
+    assert report.problem.startswith("Python cannot read your file: '(' was never closed")
 
 
 def test_check_with_pictures_writes_them(folder: Path) -> None:

@@ -27,7 +27,7 @@ from autograder.text.wording import counted, listed
 
 SOURCES = ("canvas", "moodle", "gradescope", "folders")
 
-_RECOGNISED = {"gradescope": gradescope.fits, "moodle": moodle.fits, "canvas": canvas.fits}
+_SITES = {"gradescope": gradescope, "moodle": moodle, "canvas": canvas}
 _FATES: dict[ImportStatus, str] = {
     "older": "{0}: the one that is there was handed in later; it stays.",
     "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
@@ -132,7 +132,7 @@ class _Collection:
         with opened(self.path) as folder:
             source, entries = _recognised(folder, self.options.source)
             if source != "folders":
-                self._take_all(_read(source, entries, self.path))
+                self._take_all(_SITES[source].read(entries, self.path))
         if source == "folders":
             self._take_folders()
 
@@ -224,17 +224,11 @@ class _Collection:
             whose = f"{shown(facts.name or facts.student)}, {facts.assignment}"
             sentence = _FATES[status].format(whose, place)
             left_out = status in ("changed by hand", "behind a link")
-            self._tell(*(([sentence], []) if left_out else ([], [sentence])))
+            self._tell([sentence] if left_out else [], [] if left_out else [sentence])
 
     def _tell(self, odd: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.report.odd += [f"{self.path.name}: {sentence}" for sentence in odd]
         self.report.notes += [f"{self.path.name}: {sentence}" for sentence in notes]
-
-
-def _read(source: str, entries: Sequence[Entry], path: Path) -> Findings:
-    if source == "gradescope":
-        return gradescope.read(entries, path)
-    return canvas.read(entries) if source == "canvas" else moodle.read(entries)
 
 
 def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
@@ -244,8 +238,8 @@ def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):
         levels.append(visible(entries[0]))
     for level in levels:
-        for source, fits in _RECOGNISED.items():
-            if wanted in (None, source) and level and fits(level):
+        for source, site in _SITES.items():
+            if wanted in (None, source) and level and site.fits(level):
                 return source, level
     if wanted is not None:
         raise CollectError(f"This does not look like a download of {wanted.capitalize()}.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission
 from autograder.submissions.files import Entry, File, Odd
@@ -28,7 +29,7 @@ def fits(entries: Sequence[Entry]) -> bool:
     return 2 * sum(NAME.fullmatch(file.name) is not None for file in files) >= len(entries) > 0
 
 
-def read(entries: Sequence[Entry]) -> Findings:
+def read(entries: Sequence[Entry], source: Path) -> Findings:
     """Return the submissions; files with other names are reported as odd."""
     found = Findings()
     students: dict[str, list[tuple[int, re.Match[str], File]]] = {}
@@ -42,14 +43,9 @@ def read(entries: Sequence[Entry]) -> Findings:
     for student, items in students.items():
         items.sort(key=lambda item: item[0])
         newest = items[-1][1]
-        files = tuple(replace(file, name=_name(match)) for _, match, file in items)
+        files = tuple(replace(file, name=match["file"] or f"typed_{match['typed']}") for _, match, file in items)
         name = newest["name"] or ""
         found.handed.append(
             RawSubmission((student, name), files, name=name, late=newest["late"] is not None, where=name or student)
         )
     return found
-
-
-def _name(match: re.Match[str]) -> str:
-    """Return the student's file name; `typed_text.html` or `typed_link.html` for typed submissions."""
-    return match["file"] or f"typed_{match['typed']}"

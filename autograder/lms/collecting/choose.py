@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.raw_submission import TYPED, RawSubmission
 from autograder.records import RefusedError
-from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
 from autograder.submissions.take import is_given, is_work, names
 from autograder.text.names import safe_name, shown
@@ -93,12 +93,8 @@ def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> No
     choice.unusable.add(assignment)
     kept: dict[str, bytes] = {}
     for file in files[:MOST_KEPT]:
-        try:
-            data = file.load()
-        except RefusedError:
-            continue
-        if len(data) <= FILE_BYTES:
-            kept[_plain_file(file.name)] = data
+        with suppress(RefusedError):
+            kept[_plain_file(file.name)] = file.read()
     reason = choice.odd[-1] if choice.odd else "Nothing was handed in."
     choice.files[assignment] = kept or {NOTE: f"{reason}\n".encode("utf-8", "replace")}
 
@@ -107,21 +103,18 @@ def _by_assignment(
     work: Sequence[File], course: Course, assignment: Assignment | None, where: str, choice: Choice
 ) -> dict[str, list[File]]:
     stems = _stems(course)
+    files = [_plainly_named(file, stems) for file in work]
+    if assignment is not None:
+        expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
+        return {assignment.name: expected or files} if files else {}
     grouped: dict[str, list[File]] = {}
-    for file in work:
-        file = _plainly_named(file, stems)
-        if assignment is not None:
-            grouped.setdefault(assignment.name, []).append(file)
-        elif stem(file.name) in stems:
+    for file in files:
+        if stem(file.name) in stems:
             grouped.setdefault(stems[stem(file.name)], []).append(file)
         else:
             choice.odd.append(
                 f"{where}: {shown(file.name)} is not named like an assignment; name the assignment with --assignment."
             )
-    if assignment is not None and grouped:
-        files = grouped[assignment.name]
-        expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
-        grouped[assignment.name] = expected or files
     return grouped
 
 
@@ -144,9 +137,7 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
     taken: dict[str, bytes] = {}
     for file in files:
         try:
-            data = file.load()
-            if len(data) > FILE_BYTES:
-                raise RefusedError(too_large(file.name, FILE_BYTES))
+            data = file.read()
             if not data and suffix(file.name) not in SOURCES:
                 raise RefusedError(f"{shown(file.name)} cannot be taken out of this archive; unpack it first.")
         except RefusedError as refusal:

@@ -69,9 +69,9 @@ def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files
 
 def _people(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     people = facts.get(":submitters")
-    told = [person for person in people if isinstance(person, Mapping)] if isinstance(people, list) else []
-    nobody: Mapping[str, Any] = {}
-    return told or [nobody]
+    everybody = people if isinstance(people, list) else []
+    told: list[Mapping[str, Any]] = [one for one in everybody if isinstance(one, Mapping)]
+    return told or [{}]
 
 
 def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
@@ -84,7 +84,7 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
     try:
         metadata = yaml.load(data.decode("utf-8-sig"), _LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise CollectError(f"{FILE_NAME} in {source} cannot be read: {_line(error)}.") from None
+        raise CollectError(f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}.") from None
     if not isinstance(metadata, dict):
         raise CollectError(f"{FILE_NAME} in {source} holds no submissions.")
     return metadata
@@ -120,7 +120,3 @@ def _moment(value: object) -> str | None:
 
 def _text(value: object) -> str:
     return "" if value is None else str(value).strip()
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

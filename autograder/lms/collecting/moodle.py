@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
 from autograder.submissions.files import Entry, File, Odd
@@ -28,7 +29,7 @@ def fits(entries: Sequence[Entry]) -> bool:
     return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
 
 
-def read(entries: Sequence[Entry]) -> Findings:
+def read(entries: Sequence[Entry], source: Path) -> Findings:
     """Return the submissions, including typed texts; entries with other names are reported as odd."""
     found = Findings()
     students: dict[tuple[str, str], list[File]] = {}
@@ -40,17 +41,13 @@ def read(entries: Sequence[Entry]) -> Findings:
         if entry.name.count(MARK) > 1:  # students choose their own names and those of their files
             found.odd.append(f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous.")
             continue
-        student = match["number"] or match["name"], match["name"]
-        files = students.setdefault(student, [])
-        files += _files(entry, match["file"], found.odd)
+        files = students.setdefault((match["number"] or match["name"], match["name"]), [])
+        if isinstance(entry, File):
+            files.append(replace(entry, name=match["file"] or entry.name))
+        else:
+            files += files_below(entry, found.odd)
     for student, files in students.items():
         name = student[1]
         named = name not in HIDDEN_NAMES
         found.handed.append(RawSubmission(student, tuple(files), name=name, where=name, maybe_group=named))
     return found
-
-
-def _files(entry: Entry, name: str | None, odd: list[str]) -> list[File]:
-    if isinstance(entry, File):
-        return [replace(entry, name=name or entry.name)]
-    return [] if isinstance(entry, Odd) else list(files_below(entry, odd))

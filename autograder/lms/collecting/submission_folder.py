@@ -49,9 +49,14 @@ class SubmissionFolder:
             return status
         if status == "replaced":
             self._set_aside(place, there)
-        self._write(place, files)
-        told = _with_what_was_known(facts, before) if before and status == "unchanged" else facts
-        self.known[key] = replace(told, files=digests)
+        try:
+            for name, data in files.items():
+                write_whole(place / name, data)
+        except OSError as error:
+            raise CollectError(f"{place} cannot be written: {error.strerror}.") from None
+        if before and status == "unchanged":  # times and names of earlier imports
+            facts = replace(facts, **{k: value for k, value in vars(before).items() if getattr(facts, k) in (None, "")})
+        self.known[key] = replace(facts, files=digests)
         return status
 
     def name_of(self, student: str) -> str:
@@ -81,19 +86,6 @@ class SubmissionFolder:
             aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
             aside.mkdir(parents=True, exist_ok=True)
             (place / name).replace(aside / name)
-
-    def _write(self, place: Path, files: dict[str, bytes]) -> None:
-        try:
-            for name, data in files.items():
-                write_whole(place / name, data)
-        except OSError as error:
-            raise CollectError(f"{place} cannot be written: {error.strerror}.") from None
-
-
-def _with_what_was_known(facts: Collected, before: Collected) -> Collected:
-    """Complete the facts of an unchanged submission with times and names from earlier imports."""
-    untold = {name: value for name, value in vars(before).items() if getattr(facts, name) in (None, "")}
-    return replace(facts, **untold)
 
 
 def _hashed(files: dict[str, bytes]) -> dict[str, str]:

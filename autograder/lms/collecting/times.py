@@ -15,20 +15,12 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.choose import named_in
 from autograder.lms.roster import Directory, row_names, row_texts
-from autograder.lms.sheet import Sheet, read_sheet
+from autograder.lms.sheet import Sheet, read_sheet, titles
 from autograder.submissions.collected import CollectError
 from autograder.text.names import shown
 
-TIME_COLUMNS = (
-    "submitted_at", "submitted at", "Submission Time",
-    "Last modified (submission)", "Zuletzt geändert (Abgabe)",
-)  # fmt: skip
-MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december", "januar", "februar", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober",
-    "november", "dezember",
-)  # fmt: skip
-_MONTH = {name: place % 12 + 1 for place, name in enumerate(MONTHS)}
+COLUMNS = titles("times")
+_MONTH = {name: number for names in COLUMNS["months"] for number, name in enumerate(names, start=1)}
 _CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$")
 _OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
 _FRACTION = re.compile(r"(:\d\d)\.\d+")
@@ -45,7 +37,7 @@ class SubmissionTimes:
         self.name = sheet.name
         self._moments: list[str] = []
         self._rows: dict[str, Directory] = {}
-        column = sheet.column(*TIME_COLUMNS)
+        column = sheet.column(*COLUMNS["time"])
         if column is None:
             raise CollectError(
                 f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "

@@ -10,13 +10,12 @@ import re
 
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportError, ExportRequest
-from autograder.lms.exports.filling import Filling, is_number, open_sheet
-from autograder.lms.sheet import Sheet
+from autograder.lms.exports.filling import Filling, open_sheet, read_number
+from autograder.lms.sheet import Sheet, titles
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
-ID_COLUMNS = ("ID", "SIS Login ID", "SIS User ID", "Integration ID")
-NAME_COLUMNS = ("Student", "LastName,FirstName")
+COLUMNS = titles("canvas")
 KEPT = ("EX", "N/A")
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
@@ -24,33 +23,29 @@ _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 def export(request: ExportRequest) -> Exported:
     """Fill each assignment's column; raises ExportError if the sheet is not a gradebook of Canvas."""
     sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
-    ids = [column for column in (sheet.column(name) for name in ID_COLUMNS) if column is not None]
-    who = sheet.column(*NAME_COLUMNS)
+    ids = [column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None]
+    who = sheet.column(*COLUMNS["name"])
     if who is None or not ids:
         raise ExportError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
-    filling = Filling(request, sheet, students, [*ids, who], [who], "EX", KEPT)
-    for assignment in _wanted(request):
+    filling = Filling(request, sheet, students, [*ids, who], [who], who, "EX", KEPT)
+    if request.column is not None and len(request.assignments) != 1:
+        raise ExportError("One column is for one assignment; say which one with --assignment.")
+    for assignment in request.assignments:
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:
             above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
-            most = next((cell for cell in above if is_number(cell)), "")
+            most = next((cell for cell in above if read_number(cell) is not None), "")
             filling.fill(request.grades_of(assignment), column, most)
     filling.problems += request.left_out
-    return filling.finish(who)
-
-
-def _wanted(request: ExportRequest) -> tuple[Assignment, ...]:
-    assignments = request.assignments
-    if request.column is not None and len(assignments) != 1:
-        raise ExportError("One column is for one assignment; say which one with --assignment.")
-    return assignments
+    return filling.finish()
 
 
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
     """Return the index of the assignment's column; adds a message to `problems` unless exactly one matches."""
     if request.column is not None:
-        column = next((n for n, title in enumerate(sheet.header) if _is_called(title, request.column)), None)
+        wanted, header = request.column.strip(), enumerate(sheet.header)
+        column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
         if column is None:
             raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
         return column
@@ -69,12 +64,8 @@ def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, proble
 
 def _columns(sheet: Sheet) -> str:
     """List the assignments in the gradebook, for a message."""
-    titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
-    return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
-
-
-def _is_called(title: str, wanted: str) -> bool:
-    return wanted.strip() in (title, _NUMBERED.sub("", title))
+    found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(found)}" if found else "it has no column of an assignment"
 
 
 def _plain(title: str) -> str:

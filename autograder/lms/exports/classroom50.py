@@ -35,13 +35,14 @@ def export(request: ExportRequest) -> Exported:
     if not grades:
         raise ExportError("There are no grades to export.")
     alone = len(grades) == 1
+    place = request.output or Path(FILE_NAME if alone else FOLDER)
     for grade in grades:
         record = result(request, grade, os.environ if alone else {})
         data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
-        write(_path(request, grade, alone), data, mark=SCHEMA.encode())
+        path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
+        write(path, data, mark=SCHEMA.encode())
     if alone and os.environ.get("SUBMISSION_TAG"):
-        return Exported(f"The result is in {_path(request, grades[0], alone)}.")
-    place = _path(request, grades[0], alone) if alone else request.output or Path(FOLDER)
+        return Exported(f"The result is in {place}.")
     sentence = "Without a runner of Classroom 50 around, commit and release are not known."
     return Exported(f"{counted_are(len(grades), 'result')} in {place}. {sentence}")
 
@@ -97,13 +98,6 @@ def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
 def _test(name: str, passed: bool, score: int, most: int, **further: str | None) -> dict[str, Any]:
     told = {key: value for key, value in further.items() if value}
     return {"test-name": name, "passed": passed, "score": score, "max-score": most, **told}
-
-
-def _path(request: ExportRequest, grade: Grade, alone: bool) -> Path:
-    if alone:
-        return request.output or Path(FILE_NAME)
-    folder = request.output or Path(FOLDER)
-    return folder / safe_name(grade.student) / grade.assignment / FILE_NAME
 
 
 def _utc(moment: datetime) -> str:

@@ -22,8 +22,8 @@ _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 @dataclass
 class Filling:
     """A sheet to fill in. `keys` are the columns that identify a student, most reliable first; `names` are those
-    with students' names: a number counts only if the names match. `excused` is the text for an excused student; if it
-    is empty, nothing is written.
+    with students' names: a number counts only if the names match. `who` is the column to show in messages. `excused` is
+    the text for an excused student; if it is empty, nothing is written.
     """
 
     request: ExportRequest
@@ -31,6 +31,7 @@ class Filling:
     rows: Sequence[int]
     keys: Sequence[int]
     names: Sequence[int]
+    who: int
     excused: str
     kept: Sequence[str] = ()
     problems: list[str] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Filling:
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
         """Write these grades of one assignment to a column; `most` is the column's notation of the maximum."""
-        full = _read_number(most)
+        full = read_number(most)
         others = sorted({grade.max_score for grade in grades} - {full})
         if full is not None and others:
             title = shown(self.sheet.header[column])
@@ -103,7 +104,7 @@ class Filling:
             self.problems.append(f"{shown(grade.student)}, {grade.assignment}: excused, so no grade is written.")
             return
         new = self.excused if final.excused else number(final.score * scale)
-        before = _read_number(old)
+        before = read_number(old)
         if old == new or before is not None and number(before) == new:
             self.filled += 1
             return
@@ -111,11 +112,8 @@ class Filling:
         self.filled += 1
         self.changed += bool(old)
 
-    def finish(self, who: int) -> Exported:
-        """Write the filled sheet beside the downloaded one; `who` is the column of names.
-
-        If no cell was filled, nothing is written and a problem is reported.
-        """
+    def finish(self) -> Exported:
+        """Write the filled sheet beside the downloaded one; without a filled cell, write nothing and report a problem."""
         if not self.filled:
             problems = self.problems or [f"There is no grade for {self.sheet.name}."]
             return Exported("Nothing was filled in, and no file was written.", problems)
@@ -125,14 +123,15 @@ class Filling:
             parts.append(f"{self.changed} of them replaced another score.")
         parts += self.remarks
         if self.missing:
-            names = [shown(self.sheet.cell(row, who)) for row in sorted(self.missing)]
+            names = [shown(self.sheet.cell(row, self.who)) for row in sorted(self.missing)]
             parts.append(f"Nothing was filled in for {listed(names, '; ')}.")
         return Exported(" ".join(parts), self.problems)
 
 
-def is_number(text: str) -> bool:
-    """Whether a cell is a number, with a decimal point or comma."""
-    return _read_number(text) is not None
+def read_number(text: str) -> float | None:
+    """Return a cell's number, with a decimal point or comma; None if it holds none."""
+    plain = text.strip()
+    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:
@@ -169,8 +168,3 @@ def write(path: Path, data: bytes, mark: bytes) -> None:
 
 def _filled(sheet: Path, ending: str = "") -> Path:
     return sheet.with_name(f"{sheet.stem}-filled{ending}{sheet.suffix}")
-
-
-def _read_number(text: str) -> float | None:
-    plain = text.strip()
-    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None

@@ -24,16 +24,16 @@ KIND = "_assignsubmission_file_"
 def export(request: ExportRequest) -> Exported:
     """Write the zip; raises ExportError without a worksheet of Moodle, or if the assignment is ambiguous."""
     assignment = the_assignment(request)
-    rows = worksheet(request)
+    filling, identifier, _ = worksheet(request)
     folder = request.folder or Path()
     pages: dict[str, bytes] = {}
     problems = []
     for grade in request.grades_of(assignment):
-        row = rows.filling.row(grade)
+        row = filling.row(grade)
         page = folder / feedback_path(grade)
-        number = "" if row is None else participant(rows.sheet.cell(row, rows.identifier))
+        number = "" if row is None else participant(filling.sheet.cell(row, identifier))
         if not number:
-            problems.append(rows.filling.why_not(grade))
+            problems.append(filling.why_not(grade))
         elif not page.is_file():
             problems.append(f"{page} is not there; `autograder report` makes it.")
         else:

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import BaseConverter
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import find_all_files, is_ignored
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -35,16 +35,17 @@ from autograder.feedback.titles import titles_of, with_titles
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.times import keep_times, read_stamp
+from autograder.gradebook.times import keep_times, read_names, read_stamp
 from autograder.grading.pool import Plan
 from autograder.lms.collecting.raw_submission import files_below
-from autograder.lms.nbgrader.converter import open_course, refusal
+from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_course, refusal
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import BackgroundRun
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions
 from autograder.submissions.files import DiskFolder, File
-from autograder.text.names import shown
+from autograder.submissions.take import take
+from autograder.text.names import safe_name, shown
 
 
 class GradedExporter(NotebookExporter):
@@ -61,6 +62,7 @@ class GradedExporter(NotebookExporter):
         self.release = _release(self.converter, self.course, self.assignment)
         self._check_gradebook()
         self.begin()
+        self._enter_names()
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         """Return the restored notebook: built from the submission first, then from nbgrader's folder."""
@@ -80,7 +82,7 @@ class GradedExporter(NotebookExporter):
             student: read_submission(self._submitted(student), self.course, self.assignment, student)
             for student in self._due()
         }
-        folder = Path(self.folder.root) / self.journal
+        folder = self._folder_of_journal
         try:
             run, journal = OpenRun(folder), Journal(folder)
             stored = texts.put(folder, self.submissions.values())
@@ -102,6 +104,21 @@ class GradedExporter(NotebookExporter):
                 f"The gradebook does not have {name} with the parts and points of course.yml. "
                 f"First: nbgrader generate_assignment {name}",
             )
+
+    def _enter_names(self) -> None:
+        """Enter the due date and the known names of students into the gradebook; names entered by hand stay."""
+        names = {safe_name(student): name for student, name in read_names(self._folder_of_journal).items()}
+        with Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
+            enter_due(gradebook, self.course, self.assignment)
+            for identity in sorted(names.keys() & self.submissions.keys()):
+                student = gradebook.update_or_create_student(identity)
+                if not student.first_name and not student.last_name:
+                    student.first_name, student.last_name = first_and_last(names[identity])
+            gradebook.db.commit()
+
+    @property
+    def _folder_of_journal(self) -> Path:
+        return Path(self.folder.root) / self.journal
 
     def _due(self) -> Iterator[str]:
         """Yield the students whose submissions nbgrader will not skip as already graded."""
@@ -222,12 +239,31 @@ class ShowGrade(NbGraderPreprocessor):
         return nb, resources
 
 
+class SaveGrades(SaveAutoGrades):
+    """nbgrader's SaveAutoGrades; a refused submission needs grading by hand, so that formgrader does not hide it."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Save the scores, and return the notebook unchanged."""
+        nb, resources = super().preprocess(nb, resources)
+        about = resources["nbgrader"]
+        if self.parent.grade(about["student"]).status == "refused":
+            with Gradebook(about["db_url"]) as gradebook:
+                saved = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
+                for grade in saved.grades:
+                    grade.needs_manual_grade = True
+                gradebook.db.commit()
+        return nb, resources
+
+
 def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
     """Read the submission in a student's folder; an unusable one has a problem, as in `find_submissions`."""
     try:
         found = next(iter(find_submissions(folder, course, assignment.name)))
-    except SubmissionsError as error:
-        return Submission(student, assignment.name, problem=str(error), path=folder)
+    except SubmissionsError:  # it names the folder; the reason for the student names what is in it
+        try:
+            return Submission(student, assignment.name, take([DiskFolder(folder)], assignment), path=folder)
+        except RefusedError as refusal:
+            return Submission(student, assignment.name, problem=str(refusal), path=folder)
     return replace(found, student=student, assignment=assignment.name)
 
 

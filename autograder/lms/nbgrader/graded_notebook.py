@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 from autograder.course.config import Assignment, Part
 from autograder.records import Grade, SourceFile
 from autograder.selfcheck import render as verdict
+from autograder.source.text import notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
 MOST_LETTERS = 200_000  # maximum length of a cell's text
@@ -95,7 +96,7 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
     results = [test for test in grade.tests if test.part == part.name]
     score = part_score(grade, part)
     if grade.status == "refused":
-        notes = [*notes, f"Not graded: {grade.problem}"]
+        notes = [*(note for note in notes if note != grade.problem), f"Not graded: {grade.problem}"]
     heading = f"{part.title}: {score:g} of {part.points:g} points"
     shown = {
         "text/html": verdict.as_html(heading, results, notes),
@@ -108,13 +109,10 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
 def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
     """Return the cells of a notebook's text, and messages about the notebook as a whole."""
     try:
-        notebook = json.loads(text)
-        cells = notebook["cells"]
-        if not isinstance(cells, list):
-            raise TypeError
-    except (ValueError, TypeError, KeyError, RecursionError):
+        cells = notebook_cells(text)
+    except ValueError:
         return [_Cell("markdown", _indented(text))], ["The file is not a notebook that can be read."]
-    return [_read(cell) for cell in cells if isinstance(cell, dict)], _about_kernel(notebook)
+    return [_read(cell) for cell in cells if isinstance(cell, dict)], _about_kernel(json.loads(text))
 
 
 def _read(cell: dict[str, Any]) -> _Cell:

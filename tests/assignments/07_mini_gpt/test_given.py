@@ -214,5 +214,31 @@ def test_training_on_a_text_shows_samples_and_the_loss_on_new_text(given, module
     assert all(sample.startswith("def ") and len(sample) == 244 for *_, sample in shown)
     first, last = shown[0][2], shown[-1][2]
     assert 3 < last < first < 8
-    with pytest.raises(ValueError, match="too few for windows of 128"):
+    with pytest.raises(ValueError, match="too few for windows of 64"):
         next(given("real_text").train(own, {}, ["short"], 1, 1))
+
+
+def test_gpt2_writes_with_its_own_tokenizer(given, modules, tmp_path):
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tokenizer = solution("10_ready_made").train_tokenizer("the word bank and the word light", 262)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    config = GPT2Config(vocab_size=262, n_positions=16, n_embd=8, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    weights, layers = given("gpt2_weights"), layers_of(given("my_transformer"), modules)
+    text = weights.write_english(modules["07_mini_gpt"], tmp_path, "the word bank", layers, words=5)
+    assert text.startswith("the word bank") and len(text) > len("the word bank")
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(ValueError, match="GPT-2's words are missing"):
+        weights.write_english(modules["07_mini_gpt"], tmp_path, "the word bank", layers)
+
+
+def test_gpt2_is_found_where_downloads_are_kept(given, tmp_path, monkeypatch):
+    weights = given("gpt2_weights")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert weights.find_gpt2() is None
+    folder = tmp_path / ".cache/huggingface/hub/models--openai-community--gpt2/snapshots/607a30d"
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_bytes(b"")
+    assert weights.find_gpt2() == folder

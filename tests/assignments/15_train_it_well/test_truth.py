@@ -136,6 +136,23 @@ def test_logits_spread_as_the_prose_says(solution):
         solution.init_weights(model)
 
 
+def test_first_loss_on_source_code_is_below_ln_v(solution, texts):
+    """The tied table scores a repeated token higher, and a fifth of all characters repeat the one before."""
+    torch.manual_seed(0)
+    data = solution.encode("".join(texts[:40]))
+    model = solution.LanguageModel(96, modern=True)
+    solution.init_weights(model)
+    ids, targets = solution.windows(data, 64, 32, torch.Generator().manual_seed(1))
+    repeated = ids == targets
+    with torch.no_grad():
+        logits, loss = model(ids, targets)
+    losses = nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(ids)
+    assert loss.item() == pytest.approx(4.4, abs=0.05)
+    assert repeated.float().mean().item() == pytest.approx(1 / 5, abs=0.03)
+    assert losses[repeated].mean() < math.log(96) - 0.5 < math.log(96) - 0.1 < losses[~repeated].mean()
+    says("The first number is about 4.4", "right for one character in five")
+
+
 def test_schedule_of_eight_steps(solution):
     rates = [solution.learning_rate(step, warmup=4, total=8, peak=0.008) for step in range(10)]
     assert [float(f"{rate:.3g}") for rate in rates] == [0.002, 0.004, 0.006, 0.008, 0.00683, 0.004, 0.00117, 0, 0, 0]

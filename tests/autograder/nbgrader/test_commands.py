@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import filecmp
+import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -198,3 +200,25 @@ def test_settings_set_this_course_and_no_hooks():
     """nbgrader hides the errors of hooks, so the settings must not use any."""
     assert "hook" not in (ROOT / "nbgrader_config.py").read_text()
     assert load_course(ROOT).database is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+def test_exchange_in_a_folder_that_others_can_read_is_refused(room):
+    from autograder.lms.nbgrader.exchange import exchange_problem
+
+    with tempfile.TemporaryDirectory() as place:  # not in tmp_path, which nobody else can enter
+        course = Path(place)
+        for mode, problem in ((0o755, True), (0o711, True), (0o750, False), (0o700, False)):
+            course.chmod(mode)
+            assert bool(exchange_problem(course, course / "exchange")) == problem
+            assert exchange_problem(course, course.parent / "exchange") is None
+        course.chmod(0o755)
+        sentence = exchange_problem(course, course / "exchange") or ""
+        assert "c.Exchange.root" in sentence and f"chmod o-rwx {course}" in sentence
+    config = (room.folder / "nbgrader_config.py").read_text("utf-8")
+    assert 'c.ExchangeFactory.release_assignment = "autograder.lms.nbgrader.exchange.ReleaseAssignment"' in config
+
+
+def test_release_puts_an_assignment_into_the_exchange(room):
+    room.nbgrader("release_assignment", TINY)
+    assert (room.folder / "exchange" / "attention-by-hand" / "outbound" / TINY / "adding.ipynb").is_file()

@@ -16,6 +16,8 @@ from autograder.course.notebook import to_notebook
 from autograder.lms.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
+from autograder.selfcheck import render
+from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
 ASSIGNMENT = "01_adding"
@@ -144,6 +146,74 @@ def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release
     notebook = submitted_notebook(assignment, release, [])
     show_grade(notebook, assignment, grade)
     assert "Not graded: Two different files." in notebook.cells[0].outputs[0].data["text/plain"]
+
+
+def test_reason_of_a_refusal_is_shown_once_in_each_part(assignment, release):
+    problem = "The file is not UTF-8."
+    notebook = submitted_notebook(assignment, release, [], problem)
+    show_grade(notebook, assignment, grade_of(status="refused", problem=problem))
+    for cell in notebook.cells[:1] + notebook.cells[-1:]:
+        assert cell.outputs[0].data["text/plain"].count(problem) == 1
+
+
+def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_path):
+    """The student reads the reason, so it names what was handed in and no folder of the server."""
+    pytest.importorskip("nbgrader")
+    from autograder.lms.nbgrader.executor import read_submission
+
+    folder = tmp_path / "hugo" / ASSIGNMENT
+    folder.mkdir(parents=True)
+    assert "is empty" in (read_submission(folder, course, assignment, "hugo").problem or "")
+    (folder / "homework.pdf").write_bytes(b"%PDF")
+    problem = read_submission(folder, course, assignment, "hugo").problem or ""
+    assert problem.startswith("No file adding.py or adding.ipynb was handed in; there is only")
+    assert "homework.pdf" in problem and str(tmp_path) not in problem
+
+
+def test_recognised_mistake_is_named(assignment, release):
+    wrong = Result("test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?", "subtracts")
+    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
+    show_grade(notebook, assignment, grade_of(wrong), {"subtracts": "the second number is taken away"}.__getitem__)
+    cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "add")
+    for kind in ("text/plain", "text/html"):
+        assert "This looks familiar: the second number is taken away." in cell.outputs[0].data[kind]
+
+
+@pytest.mark.parametrize(
+    "message, mark",
+    [
+        ("`add` is not written yet (line 3).", "○"),
+        ("This part is not written yet.", "○"),
+        ('Below your code, `add` still has the line `raise NotImplementedError("add is not written yet.")`', "✗"),
+        ("add(2, 3) returned 4; 5 was expected.", "✗"),
+    ],
+)
+def test_unwritten_code_is_told_from_wrong_code(message, mark):
+    result = Result("test_x", "add", "It adds.", "failed", 0, 4.0, message)
+    assert f"{mark} It adds." in render.as_text("Two numbers", [result])
+    assert f">{mark} " in render.as_html("Two numbers", [result])
+
+
+def test_one_cause_is_told_once():
+    cause = "`add` is not written yet (line 3)."
+    results = [Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)]
+    results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
+    assert render.as_text("Two numbers", results).splitlines() == [
+        "Two numbers",
+        "→ Why?",
+        "○ Title 1. (−1)",
+        f"    {cause}",
+        "○ Title 2. (−1)",
+        "    for the same reason as above",
+        "· Title 3.",
+    ]
+
+
+def test_notebook_of_format_3_is_shown(assignment, release):
+    old = in_format_3(release)
+    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", old)])
+    assert "def add" in "".join(cell.source for cell in notebook.cells)
+    checked(notebook, assignment)
 
 
 LIVELY = [

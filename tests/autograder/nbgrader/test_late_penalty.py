@@ -52,6 +52,29 @@ def penalties(room: Classroom) -> dict[str, tuple[float, float]]:
         return {s.student.id: (s.score, s.notebooks[0].late_submission_penalty or 0.0) for s in submissions}
 
 
+def facts(room: Classroom) -> tuple[str, dict[str, tuple[str | None, str | None]], set[str]]:
+    """The due date, the names, and the students whose work waits for grading by hand, in the gradebook."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        names = {student.id: (student.first_name, student.last_name) for student in gradebook.students}
+        waiting = {s.student.id for s in gradebook.assignment_submissions(TINY) if s.needs_manual_grade}
+        return str(gradebook.find_assignment(TINY).duedate), names, waiting
+
+
+def test_gradebook_has_due_date_names_and_refusals(room, tmp_path):
+    room = room.copy(tmp_path)
+    assert facts(room)[0] == "2026-11-27 22:59:00"
+    room.hand_in("eve", b"caf\xe9", "adding.py")
+    record = json.loads((room.folder / "submitted" / "collected.json").read_text("utf-8"))
+    record["submissions"][0]["name"] = "Dan Brown Smith"
+    (room.folder / "submitted" / "collected.json").write_text(json.dumps(record), "utf-8")
+    room.nbgrader("autograde", TINY)
+    due, names, waiting = facts(room)
+    assert (due, names["dan"], waiting) == ("2026-11-27 22:59:00", ("Dan Brown", "Smith"), {"eve"})
+    assert room.feedback_text("eve").count("is not UTF-8 text") == 2, "once in each part"
+
+
 def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     output = room.nbgrader("autograde", TINY)
     assert penalties(room) == {"ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0)}

@@ -1,0 +1,282 @@
+"""The numbers that the prose of assignments 01 to 13 works out by hand, computed with the solutions.
+
+Assignments 00, 06, 14 and 15 have such tests in their own folders.
+"""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from autograder.course.config import load_course
+from tests.assignments.chance import ROOT
+
+COURSE = load_course(ROOT)
+
+
+@pytest.fixture(scope="module")
+def solution() -> Callable[[str], ModuleType]:
+    """The solution of an assignment by its number, as a module."""
+    modules: dict[str, ModuleType] = {}
+
+    def load(number: str) -> ModuleType:
+        if number not in modules:
+            (file,) = (COURSE.solution_file(a) for a in COURSE.assignments if a.name.startswith(number))
+            spec = importlib.util.spec_from_file_location(f"solution_{number}", file)
+            modules[number] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(modules[number])
+        return modules[number]
+
+    return load
+
+
+def says(number: str, *sentences: str) -> None:
+    """The prose of an assignment contains each of these, however its lines are broken."""
+    (file,) = (COURSE.solution_file(a) for a in COURSE.assignments if a.name.startswith(number))
+    lines = (line.strip().removeprefix("# ").removeprefix("#") for line in file.read_text("utf-8").splitlines())
+    prose = " ".join(" ".join(lines).split())
+    for sentence in sentences:
+        assert sentence in prose, f"{file.name} does not say {sentence!r}"
+
+
+def numbers_of(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def tensor(*values: object) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_01_word_vectors(solution):
+    words = solution("01")
+    tokenizer = words.CharTokenizer("banana")
+    assert (tokenizer.encode("banana"), tokenizer.decode([2, 0, 1])) == ([1, 0, 2, 0, 2, 0], "nab")
+    assert words.skip_gram_pairs([0, 1, 2, 3], 1) == [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
+    assert words.cbow_examples([0, 1, 2, 3], 1) == [([1], 0), ([0, 2], 1), ([1, 3], 2), ([2], 3)]
+    assert tensor(math.log(2), 0, 0).softmax(0).tolist() == pytest.approx([1 / 2, 1 / 4, 1 / 4])
+    assert (f"{-math.log(1 / 4):.3f}", f"{math.log(3):.3f}") == ("1.386", "1.099")
+    man, king, woman, queen = tensor(1, 0), tensor(1, 3), tensor(3, 0), tensor(4, 5)
+    assert (king - man + woman).tolist() == [3, 3]
+    assert f"{F.cosine_similarity(king - man + woman, queen, dim=0):.3f}" == "0.994"
+    says("01", r"$-\ln \tfrac14 = 1.386$", r"$\ln 3 = 1.099$", r"= 0.994$", "`[1, 0, 2, 0, 2, 0]`")
+
+
+def test_02_positional_encoding(solution):
+    table = solution("02").positional_encoding(3, 4)
+    waves = [[math.sin(p), math.cos(p), math.sin(0.01 * p), math.cos(0.01 * p)] for p in range(3)]
+    torch.testing.assert_close(table.double(), tensor(*waves), atol=1e-6, rtol=0)
+    assert [[f"{number:.4f}" for number in row] for row in waves] == [
+        ["0.0000", "1.0000", "0.0000", "1.0000"],
+        ["0.8415", "0.5403", "0.0100", "1.0000"],
+        ["0.9093", "-0.4161", "0.0200", "0.9998"],
+    ]
+    assert round(10_000 * 2 * math.pi, -3) == 63_000
+    says("02", r"\approx 63{,}000$", "| 2 | 0.9093 | −0.4161 | 0.0200 | 0.9998 |")
+    says("02", "$(10.8415, 10.5403, 10.0100, 11.0000)$", "leaves as $(10, 11, 10, 11)$")
+
+
+def test_03_masked_heads(solution):
+    heads = solution("03")
+    q, k, v = (
+        tensor(2 * math.log(3), 0, 0, 0)[None],
+        torch.eye(4).double()[:2],
+        torch.stack([tensor(10, 8, 0), tensor(20, 0, 4)]),
+    )
+    output, weights = heads.attention(q, k, v)
+    assert weights[0].tolist() == pytest.approx([3 / 4, 1 / 4])
+    assert output[0].tolist() == pytest.approx([12.5, 6, 1])
+    assert numbers_of(heads.Head(20, 5, 7)) == 300
+    assert heads.causal_mask(4).sum() == 10
+    assert torch.tensor(88.0).exp().isfinite() and not torch.tensor(89.0).exp().isfinite()
+    says(
+        "03",
+        r"$(12.5,\ 6,\ 1)$",
+        r"$3 \cdot 20 \cdot 5 = 300$",
+        "a sentence of 4 words has 10 ticks",
+        "$e^{89}$ does not fit",
+    )
+
+
+def test_04_multi_head_concat(solution):
+    many = solution("04")
+    for heads in (1, 2, 4):
+        assert numbers_of(many.MultiHeadAttention(20, heads, block_size=11)) == 1620
+    assert numbers_of(many.Head(20, 5, 11)) == 300
+    fused = many.FusedMultiHeadAttention(20, 4)
+    assert (numbers_of(fused), fused.W_qkv.weight.shape[0], 2 * 20 + 2 * 5) == (1600, 60, 50)
+    assert 12 * 5 * 20 == 60 * 20 == 1200
+    says("04", "owns 3 · 20 · 5 = 300 weights", "4 · 20² + 20 = 1620", "`W_qkv` has 60 rows", "the rows 50 to 54")
+
+
+def test_05_encoder_block(solution):
+    blocks = solution("05")
+    x, one = tensor(2, 2, 6, 6), torch.ones(4).double()
+    assert blocks.layer_norm(x, one, 0 * one, eps=0).tolist() == [-1, -1, 1, 1]
+    assert blocks.layer_norm(x, 10 * one, one, eps=0).tolist() == [-9, -9, 11, 11]
+    assert [f"{z:.4f}" for z in F.gelu(tensor(1, -1)).tolist()] == ["0.8413", "-0.1587"]
+    assert numbers_of(blocks.TransformerEncoderBlock(128, 4, 256)) == 132_480
+    says("05", "132,480", "GELU(1) = 1·Φ(1) = 0.8413", "GELU(−1) = −0.1587")
+
+
+def test_05_ends_with_what_makes_it_bert(solution):
+    """BERT's 108,891,648 numbers are ours with learned positions and a table for the segments; the norm moves."""
+    with torch.device("meta"):
+        encoder = solution("05").TransformerEncoder(30_522, 768, 12, 12, 3072, 512)
+    learned_positions, segments = 512 * 768, 2 * 768
+    assert numbers_of(encoder) + learned_positions == 108_890_112
+    assert numbers_of(encoder) + learned_positions + segments == 108_891_648
+    assert numbers_of(encoder.norm) == 2 * 768
+    says("05", "add a table for the two segments that BERT reads, and move the last norm")
+
+
+def test_07_mini_gpt(solution):
+    gpt = solution("07")
+    assert (len(gpt.ALPHABET), f"{math.log(31):.3f}") == (31, "3.434")
+    assert len(gpt.TEXT) == pytest.approx(2000, abs=150)
+    assert [f"{-math.log(p):.3f}" for p in (0.9, 0.1)] == ["0.105", "2.303"]
+    assert f"{(math.log(2) + math.log(8)) / 2:.3f}" == "1.386"
+    assert math.exp((math.log(2) + math.log(8)) / 2) == pytest.approx(4)
+    model = gpt.TransformerLanguageModel(31)
+    parts = [model.token_embed, model.pos_embed, model.blocks, model.ln, model.fc]
+    assert [numbers_of(part) for part in parts] == [1984, 512, 49_984, 128, 2015]
+    assert (numbers_of(model), round(124_439_808 / 54_623)) == (54_623, 2278)
+    coin = {f"{100 * 0.8**n / (0.8**n + 0.2**n):.1f}" for n in (2, 4, 0.5)}
+    assert coin == {"94.1", "99.6", "66.7"}
+    says(
+        "07",
+        "54,623 together",
+        "2,278 times as large",
+        r"94.1\,\%",
+        r"99.6\,\%",
+        r"66.7\,\%",
+        "costs $0.105$",
+        "costs $2.303$",
+    )
+
+
+def test_07_first_loss(solution):
+    """Fresh logits have a variance of about a third, so the first loss is about ln 31 + 1/6; the run begins at 3.615."""
+    gpt = solution("07")
+    data, generator = gpt.encode(gpt.TEXT), torch.Generator()
+    assert f"{math.log(31) + 1 / 6:.1f}" == "3.6"
+    torch.manual_seed(7)
+    model = gpt.TransformerLanguageModel(len(gpt.ALPHABET), embed_size=64, block_size=32, num_heads=4, num_layers=2)
+    x, _ = gpt.get_batch(data, 32, 32, generator)
+    assert model(x)[0].var().item() == pytest.approx(1 / 3, abs=0.1)
+    (first,) = gpt.train(model, data, steps=1, batch_size=16, lr=2e-3, generator=generator.manual_seed(7))
+    assert first == pytest.approx(3.615, abs=5e-3)
+    says("07", r"Expect $3.434 + \tfrac16 \approx 3.6$", "it begins at 3.615")
+
+
+def test_08_encoder_decoder(solution):
+    scores = tensor(math.log(3), 0)
+    assert f"{scores.softmax(0) @ scores:.4f}" == "0.8240"
+    shifted = solution("08").shift_right(torch.tensor([[7, 8, 9, 2]]), 1)
+    assert shifted.tolist() == [[1, 7, 8, 9]]
+    says("08", r"= 0.8240$", "the target row `[7, 8, 9, 2]` is read as `[1, 7, 8, 9]`")
+
+
+def test_09_masked_language_model(solution):
+    bert = solution("09")
+    assert [0.15 * 200_000, 0.12 * 200_000, 0.015 * 200_000] == pytest.approx([30_000, 24_000, 3_000])
+    assert round(100 * 0.85**6) == 38
+    assert (round(100 * 0.1 * 0.2), round(100 * 0.8 * 0.9)) == (2, 72)
+    assert (30_522 * 768, 768 * 768 + 768 + 2 * 768 + 30_522) == (23_440_896, 622_650)
+    assert (torch.stack([tensor(1, 0), tensor(0, 3), tensor(1, 1)]) @ tensor(2, 1) + tensor(0, 0, 0.5)).tolist() == [
+        2,
+        3,
+        3.5,
+    ]
+    assert len(bert.TEXT.splitlines()) == pytest.approx(80, abs=1)
+    says(
+        "09",
+        "38 of 100 cases",
+        "2 % random words instead of 10",
+        "72 % of the masks",
+        "622,650",
+        "logits 2, 3 and 3.5",
+        "23,440,896",
+    )
+
+
+def test_10_ready_made():
+    word = tensor(1, 1, 1, 1.02)
+    variance = word.var(correction=0)
+    assert f"{variance:.6f}" == "0.000075"
+    last = [f"{F.layer_norm(word, (4,), eps=eps)[-1]:.2f}" for eps in (1e-5, 1e-3)]
+    assert last == ["1.63", "0.46"]
+    assert 1 / math.sqrt(1 + 1e-5) / (1 / math.sqrt(1 + 1e-3)) == pytest.approx(1 + 1 / 2000, abs=2e-5)
+    assert 4 * (20 * 20 + 20) == 60 * 20 + 60 + 420 == 1680
+    one = torch.ones((), dtype=torch.float64)
+    assert (f"{F.gelu(one):.6f}", f"{F.gelu(one, approximate='tanh'):.6f}") == ("0.841345", "0.841192")
+    text = "aaab␣aaab"
+    assert [sum(text[i : i + 2] == pair for i in range(8)) for pair in ("aa", "ab", "␣a")] == [4, 2, 1]
+    says(
+        "10",
+        "0.000075",
+        "is 1.63, with eps = 1e-3 it is 0.46",
+        "1,680 again",
+        "0.841345",
+        "0.841192",
+        "`a a` four times, `a b` twice",
+    )
+
+
+def test_11_spot_the_cheat():
+    assert (f"{math.log(28):.3f}", 16 * 28) == ("3.332", 448)
+    assert (tensor(3, 4) - tensor(3, 3.9)).norm() / tensor(3, 4).norm() == pytest.approx(0.02)
+    strip = [*range(8), *range(8)]
+    assert [strip[2 * t : 2 * t + 2] for t in (0, 1, 3, 4)] == [[0, 1], [2, 3], [6, 7], [0, 1]]
+    says(
+        "11",
+        r"\ln 28 = 3.332",
+        "that is 448 changed",
+        "$0.1 / 5 = 0.02$",
+        "output 3 gets 6 and 7, and output 4 gets 0 and 1 again",
+    )
+
+
+def test_12_rotary_positions(solution):
+    rope = solution("12").rope
+    at_one = torch.tensor([1])
+    rotated = [rope(tensor(*x)[None], at_one)[0].tolist() for x in ((1, 0, 1, 0), (0, 1, 0, 1))]
+    assert rotated[0] == pytest.approx([0.5403, 0.8415, 1.0000, 0.0100], abs=5e-5)
+    assert rotated[1] == pytest.approx([-0.8415, 0.5403, -0.0100, 1.0000], abs=5e-5)
+    halves = rope(tensor(1, 2, 3, 4)[None], at_one, interleaved=False)[0]
+    assert [f"{number:.4f}" for number in halves.tolist()] == ["-1.9841", "1.9599", "2.4624", "4.0198"]
+    assert f"{math.cos(2):.4f}" == "-0.4161"
+    assert 44 / (2 * math.pi) == pytest.approx(7, abs=0.003)
+    assert torch.tensor(257.0).bfloat16() == 256
+    says(
+        "12",
+        r"(-1.9841,\ 1.9599,\ 2.4624,\ 4.0198)$",
+        r"\cos 2 = -0.4161",
+        "almost exactly seven full turns",
+        "position 257",
+    )
+
+
+def test_13_key_value_cache(solution):
+    attention = solution("13").CachedAttention(20, 4)
+    _, cache = attention(torch.randn(1, 5, 20))
+    assert (cache[0].shape, sum(part.numel() for part in cache)) == ((1, 4, 5, 5), 200)
+    _, cache = attention(torch.randn(1, 2, 20), cache)
+    assert (cache[0].shape, sum(part.numel() for part in cache)) == ((1, 4, 7, 5), 280)
+    assert 2 * 32 * 32 * 128 * 4096 * 2 == 2_147_483_648 == 2 * 2**30
+    weights = 6_738_415_616 * 2  # bytes of Llama 2 in its size of 7 billion, 2 bytes each
+    assert 6 * 2_147_483_648 < weights < 7 * 2_147_483_648
+    text = [1, 2, 3]
+    for _ in range(3):
+        text.append(sum(text) % 10)
+    assert text == [1, 2, 3, 6, 2, 4]
+    says("13", "200 numbers together", "280 numbers", "2{,}147{,}483{,}648", "Seven readers", "`1 2 3 6 2 4`")
+
+
+def test_missing_sentence_is_noticed():
+    with pytest.raises(AssertionError, match="does not say"):
+        says("03", "a sentence that is not there")

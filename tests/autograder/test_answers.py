@@ -1,0 +1,100 @@
+"""The answers to the questions of the text: one for each question, locked until the part passes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.course.config import Assignment, CourseError, load_course
+from autograder.course.questions import load_questions
+from autograder.selfcheck.answers import unlocked
+from autograder.selfcheck.check import check_work
+from autograder.selfcheck.workspace import find_work
+from tests.autograder.tiny_course import write_tiny_course
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = load_course(ROOT)
+HEADS = COURSE.assignment("03_masked_heads")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of *Masked heads* as students receive it."""
+    return shutil.copytree(COURSE.release_folder(HEADS), tmp_path / HEADS.name)
+
+
+def opened(folder: Path, text: str) -> dict[str, list[tuple[str, str]]]:
+    (folder / "masked_heads.py").write_text(text, "utf-8")
+    work = find_work(folder / "masked_heads.py")
+    return unlocked(work, check_work(work))
+
+
+@pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda assignment: assignment.name)
+def test_every_question_has_an_answer(assignment: Assignment) -> None:
+    prose = re.sub(r"\s*\n# ?", " ", COURSE.solution_file(assignment).read_text("utf-8"))
+    asked = len(re.findall(r"(?:To think about|Think about it|One last question|One question to take along)\b", prose))
+    pairs = [pair for pairs in load_questions(COURSE, assignment).values() for pair in pairs]
+    assert len(pairs) == asked > 0
+    for question, answer in pairs:
+        assert "?" in question
+        assert 20 < len(answer) < 700 and "\n" not in answer
+
+
+def test_answers_are_unlocked_part_by_part(folder: Path) -> None:
+    stub, solution = (folder / "masked_heads.py").read_text("utf-8"), COURSE.solution_file(HEADS).read_text("utf-8")
+    questions = load_questions(COURSE, HEADS)
+    assert opened(folder, stub) == {}
+    assert opened(folder, solution) == questions
+    wrong = solution.replace("/ math.sqrt(q.shape[-1])", "")
+    assert wrong != solution
+    assert "attention" not in opened(folder, wrong)
+    assert opened(folder, wrong)["mask"] == questions["mask"]
+
+
+@pytest.mark.parametrize("file", COURSE.alternatives(HEADS), ids=lambda file: file.stem)
+def test_other_right_answers_unlock_too(folder: Path, file: Path) -> None:
+    assert opened(folder, file.read_text("utf-8")) == load_questions(COURSE, HEADS)
+
+
+def test_the_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "masked_heads.py").write_text(COURSE.solution_file(HEADS).read_text("utf-8"), "utf-8")
+    wide = CliRunner(env={"COLUMNS": "200"})
+    told = wide.invoke(app, ["answers", str(folder)])
+    assert told.exit_code == 0 and "5,050 ticks" in told.output and "To think about" in told.output
+    assert "autograder answers 03_masked_heads" in wide.invoke(app, ["check", str(folder)]).output
+    monkeypatch.chdir(ROOT)
+    told = wide.invoke(app, ["answers", "00_why_transformers", "--all"])
+    assert told.exit_code == 0 and "1 − tanh²" in told.output
+    assert wide.invoke(app, ["answers", "99_nothing", "--all"]).exit_code == 2
+
+
+def test_no_answer_can_be_read_in_the_released_file(folder: Path) -> None:
+    text = (folder / "hints.json").read_text("utf-8")
+    assert set(json.loads(text)["answers"])
+    for pairs in load_questions(COURSE, HEADS).values():
+        for _, answer in pairs:
+            assert answer[:20] not in text
+
+
+def test_a_question_without_an_answer_is_an_error_of_the_course(tmp_path: Path) -> None:
+    course = load_course(write_tiny_course(tmp_path / "course"))
+    assignment = course.assignments[0]
+    file = course.answers_file(assignment)
+    assert load_questions(course, assignment) == {}
+    part = assignment.parts[-1].name
+    file.write_text(f"{part}:\n  - Nobody asked.\n", "utf-8")
+    with pytest.raises(CourseError, match=rf"answers\.yml, line 1: the part `{part}` has 0 questions .* 1 answer here"):
+        load_questions(course, assignment)
+    solution = course.solution_file(assignment)
+    asking = solution.read_text("utf-8") + "\n# %% [markdown]\n# **To think about.** Who\n# asks?\n#\n# The end.\n"
+    solution.write_text(asking, "utf-8")
+    assert load_questions(course, assignment) == {part: [("To think about. Who asks?", "Nobody asked.")]}
+    file.write_text(f"{part}: yes\n", "utf-8")
+    with pytest.raises(CourseError, match="must be a list"):
+        load_questions(course, assignment)
