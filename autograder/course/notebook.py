@@ -18,7 +18,7 @@ from autograder.course.document import BEGIN, PERCENT, UNWRITTEN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
-_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (.+)")
+_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
