@@ -19,7 +19,7 @@ from autograder.course.markers import BEGIN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
-_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa)(.+)")
+_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 

@@ -76,7 +76,7 @@ def test_watch_prints_the_golden_session(folder: Path, monkeypatch: pytest.Monke
 def test_watch_continues_after_a_loop_and_a_crash(folder: Path) -> None:
     session = Session(folder, seconds=1.0)
     write(folder, "while True:\n    pass\n")
-    assert "ran for more than 1 seconds and was stopped" in session.step()
+    assert "used more than 1 seconds of processor time" in session.step()
     session.watch._seconds = HANGS
     write(folder, "import os\nos._exit(9)\n")
     assert "Your code ended the process that ran it (exit code 9)." in session.step()
