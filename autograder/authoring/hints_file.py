@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
-ANSWERS_VERSION = 3
+ANSWERS_VERSION = 2
 FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
@@ -138,27 +138,18 @@ class _Survey:
                 yield test, *key
 
     def locked_answers(self) -> dict[str, Any]:
-        """Lock each part's questions and answers with what right code, the solution or an alternative, answers.
-
-        In some parts, right programs answer differently in every test, because each draws its own random numbers, for
-        example. The answers of such a part can also be opened with the tests of the other parts.
-        """
+        """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
         from autograder.selfcheck.locked_hints import lock, salt_of, steady_fingerprint
 
         parts = {test.name: test.part for test in self._session.tests()}
-        keys: dict[str, set[tuple[int, bytes]]] = {}
+        entries: dict[str, dict[str, dict[str, str]]] = {}
         for text in (self._solution, *(text for _, text in self._alternatives)) if self._questions else ():
             for test, told in self._recordings(text, every=True):
-                key = steady_fingerprint(salt_of(self._assignment.name, test), told.answers)
+                questions = self._questions.get(parts[test])
+                key = steady_fingerprint(salt_of(self._assignment.name, test), told.answers) if questions else None
                 if key is not None and told.answers and not told.failed:
-                    keys.setdefault(test, set()).add(key)
-        sure = {parts[test] for test, found in keys.items() if len(found) == 1}
-        entries: dict[str, dict[str, dict[str, str]]] = {}
-        for test, grid, fingerprint in sorted((test, *key) for test, found in keys.items() for key in found):
-            opened = [part for part in self._questions if part == parts[test] or part not in sure]
-            texts = [(part, *pair) for part in opened for pair in self._questions[part]]
-            index, locked = lock(fingerprint, texts)
-            entries.setdefault(test, {}).setdefault(str(grid), {})[index] = locked
+                    index, locked = lock(key[1], questions or ())
+                    entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
         return entries
 
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:

@@ -15,11 +15,9 @@ def unlocked(work: Work, report: CheckReport) -> dict[str, list[tuple[str, str]]
     """Return the questions and answers of each part whose visible tests all pass, by the part's name."""
     text, label, hints = read(work.file), label_of(work.file), LockedHints(work.folder)
     connection, uses = RecordingConnection(run_text(text, label).module), uses_in(text, label)
-    passed, found = report.passed_parts, dict[str, dict[str, str]]()
+    found: dict[str, list[tuple[str, str]]] = {}
     with suite_of(work.test_file) as session:
         for test in session.tests():
-            recording = take(session, test, connection, uses) if test.part in passed else None
-            for part, question, answer in hints.answers(test.name, recording.answers) if recording else ():
-                if part in passed:
-                    found.setdefault(part, {})[question] = answer
-    return {part: list(pairs.items()) for part, pairs in found.items()}
+            if not found.get(test.part) and test.part in report.passed_parts:
+                found[test.part] = hints.answers(test.name, take(session, test, connection, uses).answers)
+    return {part: answers for part, answers in found.items() if answers}

@@ -241,7 +241,7 @@ def _odd_number(number: float) -> str:
     return "n" if math.isnan(number) else "+" if number > 0 else "-"
 
 
-def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, ...]]) -> tuple[str, str]:
+def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str]]) -> tuple[str, str]:
     """Return the storage key of this fingerprint, and the hints, or the questions and answers, encrypted with it."""
     records = [asdict(text) if isinstance(text, MistakeHint) else text for text in texts]
     text = json.dumps(records, ensure_ascii=False).encode()
@@ -278,9 +278,9 @@ class LockedHints:
     def has_answers(self) -> bool:
         return bool(self._answers)
 
-    def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str, str]]:
-        """Return (part, question, answer) for each that is unlocked, if right code gives these answers in this test."""
-        return [(part, asked, told) for part, asked, told in self._opened(self._answers.get(test, {}), test, answers)]
+    def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str]]:
+        """Return the questions of the test's part with their answers, if right code gives these answers in this test."""
+        return [(question, told) for question, told in self._opened(self._answers.get(test, {}), test, answers)]
 
     def _opened(self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]) -> list[Any]:
         found = fingerprints(salt_of(self.assignment, test), answers, map(int, grids)) if answers else {}

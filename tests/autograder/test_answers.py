@@ -98,14 +98,3 @@ def test_a_question_without_an_answer_is_an_error_of_the_course(tmp_path: Path) 
     file.write_text(f"{part}: yes\n", "utf-8")
     with pytest.raises(CourseError, match="must be a list"):
         load_questions(course, assignment)
-
-
-def test_a_way_of_its_own_unlocks_too(tmp_path: Path) -> None:
-    """In the split of *Fine-tuning*, each right program draws another shuffle; the other parts open its answer."""
-    assignment = COURSE.assignment("14_fine_tuning")
-    folder = shutil.copytree(COURSE.release_folder(assignment), tmp_path / assignment.name)
-    text = COURSE.solution_file(assignment).read_text("utf-8")
-    assert text.count("random.Random(seed)") == 1
-    (folder / "fine_tuning.py").write_text(text.replace("Random(seed)", "Random(seed + 12345)"), "utf-8")
-    work = find_work(folder / "fine_tuning.py")
-    assert unlocked(work, check_work(work)) == load_questions(COURSE, assignment)
