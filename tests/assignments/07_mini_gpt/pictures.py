@@ -229,7 +229,7 @@ def attention_maps(model, ids: Tensor) -> Tensor:
     model.eval()
     with torch.no_grad():
         model(ids)
-        hidden = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        hidden = nn.Transformer.generate_square_subsequent_mask(len(ids[0]))
         maps = [
             block.attention(x, x, x, attn_mask=hidden, average_attn_weights=False)[1][0]
             for block, x in zip(blocks, normed)
