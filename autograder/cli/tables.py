@@ -51,7 +51,8 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         print(json.dumps({**counts, "failures": summary.failures, "output": str(folder)}, ensure_ascii=False))
         return
     people = read_names(folder)
-    for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
+    refused = (grade for grade in grades if grade.status == "refused")
+    for grade in sorted(refused, key=lambda g: (g.student, g.assignment)):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):
@@ -65,10 +66,6 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         console.print(f"[red]not graded:[/] {escape(failure)}")
     done = f"{summary.graded} graded, {summary.refused} refused, {summary.unchanged} unchanged."
     console.print(f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True)
-
-
-def _refused(grades: list[Grade]) -> list[Grade]:
-    return [grade for grade in grades if grade.status == "refused"]
 
 
 def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]:
@@ -158,26 +155,20 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """Print a table of the changed submissions with the reasons, then the counts."""
-    for line in comparison_lines(comparison):
-        console.print(line)
-
-
-def comparison_lines(comparison: Comparison) -> Iterator[Table | str]:
-    """Yield the table of changed submissions, then the counts and warnings."""
+    """Print a table of the changed submissions with the reasons, then the counts and warnings."""
     if comparison.changes:
-        yield _changes(comparison.changes)
+        console.print(_changes(comparison.changes))
     counts = [f"{count} {COUNTED[kind]}" for kind, count in comparison.counts.items() if count]
-    yield f"{', '.join(counts)}."
+    console.print(f"{', '.join(counts)}.")
     if comparison.other_seeds:
-        yield (
+        console.print(
             f"[yellow]The runs drew different inputs (seeds {_seeds(comparison.seeds_before)} and "
             f"{_seeds(comparison.seeds_after)}): a result may change although the suite did not.[/] "
             f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
         )
     others = sum(change.other_submission for change in comparison.changes)
     if others:
-        yield f"[yellow]{others} of them have a different submission text.[/]"
+        console.print(f"[yellow]{others} of them have a different submission text.[/]")
 
 
 def _seeds(seeds: Sequence[int]) -> str:
