@@ -223,7 +223,7 @@ def decide(
 
 def to_review(
     grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
-) -> list[tuple[Grade, Final, list[str]]]:
+) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
     return _effective(grades_at(Path(grades)), load_course(course)).to_review(borders, within)
 

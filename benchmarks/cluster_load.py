@@ -71,7 +71,7 @@ def main() -> None:
         host="127.0.0.1",
         dashboard_address=None,
         memory_limit=0,
-        silence_logs=logging.ERROR,
+        silence_logs=logging.CRITICAL,
     )
     output = tempfile.TemporaryDirectory()
     with local, Client(local) as client, output as folder, Journal(Path(folder)) as journal:

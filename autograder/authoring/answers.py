@@ -125,9 +125,10 @@ class AnswerBook:
         if kind == "crash":
             text = _after_imports(text, _CRASH)
         if kind == "syntax_error":
-            text = _without_a_colon(text)
+            text = re.sub(r"(?m)^(def .*):[ ]*$", r"\1", text, count=1)
         if kind == "latin1":
-            return SampleAnswer(kind, ((f"{self.assignment.stem}.py", _latin1(text)),))
+            text = f"# Meine Lösung, gespeichert wie früher\n{text}"
+            return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
         return self._module(kind, text)
 
     def _module(
@@ -245,11 +246,3 @@ def _after_imports(text: str, line: str) -> str:
     at = max((node.end_lineno or node.lineno for node in imports), default=0)
     lines = text.split("\n")
     return "\n".join([*lines[:at], line, *lines[at:]])
-
-
-def _without_a_colon(text: str) -> str:
-    return re.sub(r"(?m)^(def .*):[ ]*$", r"\1", text, count=1)
-
-
-def _latin1(text: str) -> bytes:
-    return f"# Meine Lösung, gespeichert wie früher\n{text}".encode("latin-1", "replace")

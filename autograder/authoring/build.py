@@ -18,22 +18,12 @@ from autograder.authoring.hints_file import has_hints, hints_path, is_current, m
 from autograder.authoring.leaks import leaks
 from autograder.authoring.promises import broken_promises
 from autograder.authoring.released import CACHES, files_below, relative_name, released
+from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.text.files import write_whole
 
 _IMPORT_SECONDS = 120
-_IMPORT_STUBS = """
-import json, pathlib, runpy, sys
-sys.stdout, answer = sys.stderr, sys.stdout
-problems = {}
-for file in sys.argv[1:]:
-    try:
-        runpy.run_path(file, run_name=pathlib.Path(file).stem)
-    except BaseException as error:
-        problems[file] = f"{type(error).__name__}: {error}"
-json.dump(problems, answer)
-"""
 
 
 def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
@@ -141,7 +131,7 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
             copy.parent.mkdir()
             copy.write_text(texts[stub], encoding="utf-8")
             labels[str(copy)] = relative_name(course, stub)
-        command = [sys.executable, "-I", "-c", _IMPORT_STUBS, *labels]
+        command = [sys.executable, "-I", "-c", filled("import_stubs.py"), *labels]
         try:
             process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS)
             found = json.loads(process.stdout)

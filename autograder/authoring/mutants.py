@@ -76,7 +76,8 @@ def mutants(source: str) -> Iterator[Mutant]:
         if program is None or program in seen:
             continue
         seen.add(program)
-        identity = f"{place.function}:{operator}:{count[like]}:{_short_hash(place.statement)}"
+        statement = hashlib.sha256(place.statement.encode()).hexdigest()[:6]
+        identity = f"{place.function}:{operator}:{count[like]}:{statement}"
         yield Mutant(identity, _lines(node)[0], _description(node, new, place), changed)
 
 
@@ -158,10 +159,6 @@ def _program(source: str) -> str | None:
     except SyntaxError:
         return None
     return ast.dump(ast.parse(source))
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def _description(node: ast.AST, new: ast.AST, place: _Place) -> str:

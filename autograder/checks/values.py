@@ -314,7 +314,8 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
         hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected)}."
     else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
-        hidden = f"{returned(without_inputs(what), public_kind(actual))}; {_type_words(expected)} was expected."
+        wanted = _PLAIN.get(type(expected), f"a {type(expected).__name__}")
+        hidden = f"{returned(without_inputs(what), public_kind(actual))}; {wanted} was expected."
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 
@@ -332,10 +333,6 @@ _PLAIN = {bool: "a bool", int: "an int", float: "a float", str: "a text"}
 
 def _typed(value: Any, shown: str) -> str:
     return f"{shown} ({_PLAIN[type(value)]})" if type(value) in _PLAIN else shown
-
-
-def _type_words(expected: Any) -> str:
-    return _PLAIN.get(type(expected), f"a {type(expected).__name__}")
 
 
 def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:

@@ -39,7 +39,7 @@ def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], S
     """
     screen = Console(stderr=True, quiet=quiet)
     if transient and not screen.is_terminal:
-        yield lambda name: _silent
+        yield lambda name: lambda done, total: None
         return
     if not screen.is_terminal:
         yield lambda name: _lines(screen, name)
@@ -47,10 +47,6 @@ def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], S
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=transient) as bars:
         yield lambda name: _bar(bars, name)
-
-
-def _silent(done: int, total: int) -> None:
-    return None
 
 
 def _bar(bars: Progress, name: str) -> Step:

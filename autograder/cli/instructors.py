@@ -182,14 +182,18 @@ def decide(
     from autograder.cli.tables import show_decided, show_to_review
 
     if pick:
-        show_to_review(console, api.to_review(grades, course_path, border, within), as_json=as_json)
+        found = api.to_review(grades, course_path, border, within)
+        print(json.dumps(found, ensure_ascii=False)) if as_json else show_to_review(console, found)
         return DONE
     if assignment is None or by is None:
         raise CommandUsageError(f"Say which {'assignment with --assignment' if by else 'author with --by'}.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
-    show_decided(console, decided, as_json=as_json)
+    if as_json:
+        print(json.dumps([asdict(one.grade) for one in decided], ensure_ascii=False))
+    else:
+        show_decided(console, decided)
     return DONE
 
 

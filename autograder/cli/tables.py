@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -94,7 +94,7 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
     rest = len(students) - TABLE_ROWS
     footer = f"… {rest} more in the report" if rest > 0 else ""
     table.add_column("student", footer=footer, no_wrap=True, max_width=NAME_WIDTH)
-    most = {name: points_of(course.assignment(name), count) for name in names}
+    most = {name: points_of(course.assignment(name), grades, count) for name in names}
     table.add_column(f"total\n/ {number(sum(most.values()))}", justify="right", no_wrap=True)
     for name in shown:
         points = "" if name == OTHER else f"/ {number(most[name])}"
@@ -221,12 +221,8 @@ def _points(score: float | None) -> str:
     return "–" if score is None else number(score)
 
 
-def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool) -> None:
+def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     """Print what a new decision changes."""
-    if as_json:
-        facts = [(one.journal, one.grade) for one in decided]
-        print(json.dumps([{**_place(old), "score": old.score, "decided": new.score} for old, new in facts]))
-        return
     for one in decided[:TABLE_ROWS]:
         scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
         change = " → ".join(dict.fromkeys(scores))
@@ -235,20 +231,13 @@ def show_decided(console: Console, decided: Sequence[Decided], *, as_json: bool)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
 
 
-def show_to_review(console: Console, found: Sequence[tuple[Grade, Final, list[str]]], *, as_json: bool) -> None:
+def show_to_review(console: Console, found: Sequence[dict[str, Any]]) -> None:
     """Print the submissions that an instructor may decide about."""
-    if as_json:
-        print(json.dumps([{**_place(g), "score": final.score, "reasons": why} for g, final, why in found]))
-        return
-    for grade, final, why in found:
-        score = f"{number(final.score)} / {number(grade.max_score)}"
-        place = f"[bold]{escape(grade.student)}[/], {grade.assignment}: {score}"
-        console.print(f"{place}. {escape(' '.join(why))}", soft_wrap=True)
+    for one in found:
+        score = f"{number(one['score'])} / {number(one['max_score'])}"
+        place = f"[bold]{escape(one['student'])}[/], {one['assignment']}: {score}"
+        console.print(f"{place}. {escape(' '.join(one['reasons']))}", soft_wrap=True)
     console.print(f"{counted(len(found), 'submission')} to review.")
-
-
-def _place(grade: Grade) -> dict[str, str]:
-    return {"student": grade.student, "assignment": grade.assignment}
 
 
 PASSAGES = 4  # maximum number of passages shown for a pair, longest first

@@ -176,6 +176,11 @@ class CourseFile(YamlRecord):
         description="What counts of a test that passes once the solution takes the place of a part that failed "
         "before it, as a share of its points; 0 turns it off.",
     )
+    contact: Text | None = Field(
+        default=None,
+        pattern=r"^[^@\s?&]+@[^@\s?&]+$",
+        description="an email address, to which students write about a grade from their feedback pages",
+    )
     database: Text | None = Field(
         default=None,
         description="The gradebook's address for nbgrader, such as `postgresql://host/name`; without it, a file.",

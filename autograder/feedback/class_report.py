@@ -169,14 +169,13 @@ def link(grade: Grade) -> str:
 
 
 def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
-    """Return each decision with its students: those about one student first, then those about everybody."""
+    """Return each decision with its students; those about everybody come last."""
     found: dict[Decision, list[str]] = {}
     for (student, _), final in sorted(effective.finals.items()):
         for decision in final.decisions:
             found.setdefault(decision, []).append(student)
-    return [(", ".join(students), decision) for decision, students in found.items() if not decision.drop] + [
-        (f"all {len(students)} students", decision) for decision, students in found.items() if decision.drop
-    ]
+    ordered = sorted(found, key=lambda decision: decision.drop is not None)
+    return [(f"all {len(found[one])} students" if one.drop else ", ".join(found[one]), one) for one in ordered]
 
 
 def _sections(course: Course, effective: Effective) -> list[Section]:

@@ -6,7 +6,7 @@ grade, and needs no script, network or other file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
-from autograder.gradebook.final_scores import Effective, final_of, what_counts, write_gradebook
+from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import names_of
 from autograder.gradebook.times import read_names
@@ -38,11 +38,12 @@ STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 @dataclass(frozen=True)
 class HandedIn:
-    """The files of a page, their submission time and the student's display name; empty if unknown."""
+    """The files of a page, their submission time, the student's display name, and where to write; empty if unknown."""
 
     files: tuple[str, ...] = ()
     at: datetime | None = None
     name: str = ""
+    contact: str = ""
 
     @property
     def when(self) -> str:
@@ -87,18 +88,12 @@ class PartPage:
     undrawn: dict[str, list[str]]
 
 
-def write_all(folder: Path, course: Course, grades: Iterable[Grade]) -> Path:
-    """Write the gradebook, a page for each grade and the class report; return the report's path.
+def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
+    """Write the gradebook, a page for each grade and the class report, or the report of a section; return its path.
 
-    `grades` are all grades of a journal in order; the course determines which attempt counts and the deduction for
-    lateness. The pages contain the pictures already drawn into `folder`.
+    The pages contain the pictures already drawn into `folder`.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
-    return write_what_counts(folder, course, what_counts(folder, course, grades))
-
-
-def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
-    """Write the same pages as `write_all` from effective grades only; for a section, only its report."""
     if section is not None:
         return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
     grades, count = effective.grades, effective.finals
@@ -145,7 +140,7 @@ def write_feedback(
 def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
     moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
-    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name)
+    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name, course.contact or "")
 
 
 def word(grade: Grade) -> str:

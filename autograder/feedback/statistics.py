@@ -5,15 +5,14 @@ Pure functions of grades; they read no files. None stands for an undefined numbe
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autograder.records import Grade, TestResult
+from autograder.text.wording import message_skeleton
 
 BINS = 10
-_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -135,13 +134,13 @@ class Cluster:
 
 
 def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
-    """Group the failed tests that match no known mistake, largest group first. Numbers in messages may differ."""
+    """Group the failed tests that match no known mistake, largest group first, by the skeletons of their messages."""
     found: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
     for grade in grades:
         failed = [t for t in grade.tests if not t.is_right and t.outcome != "skipped" and not t.mistake]
         for part in dict.fromkeys(test.part for test in failed):
             tests = [test for test in failed if test.part == part]
-            alike = tuple((test.name, test.outcome, _NUMBER.sub("#", test.message or "")) for test in tests)
+            alike = tuple((test.name, test.outcome, message_skeleton(test.message or "")) for test in tests)
             found.setdefault((grade.assignment, part, alike), (tests, []))[1].append(grade.student)
     clusters = [
         Cluster(str(assignment), str(part), tuple(tests), tuple(sorted(students)))

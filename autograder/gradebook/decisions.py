@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
+from pydantic import Field, RootModel, model_validator
 
 from autograder.course.config import Course, CourseError, Moment, Text
-from autograder.course.yaml_file import MarkedYaml, did_you_mean, one_of
+from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
 from autograder.records import Grade, TestResult
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.wording import counted_points
@@ -26,14 +26,12 @@ KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class Decision(BaseModel):
+class Decision(YamlRecord):
     """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
 
     `drop` names a test, which then gives its full points or is taken out of the total. `score` is the score in the
     journal at the time of the decision.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     assignment: Text
     student: Text | None = None
@@ -53,18 +51,16 @@ class Decision(BaseModel):
     @model_validator(mode="after")
     def _says_one_thing(self) -> Decision:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) != 1:
-            raise ValueError(f"must have exactly one of {one_of(KINDS)}.")
-        if self.drop is None and self.student is None:
-            raise ValueError("must name the `student`.")
-        if self.drop is not None and self.student is not None:
-            raise ValueError("drops a test for everybody, so it has no `student`.")
-        if (self.counts is not None) != (self.drop is not None):
-            raise ValueError("needs `counts: full` or `counts: out` with `drop`, and only there.")
-        if self.part is not None and not (self.give or self.take):
-            raise ValueError("can have a `part` only with `give` or `take`.")
-        if self.reason is None and self.comment is None:
-            raise ValueError("must have a `reason`, which the student reads.")
+        wrong = {
+            f"must have exactly one of {one_of(KINDS)}.": len(given) != 1,
+            "must name the `student`.": not self.drop and self.student is None,
+            "drops a test for everybody, so it has no `student`.": self.drop and self.student is not None,
+            "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts) != bool(self.drop),
+            "can have a `part` only with `give` or `take`.": self.part and not (self.give or self.take),
+            "must have a `reason`, which the student reads.": self.reason is None and self.comment is None,
+        }
+        for sentence in (sentence for sentence, found in wrong.items() if found):
+            raise ValueError(sentence)
         return self
 
     @property

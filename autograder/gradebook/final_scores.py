@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
@@ -86,15 +86,16 @@ class Effective(NamedTuple):
         """The grades before the decisions."""
         return [final_of(grade, self.finals).journal or grade for grade in self.grades]
 
-    def to_review(self, borders: Sequence[float], within: float) -> list[tuple[Grade, Final, list[str]]]:
+    def to_review(self, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
         """Return the flagged submissions, and those at most `within` percent below one of the `borders`."""
         found = []
-        for grade in self.grades:
-            final = final_of(grade, self.finals)
-            reached = 100 * final.score / grade.max_score if grade.max_score and not final.excused else 100.0
+        for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
+            reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            if grade.flags or near:
-                found.append((grade, final, [*near, *grade.flags]))
+            if (grade.flags or near) and not final.excused:
+                place = {"student": grade.student, "assignment": grade.assignment}
+                why = [*near, *grade.flags]
+                found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
     def of_section(self, section: str) -> Effective:
@@ -134,10 +135,10 @@ def what_counts(
     for one in decided:
         final = replace(before[_key(one.grade)], decisions=tuple(one.made), journal=one.journal)
         scores[_key(one.grade)] = rescored(course, final, final.raw)
+    known = {*people.names, *people.groups, *names}
     for decision in (entry.decision for entry in entries):
-        if decision.excuse and decision.student:
+        if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
             scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
-    known = [*people.names, *people.groups, *names]
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
     effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people)
     return effective.of_section(section) if section else effective
@@ -170,13 +171,10 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     return (finals or {}).get(_key(grade)) or Final(grade.score)
 
 
-def points_of(assignment: Assignment, finals: Mapping[GradeKey, Final]) -> float:
+def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
     """Return the points of an assignment without those of dropped tests."""
-    decisions = {one for (_, name), final in finals.items() if name == assignment.name for one in final.decisions}
-    dropped = {one.drop for one in decisions if one.counts == "out"}
-    journals = (final.journal for (_, name), final in finals.items() if name == assignment.name and final.journal)
-    tests = {test.name: test.max_score for grade in journals for test in grade.tests if test.name in dropped}
-    return round(assignment.points - sum(tests.values()), 6)
+    own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
+    return assignment.points - max((journal.max_score - grade.max_score for grade, journal in own), default=0)
 
 
 def number(value: float) -> str:

@@ -154,8 +154,8 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
 
 def rescored(course: Course, final: Final, score: float) -> Final:
     """Return the final score for another raw score, with the same lateness and decisions."""
-    minus = points_off(score, final.days, course.late) if course.late and not final.accepted else 0.0
-    return replace(final, raw=score, minus=minus)
+    policy = None if final.accepted else course.late
+    return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
 
 
 def finals(

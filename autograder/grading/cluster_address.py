@@ -85,13 +85,12 @@ def batch_cluster(file: Path) -> Any:
     known = [name for name in dir(dask_jobqueue) if name.endswith("Cluster")]
     if record.kind not in known:
         raise RefusedError(f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(known)}.")
-    defaults = {
-        "security": Security.temporary(),
-        "shared_temp_directory": str(Path.home()),
-        "scheduler_options": {"dashboard": False},
-    }
+    home, options = str(Path.home()), {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    safe = {"security": Security.temporary(), "protocol": "tls://"}
     try:
-        cluster = getattr(dask_jobqueue, record.kind)(**{**defaults, **record.arguments})
+        options |= record.arguments.pop("scheduler_options", {})
+        arguments = {"shared_temp_directory": home, **record.arguments, **safe, "scheduler_options": options}
+        cluster = getattr(dask_jobqueue, record.kind)(**arguments)
     except (TypeError, ValueError) as error:
         raise RefusedError(f"{file.name}: {record.kind} cannot be made: {error}") from None
     cluster.scale(jobs=record.jobs)

@@ -34,9 +34,6 @@ _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
 _BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
 _GIVES = re.compile(r"\([^#]*?\)\s*->(?!\s*None\b)")
 _RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
-_QUOTED = re.compile(r"^ {4}.*$|\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]*[^`\w.\n][^`\n]*`", re.MULTILINE)
-_GROUP = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
-_NUMBER = re.compile(r"(?<![\w`])-?\d[\w.,+-]*(?<![.,])|\b(?:nan|inf)\b", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: heard anywhere in a line
 
@@ -150,18 +147,6 @@ def _lines(file: SourceFile) -> list[str]:
 
 def _defines(file: SourceFile, name: str) -> bool:
     return name.isidentifier() and re.search(rf"(?:\b|\\n)(?:class|def)\s+{name}\b", file.text) is not None
-
-
-def message_skeleton(message: str) -> str:
-    """The message without what differs between students who make the same error: numbers, quoted code, and groups in
-    brackets such as arguments, shapes and lines of their file.
-
-    Example: "The result of add(2, 3) is -1; 5 was expected." -> "The result of add… is …; … was expected."
-    """
-    text, found = _QUOTED.sub("…", message), 1
-    while found:  # from the innermost brackets outwards
-        text, found = _GROUP.subn("…", text)
-    return " ".join(re.sub(r"…(\s*…)+", "…", _NUMBER.sub("…", text)).split())
 
 
 def _without_details(sentence: str) -> str:

@@ -81,31 +81,12 @@ def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError
     return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.")
 
 
-# Exceptions that take a single message; no outcomes of pytest, no SystemExit.
+# errors that take a single message, by name; no outcomes of pytest, no SystemExit
+_OTHERS = (ImportError, OSError, StopAsyncIteration, StopIteration, SyntaxError, UnicodeError, Warning)
 MIRRORED = frozenset(
-    [
-        "ArithmeticError",
-        "AssertionError",
-        "AttributeError",
-        "BufferError",
-        "EOFError",
-        "FloatingPointError",
-        "IndexError",
-        "KeyError",
-        "LookupError",
-        "MemoryError",
-        "NameError",
-        "NotImplementedError",
-        "OverflowError",
-        "RecursionError",
-        "ReferenceError",
-        "RuntimeError",
-        "SystemError",
-        "TypeError",
-        "UnboundLocalError",
-        "ValueError",
-        "ZeroDivisionError",
-    ]
+    name
+    for name in EXCEPTIONS - {"Exception", "ExceptionGroup"}
+    if issubclass(getattr(builtins, name), Exception) and not issubclass(getattr(builtins, name), _OTHERS)
 )
 
 

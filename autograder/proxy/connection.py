@@ -39,7 +39,7 @@ class Connection:
     """A connection to one student's module. Subclasses implement the transport of requests."""
 
     def __init__(self) -> None:
-        self.adopt: Callable[[Connection, Any], Any] = _as_it_is  # replaces handles by proxies
+        self.adopt: Callable[[Connection, Any], Any] = lambda connection, value: value  # replaces handles by proxies
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.found: dict[str, Any] = {}  # the student's names used by this test
@@ -182,10 +182,6 @@ def malformed(what: str) -> Iterator[None]:
 
 def too_much_to_send(error: wire.WireError) -> StudentError:
     return StudentError(f"What the test hands over cannot be sent: {error}.")
-
-
-def _as_it_is(connection: Connection, value: Any) -> Any:
-    return value
 
 
 def _told_error(claim: dict[str, Any]) -> StudentError:

@@ -18,19 +18,7 @@ from autograder.records import InfrastructureError
 from autograder.sandbox.jail import NOBODY, ON_LINUX, SCRATCH
 from autograder.sandbox.remedies import remedy
 
-# loads the package from its folder alone: its parent, often the course, is never on the worker's path
-BOOT = """
-import importlib.util, json, sys
-options = json.loads(sys.argv[1])
-sys.path += options["path"]
-folder = options["package"]
-spec = importlib.util.spec_from_file_location(
-    "autograder", folder + "/__init__.py", submodule_search_locations=[folder])
-sys.modules["autograder"] = package = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(package)
-from autograder.sandbox.zygote import main
-main()
-"""
+BOOT = Path(__file__).with_name("boot.py.txt").read_text("utf-8")
 
 
 class SandboxUnavailableError(InfrastructureError):

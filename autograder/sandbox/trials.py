@@ -170,11 +170,8 @@ def use_network(facts: Facts) -> list[str]:
 
 
 def fork(facts: Facts) -> list[str]:
-    return successes({"fork": lambda: fork_with(os.fork), "fork with a terminal": lambda: fork_with(_forkpty)})
-
-
-def _forkpty() -> int:
-    return os.forkpty()[0]
+    terminal = partial(fork_with, lambda: os.forkpty()[0])
+    return successes({"fork": partial(fork_with, os.fork), "fork with a terminal": terminal})
 
 
 def fork_with(how: Callable[[], int]) -> None:

@@ -26,11 +26,6 @@ def is_students(filename: str) -> bool:
     return bool(_LOCATED.match(filename))
 
 
-def qualified_name(code: types.CodeType) -> str:
-    """Return `Head.forward` from Python 3.11 on, and `forward` before."""
-    return getattr(code, "co_qualname", code.co_name)
-
-
 def line_of(code: types.CodeType, line: int) -> str:
     """Return the text of a line in the file of a code object."""
     return linecache.getline(code.co_filename, line).strip()
@@ -42,7 +37,8 @@ def frame_texts(step: types.FrameType, line: int, error: BaseException) -> tuple
     above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
     before = next((text for text in above if text), "")
     shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
-    return qualified_name(code), line_of(code, line), before, shapes
+    function = getattr(code, "co_qualname", code.co_name)  # `Head.forward` from Python 3.11 on, `forward` before
+    return function, line_of(code, line), before, shapes
 
 
 def _shapes_on(step: types.FrameType, line: int) -> str:
@@ -91,10 +87,6 @@ class NoShell:
         return None
 
     run_cell_magic = system = getoutput = set_next_input = run_line_magic
-
-
-def no_shell() -> NoShell:
-    return NoShell()
 
 
 def silent_notebook() -> types.ModuleType:

@@ -1,4 +1,4 @@
-"""Format numbers, lists of names and the beginnings of sentences."""
+"""Format numbers and lists of names, the beginnings of sentences, and what messages have in common."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 LISTED = 8
 _BETWEEN = re.compile(r"['’-]|[,:;]$")  # may stand in a word, or behind it
+_QUOTED = re.compile(r"^ {4}.*$|\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]*[^`\w.\n][^`\n]*`", re.MULTILINE)
+_GROUP = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
+_NUMBER = re.compile(r"(?<![\w`])-?\d[\w.,+-]*(?<![.,])|\b(?:nan|inf)\b", re.IGNORECASE)
 
 
 def counted(number: int, thing: str) -> str:
@@ -39,3 +42,15 @@ def begun(sentence: str) -> str:
     if not (word.isalpha() and word.islower()) or (len(word) == 1 and word != "a"):
         return sentence
     return sentence[:1].upper() + sentence[1:]
+
+
+def message_skeleton(message: str) -> str:
+    """The message without what differs between students who make the same error: numbers, quoted code, and groups in
+    brackets such as arguments, shapes and lines of their file.
+
+    Example: "The result of add(2, 3) is -1; 5 was expected." -> "The result of add… is …; … was expected."
+    """
+    text, found = _QUOTED.sub("…", message), 1
+    while found:  # from the innermost brackets outwards
+        text, found = _GROUP.subn("…", text)
+    return " ".join(re.sub(r"…(\s*…)+", "…", _NUMBER.sub("…", text)).split())

@@ -369,6 +369,7 @@ def test_tls_without_certificates_is_refused_and_names_the_variables():
         ("class: SLURMCluster\njobs: 0\n", "greater than 0"),
         ("class: SLURMCluster\njobs: 2\nqueue: short\n", "`queue`"),
         ("class: SLURMCluster\njobs: 2\narguments: {cores: 1}\n", "cannot be made"),
+        ("class: SLURMCluster\njobs: 2\narguments: {scheduler_options: 5}\n", "cannot be made"),
         ("class: [\n", "line"),
     ],
 )
@@ -619,8 +620,9 @@ arguments:
   walltime: "00:30:00"
   local_directory: {folder}
   shared_temp_directory: {folder}
-  scheduler_options: {{dashboard: false, host: 127.0.0.1}}
+  scheduler_options: {{host: 127.0.0.1}}
   worker_extra_args: ["--lifetime", "25m"]
+  protocol: tcp://
 """
 
 
@@ -644,6 +646,7 @@ def test_slurm_is_sent_a_script_with_the_files_arguments(tmp_path, monkeypatch):
     for line in ("#SBATCH -p short", "#SBATCH --cpus-per-task=1", "#SBATCH -t 00:30:00", "#SBATCH --mem=2G"):
         assert line in script.splitlines()
     assert "tls://127.0.0.1:" in script and "--lifetime 25m" in script and "--tls-ca-file" in script
+    assert "tcp://" not in script, "encryption cannot be turned off"
     assert not list(tmp_path.glob("*.pem")), "the certificates of the run are removed"
 
 

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.feedback.html import write_all
 from autograder.lms.collecting import CollectOptions, CollectReport, collect, gradescope
 from autograder.lms.collecting.choose import named_in
 from autograder.lms.collecting.times import read_moment
@@ -27,6 +26,7 @@ from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
+from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 NAME = "01_adding"

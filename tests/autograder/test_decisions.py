@@ -410,7 +410,13 @@ def test_pick_lists_flagged_submissions_and_those_below_a_border(command, folder
         "2 submissions to review.",
     ]
     (first, _) = json.loads(command("decide", *words, "--json").stdout)
-    assert first == {"student": "ada", "assignment": NAME, "score": 5.6, "reasons": ["56.0 %, below 60 %"]}
+    assert first == {
+        "student": "ada",
+        "assignment": NAME,
+        "score": 5.6,
+        "max_score": 10,
+        "reasons": ["56.0 %, below 60 %"],
+    }
 
 
 def test_decide_from_python(course, folder):

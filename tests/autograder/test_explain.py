@@ -7,7 +7,7 @@ import json
 import pytest
 
 from autograder.checks import CheckFailed
-from autograder.grading.explain import clean, explain, message_skeleton
+from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import (
     Frame,
     MissingNameError,
@@ -18,6 +18,7 @@ from autograder.protocol.errors import (
 )
 from autograder.records import SourceFile
 from autograder.suite.alarm import TestAlarm
+from autograder.text.wording import message_skeleton
 
 SECRET = "the input was 0.8414709"
 LATE = "Your code gave no answer within 5 seconds."

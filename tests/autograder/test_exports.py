@@ -20,7 +20,6 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.feedback.html import write_all
 from autograder.gradebook.lateness import Final
 from autograder.lms.exports import EXPORTERS, Exported, ExportError, ExportRequest, export
 from autograder.lms.exports.classroom50 import scale
@@ -30,6 +29,7 @@ from autograder.lms.roster import read_roster
 from autograder.lms.sheet import Sheet
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.submissions.collected import Collected, CollectError, write_collected
+from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens" / "exports"

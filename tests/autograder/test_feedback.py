@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from rich.console import Console
@@ -29,7 +29,7 @@ from autograder.course.config import Assignment, Course, load_course
 from autograder.feedback import pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.html import word, write_all, write_feedback
+from autograder.feedback.html import word, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.differing import differing
@@ -38,6 +38,7 @@ from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
+from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
@@ -199,8 +200,8 @@ def test_equal_failures_without_a_known_mistake_are_one_cluster(tmp_path: Path, 
     clusters = stats.unnamed_failures(grades)
     assert [cluster.students for cluster in clusters] == [("ada", "bo"), ("cy",), ("di",)]
     page = write_all(tmp_path, course, grades).read_text("utf-8")
-    assert page.count("<pre>") == 1
-    assert "<pre># 01_adding: made by ada, bo\n- id: unnamed_add_1\n" in page
+    assert page.count("<pre ") == 1
+    assert '<pre tabindex="0"># 01_adding: made by ada, bo\n- id: unnamed_add_1\n' in page
 
 
 # Gradebook
@@ -352,6 +353,19 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     assert "Handed in 27 November 2026, 12:00 CET" in text
     text = Page(tmp_path / feedback_path(graded("bo"))).text
     assert "Feedback for bo 10 of 10 points" in text, "unknown facts are not mentioned"
+
+
+def test_failures_link_to_a_mail_if_the_course_has_a_contact(tmp_path: Path, course: Course) -> None:
+    """The mail names the submission by its digest; without a contact there is no link."""
+    wrong = replace(graded("ada&b", result(0, "failed", message="No.")), submission_sha256="0123456789abcdef")
+    write_all(tmp_path / "without", course, [wrong])
+    assert "mailto" not in (tmp_path / "without" / feedback_path(wrong)).read_text("utf-8")
+    write_all(tmp_path, course.model_copy(update={"contact": "ta@example.org"}), [wrong])
+    (link,) = Page(tmp_path / feedback_path(wrong)).all("a")
+    address = urlsplit(link["href"] or "")
+    mail = parse_qs(address.query)
+    assert (address.scheme, address.path, mail["subject"]) == ("mailto", "ta@example.org", ["Adding, ada&b"])
+    assert f"{TESTS[0][2]}\nSubmission 0123456789ab, {NAME}" in mail["body"][0]
 
 
 def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, adding: Assignment) -> None:

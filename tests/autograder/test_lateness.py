@@ -21,7 +21,6 @@ from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
 from autograder.course.digests import submission_digest, suite_digest
-from autograder.feedback.html import write_all
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, read_journal
@@ -42,6 +41,7 @@ from autograder.gradebook.times import keep_times, read_names, read_times
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.submissions.collected import Collected, write_collected
+from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 NAME = "01_adding"

@@ -20,7 +20,6 @@ from PIL import Image
 
 from autograder.course.config import Course, load_course
 from autograder.feedback import painter
-from autograder.feedback.html import write_all
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
@@ -31,6 +30,7 @@ from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
+from tests.autograder.pages import write_all
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, same_as_golden
 

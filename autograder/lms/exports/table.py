@@ -34,7 +34,7 @@ def export(request: ExportRequest) -> Exported:
     comments = _comments(request, names)
     titles = ["student", "name", *(a.name for a in assignments), "total"]
     rows.writerow([*titles, "comments"] if comments else titles)
-    points = [points_of(assignment, request.finals) for assignment in assignments]
+    points = [points_of(assignment, request.grades, request.finals) for assignment in assignments]
     rows.writerow(["", "points possible", *map(number, points), number(sum(points))])
     for student in students:
         cells = [scores.get((student, a.name), "") for a in assignments]

@@ -34,6 +34,7 @@ class BackgroundRun:
         self, plan: Plan, submissions: dict[str, Submission], run: OpenRun, journal: Journal, log: logging.Logger
     ) -> None:
         self._run, self._journal, self._log = run, journal, log
+        self._decisions = read_decisions(plan.course)
         self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}
         suite = suite_digest(plan.course, *plan.course.select(plan.names))
         self._due = [s for s in submissions.values() if not self._is_known(s, suite)]
@@ -45,12 +46,9 @@ class BackgroundRun:
 
     def grade(self, student: str) -> Grade | None:
         """Wait for a student's grade after the decisions; None if the machine failed, with the reason in the log."""
-        grade = self._grades[student].result()
-        if grade is None:
-            return None
-        course = self._plan.course
-        (decided,) = lay_over(course, read_decisions(course), [grade])
-        return by_part(decided.grade, course.assignment(grade.assignment))
+        grade, course = self._grades[student].result(), self._plan.course
+        decided = lay_over(course, self._decisions, [grade] if grade else [])
+        return by_part(decided[0].grade, course.assignment(decided[0].grade.assignment)) if decided else None
 
     def _is_known(self, submission: Submission, suite: str) -> bool:
         whose = submission.student, submission.assignment

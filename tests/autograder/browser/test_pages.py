@@ -27,7 +27,6 @@ from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from autograder.course.config import Course, load_course
-from autograder.feedback.html import write_all
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.feedback.similarity_page import write_alike
@@ -36,6 +35,7 @@ from autograder.source.similarity import Pair, Passage
 from autograder.source.tokens import Stub, own_code
 from autograder.submissions.similar import Similar
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
+from tests.autograder.pages import write_all
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENSHOTS = Path(os.environ.get("AUTOGRADER_SCREENSHOTS") or here() / "build" / "screenshots")
