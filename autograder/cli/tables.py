@@ -51,7 +51,8 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         print(json.dumps({**counts, "failures": summary.failures, "output": str(folder)}, ensure_ascii=False))
         return
     people = read_names(folder)
-    for grade in sorted(_refused(grades), key=lambda g: (g.student, g.assignment)):
+    refused = (grade for grade in grades if grade.status == "refused")
+    for grade in sorted(refused, key=lambda g: (g.student, g.assignment)):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):
@@ -65,10 +66,6 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         console.print(f"[red]not graded:[/] {escape(failure)}")
     done = f"{summary.graded} graded, {summary.refused} refused, {summary.unchanged} unchanged."
     console.print(f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True)
-
-
-def _refused(grades: list[Grade]) -> list[Grade]:
-    return [grade for grade in grades if grade.status == "refused"]
 
 
 def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]:

@@ -72,35 +72,28 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell)
     plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in left})))
     try:
         if left:
-            _draw_together(plan, left, done)
+            _draw(plan, left, done)
         while left:
-            _draw_one_by_one(plan, left, done)
+            _draw(replace(plan, jobs=1), left, done, alone=True)
     except InfrastructureError as error:
         problems.append(f"Pictures of {len(left)} submissions are not drawn: {error}")
     return problems
 
 
-def _draw_together(plan: Plan, left: list[Job], done: Done) -> None:
-    """Draw all in parallel; if a process dies, the unfinished jobs remain in `left`."""
+def _draw(plan: Plan, left: list[Job], done: Done, alone: bool = False) -> None:
+    """Draw these jobs in parallel; or each `alone`, to identify the one that kills its process.
+
+    If a process dies, the unfinished jobs remain in `left`.
+    """
     pool = graders(plan)
     try:
-        waiting = {pool.submit(draw_one, job): job for job in left}
-        for future in as_completed(waiting):
-            done(waiting[future], _problem_with(future))
-    except BrokenProcessPool:
-        return
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _draw_one_by_one(plan: Plan, left: list[Job], done: Done) -> None:
-    """Draw one job after another, to identify the one that kills its process."""
-    pool = graders(replace(plan, jobs=1))
-    try:
         while left:
-            done(left[0], _problem_with(pool.submit(draw_one, left[0])))
+            waiting = {pool.submit(draw_one, job): job for job in (left[:1] if alone else left)}
+            for future in as_completed(waiting):
+                done(waiting[future], _problem_with(future))
     except BrokenProcessPool:
-        done(left[0], "the process that drew the pictures ended.")
+        if alone:
+            done(left[0], "the process that drew the pictures ended.")
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

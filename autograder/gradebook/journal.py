@@ -149,14 +149,6 @@ class Reading:
                 yield from enumerate(lines, start=1)
 
 
-def journal_at(path: Path) -> Path:
-    """Return the journal at this path or in this folder; raises RefusedError if there is none."""
-    journal = path / FILE_NAME if path.is_dir() else path
-    if not journal.is_file():
-        raise RefusedError(f"There is no journal {journal}. `autograder grade` writes one.")
-    return journal
-
-
 def read_journal(path: Path) -> Reading:
     """Read the grades of a journal, which need not exist."""
     return Reading(path)
@@ -168,7 +160,10 @@ def grades_at(path: Path) -> Reading:
     RefusedError for a file without a single grade is raised at the end of reading, as any file can have the name of a
     journal.
     """
-    return Reading(journal_at(path), needed=True)
+    journal = path / FILE_NAME if path.is_dir() else path
+    if not journal.is_file():
+        raise RefusedError(f"There is no journal {journal}. `autograder grade` writes one.")
+    return Reading(journal, needed=True)
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:

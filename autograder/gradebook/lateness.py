@@ -189,14 +189,12 @@ def unknown_students(course: Course, grades: Iterable[Grade], names: Mapping[str
     ]
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
-    return [_without_grades(name, known) for name in dict.fromkeys(missing)] if students else []
-
-
-def _without_grades(name: str, known: Mapping[str, str]) -> str:
-    """Return the message about a name without grades; `known` maps each student's names to the student."""
-    close = closest(name, known)
-    hint = f"; did you mean {known[close]}?" if close else "."
-    return f"late.extensions: no student in these grades has the name {name}{hint}"
+    problems = []
+    for name in dict.fromkeys(missing if students else ()):
+        close = closest(name, known)
+        hint = f"; did you mean {known[close]}?" if close else "."
+        problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")
+    return problems
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:

@@ -87,7 +87,11 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     if options.source not in (None, *SOURCES):
         raise CollectError(f"There is no source `{options.source}`; there are {', '.join(SOURCES)}.")
     for path in paths:
-        _check_kind(path)
+        if path.is_file() and not suffix(path.name):  # such as a table
+            raise CollectError(
+                f"{path} is not a download of submissions. `collect` takes an archive from a course site, or a "
+                "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
+            )
     times = read_times(options.times, course, paths, options.assignment) if options.times else None
     submitted = SubmissionFolder(options.output, options.replace)
     report = CollectReport(options.output)
@@ -103,15 +107,6 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
         whose = listed(report.untimed)
         report.odd.append(f"{times.name} has no time, or several times, for: {whose}.")
     return report
-
-
-def _check_kind(path: Path) -> None:
-    """Raise CollectError for a file that is neither a submission nor an archive, such as a table."""
-    if path.is_file() and not suffix(path.name):
-        raise CollectError(
-            f"{path} is not a download of submissions. `collect` takes an archive from a course site, or a "
-            "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
-        )
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission
-from autograder.records import Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.files import File
 from autograder.text.names import shown
@@ -16,20 +16,10 @@ def read(path: Path, course: Course, assignment: str | None) -> Findings:
     """Return the submissions at a path; raises RefusedError if its layout is not understood."""
     found = Findings()
     for submission in find_submissions(path, course, assignment):
-        if submission.problem and course.find(submission.assignment) is None:
-            found.odd.append(f"{shown(submission.student)}: {submission.problem}")
-        else:
-            found.handed.append(_handed(submission))
+        where, name, problem = shown(submission.student), submission.assignment, submission.problem or ""
+        if problem and course.find(name) is None:
+            found.odd.append(f"{where}: {problem}")
+            continue
+        files = tuple(File(source.name, partial(source.text.encode, "utf-8")) for source in submission.files)
+        found.handed.append(RawSubmission((submission.student,), files, assignment=name, where=where, problem=problem))
     return found
-
-
-def _handed(submission: Submission) -> RawSubmission:
-    texts = ((source.name, source.text.encode("utf-8")) for source in submission.files)
-    files = tuple(File(name, lambda data=data: data) for name, data in texts)  # type: ignore[misc]
-    return RawSubmission(
-        (submission.student,),
-        files,
-        assignment=submission.assignment,
-        where=shown(submission.student),
-        problem=submission.problem or "",
-    )

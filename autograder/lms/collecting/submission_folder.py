@@ -7,6 +7,7 @@ and a submission that was changed by hand is replaced only on request.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -48,7 +49,10 @@ class SubmissionFolder:
         if status in ("older", "changed by hand"):
             return status
         if status == "replaced":
-            self._set_aside(place, there)
+            for name, digest in there.items():
+                aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
+                aside.mkdir(parents=True, exist_ok=True)
+                (place / name).replace(aside / name)
         try:
             for name, data in files.items():
                 write_whole(place / name, data)
@@ -81,12 +85,6 @@ class SubmissionFolder:
             return "replaced" if self.replace else "changed by hand"
         return "older" if _is_older(facts, before) else "replaced"
 
-    def _set_aside(self, place: Path, there: dict[str, str]) -> None:
-        for name, digest in there.items():
-            aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
-            aside.mkdir(parents=True, exist_ok=True)
-            (place / name).replace(aside / name)
-
 
 def _hashed(files: dict[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
@@ -101,12 +99,10 @@ def _digests(place: Path) -> dict[str, str]:
 
 
 def _digest(entry: File | Odd) -> str:
-    if isinstance(entry, Odd):
-        return "unread"
-    try:
-        return hashlib.sha256(entry.load()).hexdigest()
-    except RefusedError:
-        return "unread"
+    with suppress(RefusedError):
+        if isinstance(entry, File):
+            return hashlib.sha256(entry.load()).hexdigest()
+    return "unread"
 
 
 def _is_older(one: Collected, other: Collected) -> bool:

@@ -20,6 +20,7 @@ from autograder.gradebook.times import read_names
 from autograder.lms.roster import Roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
+from autograder.text.files import check_file, marked, write_whole
 
 if TYPE_CHECKING:
     from autograder.course.config import Assignment, Course
@@ -86,6 +87,16 @@ class ExportRequest:
             return (self.course.assignment(self.assignment),)
         graded = {grade.assignment for grade in self.grades}
         return tuple(a for a in self.course.assignments if a.name in graded)
+
+    def write(self, name: str, data: bytes, mark: bytes) -> Path:
+        """Write the export to `output`, or else to the file `name`; return its path.
+
+        Replaces an existing file only if it contains the export's `mark`. Raises RefusedError if it cannot be written.
+        """
+        path = self.output or Path(name)
+        check_file(path, "`export`", marked(mark))
+        write_whole(path, data)
+        return path
 
     @property
     def differences(self) -> list[str]:

@@ -11,13 +11,13 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from autograder.lms.exports import Exported, ExportError, ExportRequest
-from autograder.lms.exports.filling import write
 from autograder.records import Grade
 from autograder.submissions import safe_name
 from autograder.text.wording import counted_are
@@ -40,7 +40,7 @@ def export(request: ExportRequest) -> Exported:
         record = result(request, grade, os.environ if alone else {})
         data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
         path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
-        write(path, data, mark=SCHEMA.encode())
+        replace(request, output=path).write(FILE_NAME, data, mark=SCHEMA.encode())
     if alone and os.environ.get("SUBMISSION_TAG"):
         return Exported(f"The result is in {place}.")
     sentence = "Without a runner of Classroom 50 around, commit and release are not known."

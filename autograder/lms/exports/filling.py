@@ -12,7 +12,7 @@ from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.records import Grade
-from autograder.text.files import check_file, check_folder, marked, write_whole
+from autograder.text.files import check_folder, write_whole
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
@@ -155,15 +155,6 @@ def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     check_folder(path.parent)
     write_whole(path, data)
     return path
-
-
-def write(path: Path, data: bytes, mark: bytes) -> None:
-    """Write a file and its parent folders, replacing an existing file only if it contains the export's `mark`.
-
-    Raises RefusedError if the file cannot be written.
-    """
-    check_file(path, "`export`", marked(mark))
-    write_whole(path, data)
 
 
 def _filled(sheet: Path, ending: str = "") -> Path:

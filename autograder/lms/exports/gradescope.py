@@ -15,7 +15,6 @@ from pathlib import Path
 import autograder
 from autograder.course.config import Assignment, Course
 from autograder.lms.exports import Exported, ExportError, ExportRequest
-from autograder.lms.exports.filling import write
 from autograder.records import InfrastructureError
 from autograder.text.files import zipped
 
@@ -35,8 +34,8 @@ def export(request: ExportRequest) -> Exported:
     if request.hidden not in VISIBILITIES:
         raise ExportError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
-    path = request.output or Path(f"gradescope-{assignment.name}.zip")
-    write(path, zipped(files(request.course, assignment, request.hidden), PROGRAMS), mark=PROGRAMS[0].encode())
+    data = zipped(files(request.course, assignment, request.hidden), PROGRAMS)
+    path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
         "the hidden tests: upload it to Gradescope and give it to nobody else."

@@ -6,18 +6,15 @@ The format has no points; they are properties of each suite. A refused submissio
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from autograder.gradebook.final_scores import final_of, number
 from autograder.gradebook.lateness import Final
 from autograder.lms.exports import Exported, ExportRequest
-from autograder.lms.exports.filling import write
 from autograder.records import Grade, TestResult
 from autograder.text.wording import counted_are
 
-FILE_NAME = "junit.xml"
 _KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashed": "error"}
 _IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -30,8 +27,8 @@ def export(request: ExportRequest) -> Exported:
     for grade in grades:
         root.append(_suite(grade, final_of(grade, request.finals)))
     ElementTree.indent(root, " ")
-    path = request.output or Path(FILE_NAME)
-    write(path, ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n", mark=b"<testsuites")
+    data = ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
+    path = request.write("junit.xml", data, mark=b"<testsuites")
     return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
 
 

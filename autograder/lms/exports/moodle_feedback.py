@@ -11,13 +11,11 @@ from pathlib import Path
 
 from autograder.feedback.pages import feedback_path
 from autograder.lms.exports import Exported, ExportRequest
-from autograder.lms.exports.filling import write
 from autograder.lms.exports.moodle import the_assignment, worksheet
 from autograder.lms.roster import participant
 from autograder.text.files import zipped
 from autograder.text.wording import counted_are
 
-FILE_NAME = "moodle-feedback-{}.zip"
 KIND = "_assignsubmission_file_"
 
 
@@ -40,8 +38,7 @@ def export(request: ExportRequest) -> Exported:
             pages[_name(request.name(grade.student), number, assignment.name)] = page.read_bytes()
     if not pages:
         return Exported("No file was written.", problems or ["There is no grade of this assignment."])
-    path = request.output or Path(FILE_NAME.format(assignment.name))
-    write(path, zipped(pages), mark=KIND.encode())
+    path = request.write(f"moodle-feedback-{assignment.name}.zip", zipped(pages), mark=KIND.encode())
     return Exported(f"{counted_are(len(pages), 'page')} in {path}, for Moodle's feedback files.", problems)
 
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 
 from autograder.gradebook.final_scores import harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
-from autograder.lms.exports.filling import write
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
-
-FILE_NAME = "scores.csv"
 
 
 def export(request: ExportRequest) -> Exported:
@@ -41,8 +37,7 @@ def export(request: ExportRequest) -> Exported:
         people = [harmless(student), harmless(absent.get(student) or request.name(student))]
         row = [*people, *cells, number(totals.get(student, 0.0))]
         rows.writerow([*row, harmless(comments.get(student, ""))] if comments else row)
-    path = request.output or Path(FILE_NAME)
-    write(path, text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
+    path = request.write("scores.csv", text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
     summary = f"{counted_are(len(students), 'student')} in {path}."
     if absent:
         names_of_absent = [shown(name or student) for student, name in absent.items()]
