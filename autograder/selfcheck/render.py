@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable
 
 from autograder.records import TestResult
-from autograder.text.wording import begun
 
 _GREEN, _RED, _AMBER, _GREY = "#1a7f37", "#c62828", "#8a5a00", "#5f6670"  # contrast with white above 5 : 1
 _STATES = {  # mark, word and colour
@@ -76,7 +75,8 @@ def _question(result: TestResult) -> list[str]:
     """Return the name of a known mistake and its question, for the first of the tests that it explains."""
     if not result.hint or result.is_right:
         return []
-    return [f"→ {begun(result.mistake)}.", f"→ {result.hint}"] if result.mistake else [f"→ {result.hint}"]
+    familiar = [f"This looks familiar: {result.mistake}."] if result.mistake else []
+    return [*familiar, f"→ {result.hint}"]
 
 
 def _state(result: TestResult) -> tuple[str, str, str]:

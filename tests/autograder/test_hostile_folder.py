@@ -153,6 +153,7 @@ OTHERS_FILES = {
     "gradebook/texts.py _files": "written by a run",
     "gradebook/journal.py": "written by a run",
     "gradebook/suites.py": "written by a run",
+    "grading/bundle.py": "the course's own files, packed for a cluster",
     "grading/reference.py entry_points": "the course's solution",
     "grading/prepared.py": "the course's solution and stub",
     "grading/follow_through.py": "the course's solution and stub",

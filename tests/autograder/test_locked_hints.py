@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import types
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -338,8 +339,8 @@ def test_fingerprint_is_none_if_no_grid_fits_all_numbers() -> None:
 def test_hint_is_decrypted_only_with_its_key() -> None:
     key = b"k" * 32
     index, text = lock(key, [hint("ä")])
-    assert open_lock(key, {index: text}) == (hint("ä"),)
-    assert open_lock(b"x" * 32, {index: text}) == ()
+    assert open_lock(key, {index: text}) == [asdict(hint("ä"))]
+    assert open_lock(b"x" * 32, {index: text}) == []
 
 
 # -- fixed conditions -------------------------------------------------------------------------------

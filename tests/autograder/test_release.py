@@ -84,7 +84,7 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     assert done.stderr.splitlines() == [
         "Checking that 1 assignment is up to date …",
         "Building the kit …",
-        "Looking for solutions, hidden tests and mistakes in 9 files …",
+        "Looking for solutions, hidden tests and mistakes in 10 files …",
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
     made = {"AGENTS.md", "README.md", "requirements.txt", ".devcontainer/devcontainer.json", f"kit/{KIT}"}
