@@ -87,8 +87,11 @@ def test_eight_steps_worked_by_hand(student):
     """With warmup=4, total=8 and peak=0.008, the rates go up to 0.008 in four equal steps, and down on a cosine."""
     expected = [0.002, 0.004, 0.006, 0.008, 0.004 + 0.004 * math.sqrt(0.5), 0.004]
     rates = [student.learning_rate(step, 4, 8, 0.008) for step in range(len(expected))]
+    larger = [student.learning_rate(step, 4, 8, 8.0) for step in range(len(expected))]
     for step, (rate, wanted) in enumerate(zip(rates, expected)):
         checks.close(rate, wanted, f"the rate of step {step}", atol=1e-9)
+    for step, (rate, wanted) in enumerate(zip(larger, expected)):
+        checks.close(rate, 1000 * wanted, f"the rate of step {step} with peak=8.0", atol=1e-6)
 
 
 @pytest.mark.part("schedule")
@@ -132,10 +135,14 @@ def test_small_gradients_stay(student):
 @pytest.mark.part("adamw")
 @pytest.mark.points(0.5)
 def test_first_step_worked_by_hand(student):
-    """With lr=0.1, the first step takes 1.0 to 0.899, whether its gradient is 0.5 or 500."""
+    """With lr=0.1, the first step takes 1.0 to 0.899, whether its gradient is 0.5 or 500; strong weight decay, to 0.85."""
     knobs = knobs_of(student, [numbers(1.0, 1.0)], [numbers(0.5, 500.0)])
+    decaying = knobs_of(student, [numbers(1.0, 1.0)], [numbers(0.5, 500.0)])
     student.AdamW(knobs.knobs, lr=0.1).step()
-    same_tensors(knobs.values(), [numbers(0.899, 0.899)], "value")
+    student.AdamW(decaying.knobs, lr=0.1, weight_decay=0.5).step()
+    values, decayed = knobs.values(), decaying.values()
+    same_tensors(values, [numbers(0.899, 0.899)], "value")
+    same_tensors(decayed, [numbers(0.85, 0.85)], "value after a step with weight_decay=0.5,")
 
 
 @steps_by_hand
