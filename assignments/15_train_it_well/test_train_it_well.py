@@ -135,7 +135,7 @@ def test_small_gradients_stay(student):
 @pytest.mark.part("adamw")
 @pytest.mark.points(0.5)
 def test_first_step_worked_by_hand(student):
-    """With lr=0.1, the first step takes 1.0 to 0.899, whether its gradient is 0.5 or 500; strong weight decay, to 0.85."""
+    """With lr=0.1, the first step takes 1.0 to 0.899, for gradients of 0.5 and 500; with weight decay 0.5, to 0.85."""
     knobs = knobs_of(student, [numbers(1.0, 1.0)], [numbers(0.5, 500.0)])
     decaying = knobs_of(student, [numbers(1.0, 1.0)], [numbers(0.5, 500.0)])
     student.AdamW(knobs.knobs, lr=0.1).step()
