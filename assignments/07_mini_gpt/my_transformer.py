@@ -137,7 +137,7 @@ def try_out(model: nn.Module, layers: Layers) -> None:
     except (AttributeError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(
             f"These layers of yours do not work together ({', '.join(layers)}): {error}. Each of them may be right; "
-            "leave out `MultiHeadAttention`, and PyTorch's attention stays."
+            "leave out `MultiHeadAttention`, or `FeedForward` and `PreNormBlock`, and PyTorch's layers stay there."
         ) from None
 
 

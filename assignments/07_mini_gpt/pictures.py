@@ -223,19 +223,16 @@ def where_heads_look(student) -> Figure:
 
 
 def attention_maps(model, ids: Tensor) -> Tensor:
-    """The attention weights of every head: (N, H, T, T). The blocks tell what they have normed for attention."""
-    blocks, normed = list(model.blocks.children()), []
-    hooks = [block.ln1.register_forward_hook(lambda _, __, output: normed.append(output)) for block in blocks]
+    """The attention weights of a model for a text (1, T), by layer and head: (N, H, T, T)."""
     model.eval()
     with torch.no_grad():
-        model(ids)
-        hidden = nn.Transformer.generate_square_subsequent_mask(len(ids[0]))
-        maps = [
-            block.attention(x, x, x, attn_mask=hidden, average_attn_weights=False)[1][0]
-            for block, x in zip(blocks, normed)
-        ]
-    for hook in hooks:
-        hook.remove()
+        hidden = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        x = model.token_embed(ids) + model.pos_embed(torch.arange(ids.shape[1]))
+        maps = []
+        for block in model.blocks.children():
+            normed = block.ln1(x)
+            maps.append(block.attention(normed, normed, normed, attn_mask=hidden, average_attn_weights=False)[1][0])
+            x = block(x)
     return torch.stack(maps)
 
 

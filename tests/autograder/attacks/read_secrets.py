@@ -32,7 +32,8 @@ for name in ("01_adding/adding", "03_masked_heads/masked_heads"):
         "walks the disk for anything called test_hidden, solutions or CANARY",
         READ
         + """
-known = ("python", "packages", "/usr", "/lib", "/sys", "authoring/templates")
+engine = [f"autograder/{room}" for room in ("authoring", "course", "lms", "protocol", "sandbox")]  # public
+known = ("python", "packages", "/usr", "/lib", "/sys", *engine)
 for top in ("/", ".", "..", "/home", "/root", "/tmp", "/work", "/mnt", "/srv", "/opt", "/run", "/var", "/box"):
     for folder, folders, files in os.walk(top):
         if any(word in folder for word in known) or folder.count("/") > 12:
