@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from autograder.course.config import load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.feedback.titles import with_titles
 from autograder.lms.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
@@ -173,7 +174,8 @@ def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_p
 def test_recognised_mistake_is_named(assignment, release):
     wrong = Result("test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?", "subtracts")
     notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
-    show_grade(notebook, assignment, grade_of(wrong), {"subtracts": "the second number is taken away"}.__getitem__)
+    titles = {"subtracts": "the second number is taken away"}
+    show_grade(notebook, assignment, with_titles(grade_of(wrong), lambda _, mistake: titles[mistake]))
     cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "add")
     for kind in ("text/plain", "text/html"):
         assert "This looks familiar: the second number is taken away." in cell.outputs[0].data[kind]
