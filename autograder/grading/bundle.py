@@ -61,8 +61,9 @@ class Bundle:
 def versions() -> dict[str, str]:
     """Return the versions on which a score may depend; that of the engine includes a digest of its files."""
     engine = hashlib.sha256()
-    for file in sorted(Path(autograder.__file__).parent.rglob("*.py")):
-        engine.update(file.read_bytes())
+    for file in sorted(Path(autograder.__file__).parent.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:  # tables and programs in data files count, too
+            engine.update(file.read_bytes())
     packages = {name: metadata.version(name) for name in SAME_PACKAGES}
     python = ".".join(platform.python_version_tuple()[:2])
     return {"Python": python, **packages, "autograder": f"{autograder.__version__} ({engine.hexdigest()[:8]})"}

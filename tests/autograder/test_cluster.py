@@ -29,7 +29,7 @@ import dask
 
 from autograder.course.config import Course, load_course
 from autograder.gradebook.journal import Journal, read_journal
-from autograder.grading import cluster, cluster_worker
+from autograder.grading import bundle, cluster, cluster_worker
 from autograder.grading.bundle import Bundle
 from autograder.grading.cluster_address import batch_cluster, connect
 from autograder.grading.cluster_worker import Graders
@@ -717,3 +717,14 @@ def candidates(coordinator: subprocess.Popen[str], victim: str) -> set[int]:
     graders = {pid for pid, line in below.items() if b"autograder.grading.grader_process" in line}
     workers = {pid for pid, line in below.items() if b"spawn_main" in line}
     return {"grader": graders, "worker": workers, "coordinator": {coordinator.pid}}[victim]
+
+
+def test_version_of_the_engine_includes_its_data_files(monkeypatch, tmp_path):
+    (tmp_path / "__init__.py").write_text("")
+    table = tmp_path / "calls.txt"
+    monkeypatch.setattr(bundle.autograder, "__file__", str(tmp_path / "__init__.py"))
+    found = set()
+    for text in ("read 0\n", "read 1\n"):
+        table.write_text(text)
+        found.add(bundle.versions()["autograder"])
+    assert len(found) == 2
