@@ -223,3 +223,22 @@ def test_what_is_not_written_says_so(exercise):
     done = subprocess.run([sys.executable, str(exercise)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and not done.stderr
     assert done.stdout.startswith("✗ ") and done.stdout.rstrip().endswith("is not written yet.")
+
+
+def test_each_assignment_has_one_and_the_guide_lists_them():
+    assert [exercise.parts[-3] for exercise in EXERCISES] == [assignment.name for assignment in COURSE.assignments]
+    guide = (COURSE.root / "docs/students.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d\d) \| (.+?) \| .+ \| (\d+) \| ([●○]+) \|$", guide, re.MULTILINE)
+    head = re.compile(r'"""Harder, and not graded: (.+) \(about (\d+) minutes, ([●○]+)\)')
+    heads = [(exercise.parts[-3][:2], *head.match(exercise.read_text("utf-8")).groups()) for exercise in EXERCISES]
+    assert rows == heads
+    assert sum(int(minutes) for _, _, minutes, _ in rows) == pytest.approx(600, abs=30)  # "about ten more" hours
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda file: file.parts[-3])
+def test_the_assignment_announces_it_with_its_minutes(exercise):
+    minutes, difficulty = re.search(r"\(about (\d+) minutes, ([●○]+)\)", exercise.read_text("utf-8")).groups()
+    text = COURSE.solution_file(COURSE.assignment(exercise.parts[-3])).read_text("utf-8")
+    assert text.count("\n# ## Harder: ") == 1
+    section = text.split("\n# ## Harder: ")[1]
+    assert section.split("\n#\n")[1].startswith(f"# Not graded; about {minutes} minutes, {difficulty}.")
