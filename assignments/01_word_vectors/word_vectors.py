@@ -47,9 +47,9 @@ from torch.nn import functional as F
 # be words, parts of words or single characters. We take characters: the simplest tokenizer, which can encode
 # any text whose characters it has seen.
 #
-# Think of a coat check. Each coat gets a number, no two share one, and the way back must work: for the number
-# you receive exactly your coat. So that the numbers are the same for everybody, the distinct characters are
-# *sorted* first (as Python sorts them), and numbered from 0. Together they are the **vocabulary**.
+# Think of a coat check. Each coat gets a number, no two share one, and the way back must work: your number
+# gets you exactly your own coat. The distinct characters are first *sorted* (as Python sorts them) and then
+# numbered from 0, so that everybody gets the same numbers. Together they are the **vocabulary**.
 #
 # **A worked example.** In *banana* there are three different characters, sorted: a, b, n. So *banana* is
 # `[1, 0, 2, 0, 2, 0]`, and `[2, 0, 1]` is *nab*.
@@ -172,8 +172,8 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # | skip-gram | (0, 1)  (1, 0)  (1, 2)  (2, 1)  (2, 3)  (3, 2) |
 # | CBOW | ([1], 0)  ([0, 2], 1)  ([1, 3], 2)  ([2], 3) |
 #
-# In *the cat and the dog* the two *the* stand at different places, so with a window of 3 they are each other's
-# context: what is left out is the centre's own *place*, not its word.
+# In *the cat and the dog* the two *the* stand at different places, so with a window of 3 each is a context of
+# the other: the centre's own *place* is left out, not its word.
 #
 # **To think about:** a narrow window finds words that can replace each other (*Monday*, *Tuesday*), a wide one
 # finds words of the same topic (*Monday*, *office*). Why?
@@ -230,7 +230,7 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 #
 # CBOW does the same in the other direction: the context rows of an example are **averaged**, the dot products of
 # this average with the centre row of every word are the scores, and the true centre should get a high probability.
-# An example at the end of a text has fewer contexts; its average runs over those it has.
+# An example at the end of a text has fewer contexts; its average is taken over those that it has.
 #
 # **One number by hand.** Let there be three words, and let word 0 have the scores $\ln 2, 0, 0$ with them. The
 # exponentials are $2, 1, 1$ and the probabilities $\tfrac12, \tfrac14, \tfrac14$. For the pair (0, 1) the loss is
@@ -276,7 +276,7 @@ def cbow_loss(context_table: Tensor, centre_table: Tensor, examples: list[tuple[
 
 # %% [markdown]
 # The picture plays the game with your code and draws the loss. It begins near $\ln V$, the loss of a model that
-# knows nothing, and falls. It never reaches 0: which neighbour comes next cannot be known for certain.
+# knows nothing, and falls. It never reaches 0, because nobody can know for certain which neighbour comes next.
 
 # %% picture="loss"
 # The notebook draws a picture of your own code here.

@@ -270,8 +270,8 @@ class TokenAndPositionEmbedding(nn.Module):
 #
 # ## What you have now
 #
-# Vectors that say which token they are *and* where it stands. What is still missing is attention itself:
-# which token may attend to which, and how strongly. That is the next assignment, masked heads. And in
+# Vectors that say which token they are *and* where it stands. Attention itself is still missing: which
+# token may attend to which, and how strongly. The next assignment, masked heads, is about that. And in
 # *Rotary positions* the clock hands return, this time turning queries and keys themselves.
 #
 # ## Read on

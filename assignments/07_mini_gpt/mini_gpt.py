@@ -21,7 +21,7 @@
 #
 # The purpose of a language model fits into one sentence: *after every word, say how likely each word is to
 # come next.* That is all GPT was ever trained for. To do it really well, a model has to know a good deal about
-# spelling, grammar and the world. After *the capital of France is* it takes geography.
+# spelling, grammar and the world. After *the capital of France is*, it needs geography.
 #
 # In this assignment you build one from the first line to the last:
 #
@@ -303,7 +303,7 @@ class TransformerLanguageModel(nn.Module):
 #
 # 15 minutes, ●●○
 #
-# One step of training is four sentences long. Fetch a batch. Compute the model's loss. Compute for every
+# One training step fits into four sentences. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
 #
 # A choir rehearses like this: sing, listen for what was off, adjust a little, sing again. And before you collect

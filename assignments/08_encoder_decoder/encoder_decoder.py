@@ -140,9 +140,9 @@ class CrossAttention(nn.Module):
 # $$b = \mathrm{LN}_2\bigl(a + \mathrm{CrossAttention}(a, \text{memory})\bigr)$$
 # $$\text{out} = \mathrm{LN}_3\bigl(b + \mathrm{FFN}(b)\bigr)$$
 #
-# What flows through these lines, from $y$ to the output, is the **residual stream**. The memory is not part of
-# it and is never changed: it is a book on the desk. And look at the query in the second line: it is made from
-# $a$, which has already looked back. First recall what you wrote, then decide what to look up.
+# The vectors that flow through these lines, from $y$ to the output, are the **residual stream**. The memory is
+# not part of it and is never changed: it is a book on the desk. And look at the query in the second line: it
+# is made from $a$, which has already looked back. First recall what you wrote, then decide what to look up.
 #
 # Self-attention is given, `nn.MultiheadAttention`. Its `attn_mask` (T, T) is the other way round than the
 # mask in Part 1: here `True` in row t, column s means that word t may **not** attend to word s. (PyTorch has
@@ -376,9 +376,9 @@ def greedy_decode(
 # ## Let it learn
 #
 # All parts are there, so let us train a translator. French needs millions of sentences; spelling words backwards
-# needs only an alphabet, and it is a translation all the same: another order, another length (one EOS more),
-# and the decoder has to look at the right place each time. We train on random letters, 2 to 10 at a time, so
-# the model cannot know a single English word. Then we ask it for some.
+# needs only an alphabet, and it is a translation all the same: another order, another length (an EOS is added),
+# and the decoder has to look at the right place each time. We train on random letters, 2 to 10 at a time, so the
+# model cannot know a single English word. Then we ask it for some.
 
 # %%
 PAD, BOS, EOS = 0, 1, 2

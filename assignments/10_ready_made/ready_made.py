@@ -432,7 +432,7 @@ class TransformerLanguageModel(nn.Module):
 # reasons, keep it as (in, out). For `c_attn` a forgotten transpose crashes. For the square `c_proj` of attention
 # nothing crashes, and everything is wrong.
 #
-# **Biases.** `c_attn` and the `c_proj` of attention have a bias where ours has none. What bias does nothing?
+# **Biases.** `c_attn` and the `c_proj` of attention have a bias where ours has none. Which bias does nothing?
 #
 # **Switches** of `GPT2Config`, with their defaults: `vocab_size=50257`, `n_positions=1024`, `n_embd=768`,
 # `n_layer=12`, `n_head=12`; three dropouts `resid_pdrop=0.1`, `embd_pdrop=0.1`, `attn_pdrop=0.1`, of which our
@@ -500,8 +500,8 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # `train_from_iterator`, which takes a list of texts and a trainer.
 #
 # Two defaults to look at twice. `ByteLevel(add_prefix_space=True)` puts a space in front of every text that
-# has none: what comes back is then not what went in. And the trainer begins with the bytes that stand *in the
-# text*, so all others would be unknown later, unless its `initial_alphabet` holds all 256, which
+# has none: the decoded text then differs from the original. And the trainer begins with the bytes that stand
+# *in the text*, so all others would be unknown later, unless its `initial_alphabet` holds all 256, which
 # `pre_tokenizers.ByteLevel.alphabet()` lists. (`show_progress=False` keeps it quiet.)
 #
 # **One number by hand.** In `aaab aaab`, the pairs are `a a` four times, `a b` twice, `␣ a` once. With a
@@ -597,9 +597,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## The real one
 #
-# With the very same two classes you get what no laptop can train: GPT-2 as OpenAI published it. The cell below
-# is skipped until you say so, because it needs the Internet once (about 550 MB, kept for later) and 1 GB of
-# memory. Nothing in this assignment depends on it.
+# The very same two classes give you a model that no laptop can train: GPT-2 as OpenAI published it. The cell
+# below is skipped until you say so, because it needs the Internet once (about 550 MB, kept for later) and 1 GB
+# of memory. Nothing in this assignment depends on it.
 
 # %%
 DOWNLOAD_GPT2 = False

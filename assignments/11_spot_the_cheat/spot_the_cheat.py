@@ -62,7 +62,7 @@ from torch import Tensor, nn
 #   leave it in the mode in which you found it.
 #
 # Use nothing else. The tests bring models of their own that have no parameters to look at, and ids have no
-# gradients. What is left is the oldest method of science: **change one thing, and watch what moves.**
+# gradients. That leaves the oldest method of science: **change one thing, and watch what moves.**
 #
 # Below is a class that builds all four, for your own experiments. It is a tiny model with one layer of attention.
 # Two of the bugs are one short expression each. The third is not in the model at all: it is in the targets that the
@@ -190,7 +190,7 @@ if __name__ == "__main__":
 #
 # $$\text{honest loss} = \frac1{|P|}\sum_{t \in P} -\ln p\big(x_t \mid x_0 \dots x_{t-1}\big)$$
 #
-# What is not there cannot leak. It is slow, one call for every position, and therefore `positions` says which
+# Words that are not there cannot leak. The method is slow, one call for every position, so `positions` says which
 # positions $P$ to use. A model takes at most `block_size` characters, its context window: when more lie before `t`,
 # it gets the last `block_size` of them.
 #
@@ -453,19 +453,20 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# **A harder exercise (not scored).** Are the heads of a layer really different? Call
-# `mha(x, x, x, average_attn_weights=False)`: the second item of the pair holds the attention weights of every head,
-# `(B, H, T, T)`. Write `head_similarity(mha, x) -> (H, H)`: flatten each head's weights into one long vector and compute
-# the cosine between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of
-# `in_proj_weight` and `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a
-# trained one: did training make its heads more alike, or less?
+# **Another exercise (not scored).** Are the heads of a layer really different? Call `mha(x, x, x,
+# average_attn_weights=False)`: the second item of the pair holds the attention weights of every head, `(B, H, T, T)`.
+# Write `head_similarity(mha, x) -> (H, H)`: flatten each head's weights into one long vector and compute the cosine
+# between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of `in_proj_weight` and
+# `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a trained one: did
+# training make its heads more alike, or less?
 #
 # ## Harder: find an induction head
 #
 # Not graded; about 30 minutes, ●●○. Some heads copy: they look for the place where the present word stood before, and
 # attend to the word after it. The file `harder.py` beside this one asks for the measure that finds such a head among
-# many, and for the scissors that silence it. Write both there and run `python harder.py`: it checks them and says in
-# sentences what is missing.
+# many, and for a function that silences it. Write both there and run `python harder.py`: it checks them and says in
+# sentences what is missing. Then run `python induction.py`: in a few seconds, a small model learns to copy before
+# your eyes, and your functions find the heads that do it.
 #
 # ## Look back
 #

@@ -56,7 +56,7 @@ from torch import Tensor, nn
 # **The kitchen's notes** say how dishes are served. Nobody has labelled them: *our soup is best when it is very
 # hot*, *how cool was my lemonade*. There are 2,304 of them, and this is what the encoder reads first.
 #
-# **The guests' cards** are what the restaurant cares about. Each belongs to one of three classes:
+# The restaurant cares about **the guests' cards**. Each belongs to one of three classes:
 #
 # | id | class | for example |
 # |---|---|---|
@@ -452,7 +452,8 @@ def split(items: list, share: float, seed: int) -> tuple[list, list]:
 # restaurant never hears of a complaint.
 #
 # The **confusion matrix** shows what happened. Its rows are the true classes, its columns the guesses, and each
-# cell counts examples. Correct guesses lie on the diagonal; every other cell says what was taken for what.
+# cell counts examples. Correct guesses lie on the diagonal; every other cell shows which class was mistaken for
+# which.
 #
 # **F1** grades one class. In the matrix $M$, class $k$ is guessed correctly $M_{kk}$ times; its row adds up to how
 # often it occurs, its column to how often it is guessed:

@@ -101,18 +101,18 @@ def rnn_step(x: Tensor, h: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Ten
 #
 # 12 minutes, ●●○
 #
-# Reading a sentence is nothing but a loop: the first step starts from a given state $h_0$ (often zeros), and each step
-# hands its state to the next. Two things come out: the states after *every* word, and the state after the *last* word,
-# which is all that is left when the reading is over.
+# Reading a sentence is just a loop: the first step starts from a given state $h_0$ (often zeros), and each step hands
+# its state to the next. Two things come out: the states after *every* word, and the state after the *last* word, which
+# is all that is left when the reading is over.
 #
 # **One number by hand.** Let $C = H = 1$, $W_{xh} = 1$, $W_{hh} = 0.5$, $b = 0$, $h_0 = 0$, and the three words
 # $1, 0, 0$: only the first one says anything. The states are $\tanh 1 = 0.7616$, then $\tanh(0.5 \cdot 0.7616) = 0.3634$,
 # then $\tanh(0.5 \cdot 0.3634) = 0.1797$. With every word the trace of the first one shrinks to less than half.
 #
-# **The bottleneck.** The neural translators of 2014 worked like this: one network read the English sentence,
-# its last state went to a second network, and that one wrote the French sentence from this state alone. Let
-# $C = H = 512$. A sentence of 50 words is $50 \cdot 512 = 25{,}600$ numbers, and a state has 512, no matter whether the
-# sentence has 5 words or 500. Whatever the translation needs has to squeeze through. The effect was plain to see: long
+# **The bottleneck.** The neural translators of 2014 worked like this: one network read the English sentence, its last
+# state went to a second network, and that one wrote the French sentence from this state alone. Let $C = H = 512$. A
+# sentence of 50 words is $50 \cdot 512 = 25{,}600$ numbers, and a state has 512, no matter whether the sentence has 5
+# words or 500. Everything that the translation needs has to squeeze through it. The effect was plain to see: long
 # sentences were translated worse than short ones, and it helped to feed the English sentence in *backwards*, because
 # then its first words came closer to the first words of the translation.
 #
@@ -167,16 +167,16 @@ def rnn(xs: Tensor, h0: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> tuple[
 # | 1.1 | $1.1^{50} = 117$ | **exploding gradient** |
 #
 # There is no comfortable side. An exploding gradient can at least be cut down to size (gradient clipping, assignment
-# 15). A vanished one cannot be repaired afterwards: next to what the near words send, nothing of it is left.
+# 15). A vanished one cannot be repaired afterwards: it is lost beside the gradients of nearby words.
 #
 # **A measuring tool.** We define the **reach** of position $t$ as the size of the gradient that arrives there:
 #
 # $$\text{reach}_t = \Big\lVert \frac{\partial}{\partial x_t} \sum \text{last}(x_0, \dots, x_{T-1}) \Big\rVert$$
 #
-# Here $\text{last}$ is whatever a model makes of the words at the end, summed to one number, because a gradient starts
-# from one number. The norm is taken over everything that stands at position $t$: over the numbers of the word vector
-# and over all sentences of the batch. PyTorch computes the gradient; your tool only has to ask for it, and to leave the
-# caller's tensor as it was.
+# Here $\text{last}$ is the model's final output for these words, summed to one number, because a gradient starts from
+# one number. The norm is taken over everything that stands at position $t$: over the numbers of the word vector and
+# over all sentences of the batch. PyTorch computes the gradient; your function only has to ask for it, and to leave
+# the caller's tensor unchanged.
 #
 # **One number by hand.** Let $B = C = H = 1$, $W_{xh} = 1$, $W_{hh} = 0.9$, $b = h_0 = 0$, and four words that are all
 # $0$. Every state is $0$, where the slope of $\tanh$ is 1, so each step multiplies the gradient by 0.9. The reach is
@@ -224,11 +224,11 @@ def gradient_reach(last_of: Callable[[Tensor], Tensor], xs: Tensor) -> Tensor:
 # 2014 is a simpler relative with two gates.) So an LSTM remembers for much longer. But it still squeezes
 # the sentence through vectors of fixed size, and it still reads one word after the other.
 #
-# **The direct line.** In 2014 a translator was allowed to do what you do when you translate: look back at the
-# source. Instead of the last state alone it had the states at *all* words, and for each word that it wrote it
-# took a weighted mean of them, with large weights for the words that matter now. These weights are called
-# **attention weights**, and the mechanism is **attention**. Whatever lies between two words, attention connects them
-# in *one* step. In 2017 the Transformer kept the attention and threw the recurrence away.
+# **The direct line.** In 2014 a neural translator was first allowed to look back at the source, as you do when you
+# translate. Instead of the last state alone, it had the states at *all* words. For each word that it wrote, it took
+# a weighted mean of them, with large weights for the words that mattered at that moment. These weights are called
+# **attention weights**, and the mechanism is **attention**. Attention connects any two words in *one* step, however
+# far apart they are. In 2017 the Transformer kept the attention and threw the recurrence away.
 #
 # Below, the last word attends to all words. (You will write this function yourself in assignment 03; here it is
 # given.) It meets three recurrent networks, and your tool measures all four.
@@ -260,11 +260,11 @@ if __name__ == "__main__":
         print(f"{name:34}", *(f"{reach[T - 1 - distance]:9.2g}" for distance in (0, 10, 25, 50)))
 
 # %% [markdown]
-# The words are tiny here, so that $\tanh$ stays on its straight piece and you see the work of $W_{hh}$ alone. The third
-# network is what PyTorch's `nn.RNN` starts with, numbers drawn evenly from $-1/\sqrt H$ to $1/\sqrt H$: such a matrix
+# The words are tiny here, so that $\tanh$ stays in its linear range and you see the effect of $W_{hh}$ alone. The third
+# network starts as PyTorch's `nn.RNN` does, with numbers drawn evenly from $-1/\sqrt H$ to $1/\sqrt H$: such a matrix
 # shrinks a vector by a factor of about $1/\sqrt 3 = 0.577$, and $0.577^{50}$ is about $10^{-12}$. So before it has
-# learned anything, this network cannot see a word 50 steps back, and how should it learn to look for a word that it
-# cannot see?
+# learned anything, this network cannot see a word 50 steps back, and it has no way to learn to look for a word that it
+# cannot see.
 #
 # Attention is not *louder*. Among 51 words that all match equally well, each one gets $1/51 = 0.0196$, so a recurrent
 # network hears its nearest words better. But the line is flat: a word 50 steps back counts as much as the one next door.
@@ -279,8 +279,8 @@ if __name__ == "__main__":
 #
 # The third weakness is about time. A graphics card does thousands of multiplications side by side, but only those whose
 # inputs are ready. Stack $L$ recurrent layers: the state of layer $l$ after word $t$ needs the state of the *same* layer
-# after word $t - 1$, and the state of the layer *below* after word $t$. Whatever has both can start, so the layers
-# work like an assembly line: while the first layer reads word 3, the second can read word 2. Still, the last
+# after word $t - 1$, and the state of the layer *below* after word $t$. A step can start as soon as both are ready, so
+# the layers work like an assembly line: while the first layer reads word 3, the second can read word 2. Still, the last
 # state of the top layer has to wait for $T + L - 1$ steps, one after the other.
 #
 # In a layer of attention no word waits for its neighbour. All it needs is the layer below, which is finished for all
@@ -348,7 +348,7 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
 # | steps that must wait, $L$ layers | $T + L - 1$ | $L$ |
 # | work in a layer | $T$ steps | $T^2$ scores |
 #
-# One thing got lost on the way. A recurrent network knows the order of the words because it reads them in order.
+# One thing was lost on the way. A recurrent network knows the order of the words because it reads them in order.
 # Attention connects every word with every word, and it has no idea which of them came first. How word order comes back
 # is the story of assignment 02; first, in 01, words become vectors.
 #

@@ -174,8 +174,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 #
 # $$Q = X W_Q \qquad K = X W_K \qquad V = X W_V$$
 #
-# Three different matrices, because asking, being found and answering are three different jobs: *it*
-# asks for a noun, is found as a pronoun, and says something else again.
+# The matrices are different because asking, being found and answering are different jobs: the word *it*
+# looks for a noun, can be found as a pronoun, and contributes something else again.
 #
 # Three things make the head a good PyTorch module:
 #
@@ -186,7 +186,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 #   **context window**. A shorter sentence uses a corner of the mask, whatever came before it; a longer one is
 #   a `ValueError` that names `block_size` and the length, in training and in evaluation.
 #
-# Many heads also have dropout. Yours has none: called twice, it gives the same answer, in training as well.
+# Many implementations also apply dropout here. Yours does not: two calls give the same answer, in training as well.
 #
 # **One number by hand.** With `embed_size = 20` and `head_size = 5` the head owns
 # $3 \cdot 20 \cdot 5 = 300$ parameters, no matter how long the sentences are.

@@ -408,9 +408,9 @@ class TransformerEncoder(nn.Module):
 # Change the numbers to 12 blocks, 12 heads, 768 features and 3072 hidden ones, take GELU, let positions be
 # learned, add a table for the two segments that BERT reads, and move the last norm from the end of the encoder to
 # its entrance, right after the embeddings: *that* is BERT's encoder. (It needs no norm at the end. Each post-norm
-# block ends with one already, so ours repeats what has just been done, except for its own $\gamma$ and $\beta$.)
-# Swap in the pre-norm block and a causal `attn_mask`, keep the last norm where it is, and you have the body of
-# GPT-2. What the model does not have yet is a task. Counting its parameters comes next, training it after that.
+# block already ends with one, so ours normalises a second time, with a $\gamma$ and a $\beta$ of its own.) Swap
+# in the pre-norm block and a causal `attn_mask`, keep the last norm where it is, and you have the body of GPT-2.
+# What the model does not have yet is a task. Counting its parameters comes next, training it after that.
 #
 # ## Read on
 #

@@ -113,8 +113,8 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 # A LayerNorm has two learned vectors of width $C$: a gain $\gamma$ by which every feature is multiplied, and a
 # shift $\beta$ that is added. It has no matrix.
 #
-# **A worked number.** A toy model accompanies us through all parts: 10 words, 4 positions, 3 segments, width
-# $C = 2$. Its tables have 20, 8 and 6 parameters; with the LayerNorm there are 38.
+# **A worked number.** We use one toy model in all parts: 10 words, 4 positions, 3 segments, width $C = 2$.
+# Its tables have 20, 8 and 6 parameters; with the LayerNorm there are 38.
 #
 # *Think about it:* BERT-base can read 512 tokens at once. How many parameters would it cost to let it read
 # 1024? How does that compare with adding one more word to the vocabulary?

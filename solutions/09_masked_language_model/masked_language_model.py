@@ -272,10 +272,10 @@ def mask_tokens(
 # and $n$ is the number of chosen positions **in the whole batch**, wherever they are. Think of marking a pile of
 # exams: there are points for the gaps, and none for copying the printed words between them.
 #
-# **And if there is no gap at all?** Then $n = 0$, the sum is $0$, and $0/0$ is NaN. With small batches it
-# does happen, and one `backward()` later a single NaN in the loss has turned every number of the model into NaN:
-# weeks of training, gone. So a batch without gaps costs nothing: the loss is 0, and all its gradients are 0, too.
-# (Beware of repairing the *loss* only. A NaN that was painted over may still be there in the gradients.)
+# **And if there is no gap at all?** Then $n = 0$, the sum is $0$, and $0/0$ is NaN. With small batches it does
+# happen, and one `backward()` later a single NaN in the loss has turned every number of the model into NaN: weeks
+# of training, gone. So a batch without gaps costs nothing: the loss is 0, and all its gradients are 0, too.
+# (Repairing only the *loss* is not enough: a NaN that you replace there may still be in the gradients.)
 #
 # **In numbers.** Three positions, of which two were chosen. Their right words got the probabilities $\tfrac12$ and
 # $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not matter. A
@@ -326,12 +326,12 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 #
 # First the vector goes through one more small network (`dense`, GELU, `norm`). Then it is compared with **the vector
 # of every word**, from the very table $E$ with which the sentence came in: the more alike, the larger the logit.
-# Only a `bias` for each word is new, for some words are simply more frequent than others.
+# Only a `bias` for each word is new, because some words are simply more frequent than others.
 #
-# That the table at the entrance is also the table at the exit is called **weight tying**. A dictionary works
-# in the same way: one book, to be read in both directions. It saves a second table (in BERT-base 23,440,896
-# numbers), and what the table learns at one door is at once known at the other. Tied means *the same
-# parameter*, not a copy that was equal on the first day.
+# Using one table at the entrance and at the exit is called **weight tying**. A dictionary works in the same
+# way: one book, to be read in both directions. It saves a second table (in BERT-base 23,440,896 numbers),
+# and what the table learns at one door is at once known at the other. Tied means *the same parameter*, not a
+# copy that was equal on the first day.
 #
 # **In numbers.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
 # biases 0, 0 and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for
@@ -555,9 +555,9 @@ if __name__ == "__main__":
 # later found to help little. Its gaps were drawn when the data was prepared, and seen several times; its
 # successor RoBERTa draws them anew each time, as you did.
 #
-# A word of honesty. Our world is so small that the model learns most of it by heart, so the hidden sentences
-# are the ones to watch. And the percentages after a guess are what the model *believes*; whether a model that
-# says 80 % is right in 80 of 100 cases is a question of its own.
+# A caveat. Our world is so small that the model learns most of it by heart, so the hidden sentences are the
+# ones to watch. And the percentages after a guess are what the model *believes*; whether a model that says 80
+# % is right in 80 of 100 cases is another question.
 #
 # What BERT cannot do is write. Nothing in its training ever asked it to continue a text, and its vector for a
 # word changes with every word that comes later.

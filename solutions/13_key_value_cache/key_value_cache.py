@@ -122,8 +122,8 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
 # each, 200 numbers together. Two more words come in: `x` is `(1, 2, 20)`, the mask `(2, 7)`, the output
 # `(1, 2, 20)`, and the new cache holds `(1, 4, 7, 5)` twice, 280 numbers.
 #
-# **Is it right?** There is one test for it all: cut a text into pieces anywhere, hand them in one after another,
-# and you must get the outputs of the whole text at once. Not nearly: up to rounding, the same.
+# **Is it right?** One test covers everything: cut a text into pieces anywhere, pass them in one after another,
+# and you must get the outputs of the whole text at once. Not nearly the same outputs: the same, up to rounding.
 #
 # **To think about.** BERT reads without a causal mask. Why would a cache give it wrong outputs?
 
@@ -214,11 +214,11 @@ def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor
 # Now the cache earns its keep. The first call reads the prompt as a whole and fills the cache (*prefill*). From
 # then on, the model gets **one word at a time**, the one that it has just written, together with the cache.
 #
-# Here is a small language model made of your attention. Read it; there is nothing to write. Notice two things.
-# Each layer has a cache of its own, since a word has a different vector in each layer. And the **positions keep
+# Here is a small language model made of your attention. Read it; there is nothing to write. Notice two things. Each
+# layer has a cache of its own, since a word has a different vector in each layer. And the **positions keep
 # counting**: the new word is not at position 0, although it comes alone, but at position `past`. (With rotary
 # positions it is the same: the new query and key are rotated by their true position, and the keys in the cache were
-# rotated when they went in.) Forget this, and every shape is still right, but the text is another.
+# rotated when they went in.) Forget this, and every shape is still right, but the text is a different one.
 
 
 # %%

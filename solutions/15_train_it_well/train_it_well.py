@@ -445,15 +445,15 @@ class AdamW:
 #
 # 12 minutes, ●●○
 #
-# **Perplexity** is the loss in a unit that one can picture: $e^{\text{loss}}$. A model with perplexity $k$ is, on
+# **Perplexity** is the loss in a unit that you can picture: $e^{\text{loss}}$. A model with perplexity $k$ is, on
 # average, as unsure as if it had to choose among $k$ equally likely tokens. Knowing nothing among 96 characters is
 # perplexity 96. A loss of 1.5 is perplexity 4.48; at 1.4 it is 4.06.
 #
 # **Top-p**, or *nucleus sampling*, answers the question how many tokens may be drawn when the model writes. Among all
 # 96 characters there are always some bad ones, each very unlikely, but together likely enough that one comes up in
-# every other line. A fixed `top_k` is too many where the model is sure and too few where it is not. So let the model
-# decide: keep the most likely tokens, **as few as it takes for their probabilities to reach p together**, and drop all
-# others.
+# every other line. A fixed `top_k` keeps too many where the model is sure and too few where it is not. So let the
+# model decide: keep the most likely tokens, **as few as it takes for their probabilities to reach p together**, and
+# drop all others.
 #
 # **In numbers.** The probabilities are 0.5, 0.25, 0.15 and 0.1. For `p=0.7` the first one is not enough, the first two
 # reach 0.75: two tokens stay, and after the next softmax they have 2/3 and 1/3. For `p=0.4` the first alone is enough.
@@ -762,9 +762,9 @@ if __name__ == "__main__":
 #
 # ## Look back
 #
-# You have written every habit of a modern training run, and of one of them you know what it is worth. The recipe
-# scales: LLaMA's largest model, with 65 billion parameters, was trained by AdamW with a warm-up and a cosine, weight
-# decay 0.1 and clipping at 1.0, on blocks with RMSNorm and SwiGLU. Yours has 347,808 parameters. The rest is the same.
+# You have written every habit of a modern training run, and you know what one of them is worth. The recipe scales:
+# LLaMA's largest model, with 65 billion parameters, was trained by AdamW with a warm-up and a cosine, weight decay 0.1
+# and clipping at 1.0, on blocks with RMSNorm and SwiGLU. Yours has 347,808 parameters. The rest is the same.
 #
 # **One last question.** Your model writes code that nearly parses. Is that knowledge of Python, or of how Python looks?
 # What would you ask it to find out?

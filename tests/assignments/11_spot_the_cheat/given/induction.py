@@ -4,14 +4,17 @@
 
 Each text is a row of random words that begins anew after 6 to 16 words. No word can be guessed until the row begins for
 the second time; from then on each one can be, by an induction head. The model has two layers of attention and nothing
-else. When it is trained, your `induction_scores` of harder.py look for the heads that copy, and your `silenced` says what
-each of them is worth: write these two functions first.
+else. While it is trained, your `induction_scores` of harder.py look for heads that copy; afterwards, your `silenced` says
+what each head is worth: write these two functions first. The picture `induction.png` shows the step in the loss curve at
+which the heads appear, and two heads at work.
 """
 
 import math
+from collections.abc import Iterator
 
 import torch
 import torch.nn.functional as F
+from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from harder import induction_scores, silenced
@@ -69,15 +72,16 @@ def loss_of(model: Copier, ids: Tensor) -> Tensor:
     return F.cross_entropy(model(ids)[:, T // 2 - 1 : -1].flatten(0, 1), ids[:, T // 2 :].flatten())
 
 
-def train(model: Copier, steps: int, generator: torch.Generator) -> float:
-    """So many steps, each with texts that the model has never seen; the loss of the last one."""
+def train(model: Copier, steps: int, every: int, generator: torch.Generator) -> Iterator[int]:
+    """So many steps, each with texts that the model has never seen; yields the number of steps every now and then."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.99))
-    for _ in range(steps):
+    for step in range(steps + 1):
+        if step % every == 0:
+            yield step
         loss = loss_of(model, some_texts(32, generator))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-    return loss.item()
 
 
 @torch.no_grad()
@@ -99,26 +103,51 @@ def loss_without(model: Copier, ids: Tensor, layer: int, heads: list[int]) -> fl
     return loss
 
 
+def draw(curve: list[tuple[int, float, float]], model: Copier, ids: Tensor) -> Figure:
+    """The loss and the best score over the steps; a head of each layer at work on the first text."""
+    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    axes, before, after = figure.subplots(1, 3, width_ratios=(1.5, 1, 1))
+    steps, losses, scores = zip(*curve)
+    axes.plot(steps, losses, color="#0072b2", label="loss")
+    axes.axhline(math.log(V), color="#d55e00", ls="--", label=f"ln {V}: knows nothing")
+    axes.plot(steps, scores, color="#009e73", label="best induction score")
+    axes.set_xlabel("step of training")
+    axes.legend(frameon=False)
+    model(ids)
+    best = int(scores_of(model, ids)[1].argmax())
+    first, second = (layer.weights[0].detach() for layer in model.layers)
+    back = int(first.diagonal(-1, dim1=-2, dim2=-1).mean(dim=-1).argmax())
+    for part, weights, title in (
+        (before, first[back], f"layer 0, head {back}: one word back"),
+        (after, second[best], f"layer 1, head {best}: after the same word"),
+    ):
+        part.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+        part.set_title(title, loc="left", fontsize=10)
+    return figure
+
+
 def main() -> None:
-    """Train, measure, silence."""
+    """Train, measure, silence, draw."""
     torch.set_num_threads(1)  # the tensors are so small that a second thread only waits
     torch.manual_seed(0)
-    generator = torch.Generator().manual_seed(0)
-    model = Copier()
-    ids = some_texts(64, torch.Generator().manual_seed(1))
-    print(f"Knowing nothing costs ln {V} = {math.log(V):.3f}.")
-    print(f"Before training, the loss is {loss_of(model, ids):.3f}.")
-    train(model, 300, generator)
-    print(f"After 300 steps it is {loss_of(model, ids):.3f}, on texts that the model has never seen.\n")
-    print("layer, head   induction score   loss without it")
+    model, ids = Copier(), some_texts(64, torch.Generator().manual_seed(1))
+    print(f"Knowing nothing costs ln {V} = {math.log(V):.3f}.\n\nstep   loss on new texts   best induction score")
+    curve = []
+    for step in train(model, 300, 25, torch.Generator().manual_seed(0)):
+        curve.append((step, loss_of(model, ids).item(), scores_of(model, ids).max().item()))
+        print("{:4d}         {:.3f}                 {:.2f}".format(*curve[-1]))
+    print("\nlayer, head   induction score   loss without it")
     for layer, scores in enumerate(scores_of(model, ids)):
         for head, score in enumerate(scores.tolist()):
             print(f"{layer:5d}, {head}         {score:.2f}              {loss_without(model, ids, layer, [head]):.3f}")
         print(f"{layer:5d}, all                         {loss_without(model, ids, layer, list(range(H))):.3f}")
     print(
-        "\nThe heads of layer 1 copy. Those of layer 0 have a score of almost 0, and yet nothing works without them: what"
-        "\ndo they tell the others? (Look at where they attend to.) And why does it cost so little to lose one head?"
+        "\nThe heads of layer 1 copy. (Their score is below 1 because a word may stand at several earlier places, and only"
+        "\nthe latest counts.) The heads of layer 0 have a score of almost 0, and yet nothing works without them: what do"
+        "\nthey tell the others? And why does it cost so little to lose a single head?"
     )
+    draw(curve, model, ids).savefig("induction.png", dpi=120)
+    print("The picture is in induction.png.")
 
 
 if __name__ == "__main__":
