@@ -1,6 +1,7 @@
 """The harder exercises: unwritten they say so, the instructors' solutions pass, and slips are told."""
 
 import importlib.util
+import math
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 from autograder.course.config import load_course
 
@@ -242,3 +244,78 @@ def test_the_assignment_announces_it_with_its_minutes(exercise):
     assert text.count("\n# ## Harder: ") == 1
     section = text.split("\n# ## Harder: ")[1]
     assert section.split("\n#\n")[1].startswith(f"# Not graded; about {minutes} minutes, {difficulty}.")
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """The instructors' solutions by the numbers of their assignments."""
+    return {exercise.parts[-3][:2]: loaded(exercise.parents[1] / "harder_solution.py") for exercise in EXERCISES}
+
+
+def says(number, *sentences):
+    (exercise,) = (exercise for exercise in EXERCISES if exercise.parts[-3].startswith(number))
+    text = " ".join(exercise.read_text("utf-8").split())
+    for sentence in sentences:
+        assert sentence in text, f"the exercise of {number} does not say {sentence!r}"
+
+
+def test_numbers_of_the_first_texts(answers):
+    assert [f"{math.tanh(math.log(3)):.1f}", f"{0.5 * math.tanh(1.4):.4f}"] == ["0.8", "0.4427"]
+    assert 0.9**50 == pytest.approx(0.005, abs=5e-4)
+    assert (f"{0.5 ** (1 / 50):.4f}", f"{answers['00'].forget_bias(0.5, 50):.2f}") == ("0.9862", "4.27")
+    says("00", "h' = 0.5 · tanh 1.4 = 0.4427", "about half a per cent", "0.5^(1/50) = 0.9862", "= 4.27")
+    says("01", "ln((2/6) / (3/6 · 2/6)) = ln 2", "ln((1/6) / (3/6 · 1/6)) = ln 2")
+    assert (2 / 6) / (3 / 6 * 2 / 6) == pytest.approx((1 / 6) / (3 / 6 * 1 / 6)) == pytest.approx(2)
+    assert [f"{wave(1):.4f}" for wave in (math.cos, math.sin)] == ["0.5403", "0.8415"]
+    says("02", "the rows (0.5403, 0.8415) and (-0.8415, 0.5403)")
+    assert round((4096 - 1) * 32, -3) == 131_000
+    weights = torch.tensor([-1.0, -0.5, 0.0]).softmax(dim=0)
+    assert [f"{weight:.3f}" for weight in weights] == ["0.186", "0.307", "0.506"]
+    assert answers["03"].reach(answers["03"].window_mask(4, 2), 2)[3].tolist() == [False, True, True, True]
+    says("03", "some 131,000 words", "0.186, 0.307 and 0.506", "word 3 knows of words 1, 2 and 3")
+    says("04", f"{answers['04'].cache_numbers(80, 8, 128, 4096):,} numbers", "the groups get 2 and 15")
+    assert answers["04"].cache_numbers(80, 64, 128, 4096) == 8 * answers["04"].cache_numbers(80, 8, 128, 4096)
+
+
+def test_numbers_of_the_other_texts(answers):
+    cost = answers["06"]
+    layer = 24 * 768**2 + 4 * 1024 * 768
+    assert cost.flops_per_word(12, 768, 50_257, 1024) == 12 * layer + 2 * 768 * 50_257 == 284_812_800
+    says("06", f"{layer:,}, twelve of them {12 * layer:,}, the logits {2 * 768 * 50_257:,}", "about 285 million FLOPs")
+    assert f"{6 * 174.6e9 * 300e9:.2e}" == "3.14e+23" and f"{6 * 70e9 * 1.4e12:.2e}" == "5.88e+23"
+    assert int(cost.training_days(174.6e9, 300e9, 1000, 312e12, 0.4)) == 29
+    says("06", "3.14 · 10²³ FLOPs", "that is 29 days", "T = 6 C = 4,608 words", "With 5.88 · 10²³ FLOPs")
+    assert (0.6 * 0.35, 0.4 * 0.9) == pytest.approx((0.21, 0.36))
+    says("07", "0.6 · 0.35 = 0.21", "0.4 · 0.9 = 0.36")
+    assert f"{math.exp(1 - 4 / 3):.4f}" == "0.7165"
+    says("08", "e^(1 - 4/3) = 0.7165")
+    assert f"{math.log(1 / 4) + math.log(1 / 2):.3f}" == "-2.079"
+    says("09", "ln 1/8 = -2.079")
+    rotary = answers["12"]
+    assert [f"{2 * math.pi / speed:.4g}" for speed in rotary.speeds(4).tolist()] == ["6.283", "628.3"]
+    assert rotary.larger_base(4, 8.0) == pytest.approx(640_000)
+    assert rotary.by_parts(4, 100, 8.0).tolist() == pytest.approx([1, 0.00125])
+    says("12", "the wavelengths 6.28 and 628.3", "10,000 · 8^(4/2) = 640,000", "640,000^(-1/2) = 0.00125")
+    assert (768 * 768 + 768, 2 * 8 * 768, round(590_592 / 12_288)) == (590_592, 12_288, 48)
+    says("14", "590,592 numbers", "= 12,288, one in 48", "A x is 210, B A x is 630, and 1,260 is added")
+    assert f"{3.4445 - 4.7750 + 2.0315:.3f}" == "0.701"
+    says("15", "3.4445 - 4.7750 + 2.0315 = 0.701")
+
+
+@pytest.mark.slow
+def test_heads_of_a_model_learn_to_copy(tmp_path):
+    """The program finds its heads with the instructors' functions; without them, everything depends on layer 0, too."""
+    folder = HERE / "11_spot_the_cheat"
+    (tmp_path / "induction.py").write_bytes((folder / "given/induction.py").read_bytes())
+    (tmp_path / "harder.py").write_bytes((folder / "harder_solution.py").read_bytes())
+    done = subprocess.run([sys.executable, "induction.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    steps = [tuple(map(float, row)) for row in re.findall(r"^ *(\d+) +(\d\.\d+) +(\d\.\d+)$", done.stdout, re.M)]
+    assert steps[0][1:] == pytest.approx((math.log(32), 0.05), abs=0.05)
+    assert steps[-1][0] == 300 and steps[-1][1] < 0.5 and steps[-1][2] > 0.3
+    heads = re.findall(r"^ +([01]), (\d|all) +(\d\.\d+)(?: +(\d\.\d+))?$", done.stdout, re.M)
+    scores = {(layer, head): float(score) for layer, head, score, loss in heads if loss}
+    assert len(scores) == 8
+    assert max(score for (layer, _), score in scores.items() if layer == "0") < 0.15
+    assert min(float(loss) for _, head, loss, _ in heads if head == "all") > 2
+    assert (tmp_path / "induction.png").stat().st_size > 10_000

@@ -78,6 +78,12 @@ def test_02_positional_encoding(solution):
     assert round(10_000 * 2 * math.pi, -3) == 63_000
     says("02", r"\approx 63{,}000$", "| 2 | 0.9093 | −0.4161 | 0.0200 | 0.9998 |")
     says("02", "$(10.8415, 10.5403, 10.0100, 11.0000)$", "leaves as $(10, 11, 10, 11)$")
+    layer = solution("02").TokenAndPositionEmbedding(8, 2, 2).double()
+    with torch.no_grad():
+        layer.token_embedding.weight[7] = tensor(5, 0)
+        layer.position_embedding.weight[:] = torch.stack([tensor(0.1, 0.2), tensor(0.3, 0.4)])
+        assert layer(torch.tensor([[7, 7]]))[0].flatten().tolist() == pytest.approx([5.1, 0.2, 5.3, 0.4])
+    says("02", "The sentence `7 7` becomes $(5.1, 0.2), (5.3, 0.4)$")
 
 
 def test_03_masked_heads(solution):
@@ -132,6 +138,20 @@ def test_05_ends_with_what_makes_it_bert(solution):
     assert numbers_of(encoder) + learned_positions + segments == 108_891_648
     assert numbers_of(encoder.norm) == 2 * 768
     says("05", "add a table for the two segments that BERT reads, and move the last norm")
+
+
+def test_06_toy_model(solution):
+    count = solution("06")
+    toy = count.BertConfig(10, 2, 2, 1, 5, 4, 3)
+    told = count.count_bert(toy)
+    assert (told["word_embeddings"], told["position_embeddings"], told["token_type_embeddings"]) == (20, 8, 6)
+    assert (count.count_embeddings(toy), told["attention"], told["feed_forward"], told["pooler"]) == (38, 28, 31, 6)
+    assert (count.count_layer(toy), told["total"], 38 + 2 * 59 + 6) == (59, 162, 162)
+    gpt2 = count.count_gpt2(count.GPT2Config(10, 4, 2, 1, 1))
+    assert (gpt2["attention"], gpt2["feed_forward"]) == (28, 46)
+    assert round(109_482_240 * 4 / 1e6) == 438 and 2 * 768 == 1536
+    says("06", r"$38 + 2 \cdot 59 + 6 = 162$", "BERT-base takes 438 MB", "with the LayerNorm there are 38", "makes 31")
+    says("06", r"$4 + (2 \cdot 6 + 6) + (2 \cdot 2 + 2) = 28$", r"$4 + (2 \cdot 8 + 8) + (8 \cdot 2 + 2) = 46$")
 
 
 def test_07_mini_gpt(solution):
@@ -193,6 +213,10 @@ def test_09_masked_language_model(solution):
         3.5,
     ]
     assert len(bert.TEXT.splitlines()) == pytest.approx(80, abs=1)
+    logits, labels = tensor([0.0, 0], [math.log(7), 0], [3, 4])[None], torch.tensor([[0, 1, -100]])
+    assert logits[0, :2].softmax(-1)[[0, 1], [0, 1]].tolist() == pytest.approx([1 / 2, 1 / 8])
+    assert f"{bert.masked_language_model_loss(logits, labels):.3f}" == "1.386"
+    says("09", r"$(\ln 2 + \ln 8)/2 = 1.386$", "109,482,240 numbers")
     says(
         "09",
         "38 of 100 cases",
@@ -214,6 +238,7 @@ def test_10_ready_made():
     assert 4 * (20 * 20 + 20) == 60 * 20 + 60 + 420 == 1680
     one = torch.ones((), dtype=torch.float64)
     assert (f"{F.gelu(one):.6f}", f"{F.gelu(one, approximate='tanh'):.6f}") == ("0.841345", "0.841192")
+    assert f"{F.gelu(one) - F.gelu(one, approximate='tanh'):.5f}" == "0.00015"
     text = "aaab␣aaab"
     assert [sum(text[i : i + 2] == pair for i in range(8)) for pair in ("aa", "ab", "␣a")] == [4, 2, 1]
     says(
@@ -223,6 +248,7 @@ def test_10_ready_made():
         "1,680 again",
         "0.841345",
         "0.841192",
+        "The difference of 0.00015",
         "`a a` four times, `a b` twice",
     )
 
@@ -232,6 +258,9 @@ def test_11_spot_the_cheat():
     assert (tensor(3, 4) - tensor(3, 3.9)).norm() / tensor(3, 4).norm() == pytest.approx(0.02)
     strip = [*range(8), *range(8)]
     assert [strip[2 * t : 2 * t + 2] for t in (0, 1, 3, 4)] == [[0, 1], [2, 3], [6, 7], [0, 1]]
+    assert (math.log(2) + math.log(8)) / 2 == pytest.approx(1.386, abs=5e-4)
+    assert 12 * 12 == 144
+    says("11", r"$(\ln 2 + \ln 8)/2 = 1.386$", "12 layers of 12 heads, 144 tables")
     says(
         "11",
         r"\ln 28 = 3.332",
@@ -250,12 +279,15 @@ def test_12_rotary_positions(solution):
     halves = rope(tensor(1, 2, 3, 4)[None], at_one, interleaved=False)[0]
     assert [f"{number:.4f}" for number in halves.tolist()] == ["-1.9841", "1.9599", "2.4624", "4.0198"]
     assert f"{math.cos(2):.4f}" == "-0.4161"
+    ends = [rope(tensor(1, 0)[None], torch.tensor([p]))[0] for p in (3, 5, 103, 105)]
+    assert [f"{ends[0] @ ends[1]:.4f}", f"{ends[2] @ ends[3]:.4f}"] == ["-0.4161", "-0.4161"]
     assert 44 / (2 * math.pi) == pytest.approx(7, abs=0.003)
     assert torch.tensor(257.0).bfloat16() == 256
     says(
         "12",
         r"(-1.9841,\ 1.9599,\ 2.4624,\ 4.0198)$",
         r"\cos 2 = -0.4161",
+        "for the positions 3 and 5 it is $\\cos 2 = -0.4161$, and for the positions 103 and 105 as well",
         "almost exactly seven full turns",
         "position 257",
     )

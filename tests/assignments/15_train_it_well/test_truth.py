@@ -210,7 +210,8 @@ def test_both_feed_forward_layers_are_equally_large(solution):
     C = 96
     assert 8 * C // 3 == 256 and 3 * C * 256 == 2 * C * 4 * C == owned(solution.SwiGLU(C, 256)) == 73_728
     assert owned(solution.LanguageModel(len(solution.ALPHABET), modern=True)) == 347_808
-    says("With $C = 96$ that is 256", "= 73{,}728$", "Yours has 347,808 parameters")
+    says("With $C = 96$ that is 256", r"$3 \cdot 96 \cdot 256 = 2 \cdot 96 \cdot 384 = 73{,}728$")
+    says("Yours has 347,808 parameters")
 
 
 def test_text_is_where_every_machine_has_it(solution, texts):

@@ -142,9 +142,9 @@ def main() -> None:
             print(f"{layer:5d}, {head}         {score:.2f}              {loss_without(model, ids, layer, [head]):.3f}")
         print(f"{layer:5d}, all                         {loss_without(model, ids, layer, list(range(H))):.3f}")
     print(
-        "\nThe heads of layer 1 copy. (Their score is below 1 because a word may stand at several earlier places, and only"
-        "\nthe latest counts.) The heads of layer 0 have a score of almost 0, and yet nothing works without them: what do"
-        "\nthey tell the others? And why does it cost so little to lose a single head?"
+        "\nThe heads of layer 1 copy. (Their score is below 1 because a word may stand at several earlier places, and"
+        "\nonly the latest counts.) The heads of layer 0 have a score of almost 0, and yet nothing works without them:"
+        "\nwhat do they tell the others? And why does it cost so little to lose a single head?"
     )
     draw(curve, model, ids).savefig("induction.png", dpi=120)
     print("The picture is in induction.png.")
