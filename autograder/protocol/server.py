@@ -11,9 +11,9 @@ import linecache
 import random
 import socket
 import sys
-import traceback
 import types
 from collections.abc import Collection, Sequence
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,13 @@ from autograder.protocol import wire
 from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.entries import Entries, record_entries
-from autograder.protocol.errors import MIRRORED
+from autograder.protocol.errors import MIRRORED, describe_error
 from autograder.protocol.graphs import Graphs
-from autograder.protocol.module_state import ModuleState
+from autograder.protocol.module_state import ModuleState, Snapshot, is_same
 from autograder.protocol.stand_ins import Names, stand_in
 from autograder.source import text as source
 
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
-MAX_FRAMES = 6
-MAX_ERROR_TEXT = 2000
 
 
 class Link:
@@ -52,16 +50,6 @@ class Link:
         raise_told(arguments)
         answer: dict[str, Any] = self.server.localise(arguments)
         return answer
-
-
-class State:
-    """The parts of a module that a call can change: values, `requires_grad` flags, training modes."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.module = module
-        module_state = ModuleState(module)
-        self.values = {name: t.detach().clone() for name, t in module_state.tensors.items()}
-        self.flags, self.modes = module_state.flags(), module_state.modes()
 
 
 class Server:
@@ -172,28 +160,28 @@ class Server:
         args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         before = [tensor.detach().clone() for tensor in tensors]
-        before_call = [(number, State(self.objects[number])) for number in modules]
+        before_call = [(number, self.objects[number], Snapshot(self.objects[number])) for number in modules]
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
             result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever its base classes
-        watched = [(number, old, ModuleState(old.module)) for number, old in before_call]
+        watched = [(number, module, old, ModuleState(module)) for number, module, old in before_call]
         outputs = _tensors(result)
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
             sources = [tensors[i] for i in wanted]
-            sources += [p for _, _, now in watched for p in now.parameters.values()]
+            sources += [p for *_, now in watched for p in now.parameters.values()]
             self.graphs.keep(self.calls, outputs, sources)
         return {
             "call": self.calls,
             "result": result,
             "differentiable": differentiable,
-            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)],
+            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if not is_same(t, old)],
             "refilled": [
                 [i, container] for i, (container, old) in enumerate(held) if not same_things(contents(container), old)
             ],
-            "modules": [[number, change] for number, old, now in watched if (change := self.change(old, now))],
+            "modules": [[number, change] for number, *rest in watched if (change := self.change(*rest))],
             "generators": generators,
             **_marks(tensors, wanted),
         }
@@ -233,16 +221,11 @@ class Server:
             value = getattr(value, name)
         return value
 
-    def change(self, old: State, now: ModuleState) -> Any:
+    def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""
-        tensors, flags, modes = now.tensors, now.flags(), now.modes()
-        if tensors.keys() != old.values.keys() or flags.keys() != old.flags.keys():
-            return {"description": self.describe(old.module)}
-        values = {name: t.detach() for name, t in tensors.items() if _changed(t, old.values[name])}
-        if not values and (flags, modes) == (old.flags, old.modes):
-            return None
-        changed_flags = {name: flag for name, flag in flags.items() if flag != old.flags[name]}
-        return {"values": values, "flags": changed_flags, "modes": modes if modes != old.modes else {}}
+        if now.tensors.keys() != old.values.keys() or now.flags().keys() != old.flags.keys():
+            return {"description": self.describe(module)}
+        return now.changes_since(old)
 
     def apply_sync(self, sync: list[Any]) -> None:
         for handle, values, requires_grad, modes in sync:
@@ -298,19 +281,8 @@ class Server:
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        frames: list[list[Any]] = [
-            [step.f_code.co_filename, line, *source.frame_texts(step, line, error)]
-            for step, line in traceback.walk_tb(error.__traceback__)
-            if source.is_students(step.f_code.co_filename)
-        ]
-        if isinstance(error, SyntaxError) and source.is_students(error.filename or ""):
-            frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip(), "", ""])
-        return {
-            "type": type(error).__name__,
-            "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
-            "text": _text(error),
-            "frames": [[str(f), int(n), *(str(t)[:300] for t in texts)] for f, n, *texts in frames[-MAX_FRAMES:]],
-        }
+        told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
+        return {**asdict(told), "frames": [list(astuple(frame)) for frame in told.frames]}
 
 
 def serve(sock: socket.socket) -> None:
@@ -404,14 +376,6 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return found
 
 
-def _changed(now: torch.Tensor, old: torch.Tensor) -> bool:
-    if now.shape != old.shape or now.dtype != old.dtype or now.device != old.device:
-        return True
-    if now.is_meta or torch.equal(now, old):
-        return False
-    return not now.is_floating_point() or not torch.equal(now.nan_to_num(), old.nan_to_num())
-
-
 def _marks(tensors: list[torch.Tensor], wanted: Collection[int]) -> dict[str, Any]:
     """Return the inputs that require or hold a gradient only since the call; without any, no key."""
     marked = [
@@ -432,10 +396,3 @@ def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
 def _torch_base(module: nn.Module) -> str:
     """Return the PyTorch class of a module or its base, such as ModuleList."""
     return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(str(error)[:MAX_ERROR_TEXT])
-    except BaseException:  # the student's own __str__ may fail, or leave, too
-        return ""

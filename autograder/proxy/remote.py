@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
 from autograder.protocol.errors import RemoteException, StudentError, missing_name
-from autograder.protocol.module_state import ModuleState
+from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
 from autograder.proxy.input_mutation import inputs_are_mirrored
@@ -211,7 +211,7 @@ class RemoteModule(Mirror):
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
         super().__init__(None, [], "", "")
-        self.__dict__.update(_connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={})
+        self.__dict__.update(_connection=connection, _handle=Handle(handle.number))
         self.describe(handle)
         connection.mirrors[handle.number] = self
 
@@ -224,10 +224,7 @@ class RemoteModule(Mirror):
             self._place_parameters(description["parameters"], places, known)
             self._place_buffers(description["buffers"], places)
             _count_entries(self, {})
-        self._sent.clear()
-        module_state = ModuleState(self)
-        self._sent.update({name: tensor.detach().clone() for name, tensor in module_state.tensors.items()})
-        self.__dict__.update(_sent_flags=module_state.flags(), _modes=module_state.modes())
+        self.__dict__["_sent"] = Snapshot(self)
 
     def _place_modules(self, modules: list[Any]) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
@@ -278,17 +275,11 @@ class RemoteModule(Mirror):
 
     def changes(self) -> list[Any]:
         """Return this side's changes since the last synchronization, in the worker's format."""
-        module_state = ModuleState(self)
-        values = {n: t.detach() for n, t in module_state.tensors.items() if not _same(t, self._sent[n])}
-        flags = {n: flag for n, flag in module_state.flags().items() if flag != self._sent_flags[n]}
-        modes = module_state.modes()
-        changed_modes = modes if modes != self._modes else {}
-        if not (values or flags or changed_modes):
+        change = ModuleState(self).changes_since(self._sent)
+        if change is None:
             return []
-        self._sent.update({name: value.clone() for name, value in values.items()})
-        self._sent_flags.update(flags)
-        self.__dict__["_modes"] = modes
-        return [[self._handle, values, flags, changed_modes]]
+        self.__dict__["_sent"] = Snapshot(self)
+        return [[self._handle, change["values"], change["flags"], change["modes"]]]
 
     def push(self) -> None:
         """Send this side's changes now, before a value is read in the worker."""
@@ -305,13 +296,13 @@ class RemoteModule(Mirror):
         tensors = module_state.tensors
         for name, value in change["values"].items():
             _renew(tensors[name], _tensor(value))
-            self._sent[name] = value.clone()
+            self._sent.values[name] = value.clone()
         for name, flag in change["flags"].items():
-            self._sent_flags[name] = bool(flag)
+            self._sent.flags[name] = bool(flag)
             tensors[name].requires_grad_(bool(flag))
         parts = dict(module_state.own)
         for name, mode in change["modes"].items():
-            parts[name].training = self._modes[name] = bool(mode)
+            parts[name].training = self._sent.modes[name] = bool(mode)
 
 
 class _Boundary(torch.autograd.Function):
@@ -511,9 +502,3 @@ def _count_entries(part: nn.Module, counted: dict[nn.Module, int]) -> int:
     if counted[part] >= MAX_ENTRIES:
         raise ValueError("it has too many names, or holds itself")
     return counted[part]
-
-
-def _same(tensor: Tensor, sent: Tensor) -> bool:
-    if tensor.dtype != sent.dtype or tensor.shape != sent.shape or tensor.device != sent.device:
-        return False
-    return tensor.is_meta or torch.equal(tensor, sent)
