@@ -160,21 +160,13 @@ def _home() -> str:
     return "/root" if home in ("/", "~") else home  # some containers' users have no folder of their own
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """The result of a trial: the worker's answer (None: no answer), its ending, and its output."""
-
-    found: list[str] | None
-    ending: Ending
-    printed: int
-
-
-def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> _Trial:
+def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> tuple[list[str] | None, Ending, int]:
+    """Return a worker's answer (None: no answer), its ending, and how much it printed."""
     with _send(trial, context, limits) as worker:
         found = _hear(worker)
         printed = len(worker.output(1 << 30))
         worker.socket.shutdown(socket.SHUT_WR)
-        return _Trial(found, worker.end(kill=False), printed)
+        return found, worker.end(kill=False), printed
 
 
 def _send(trial: str, context: TrialContext, limits: Mapping[str, float]) -> WorkerProcess:
@@ -198,25 +190,22 @@ def _hear(worker: WorkerProcess) -> list[str] | None:
 
 def _tell(trial: str, context: TrialContext) -> list[str]:
     """Return the operations that the worker reports; a worker without an answer may have done anything."""
-    went = _perform(trial, context, {})
-    if went.found is None:
-        return [f"end without an answer ({went.ending.reason} {went.ending.code})"]
-    return went.found
+    found, ending, _ = _perform(trial, context, {})
+    return [f"end without an answer ({ending.reason} {ending.code})"] if found is None else found
 
 
 def _be_stopped(trial: str, context: TrialContext, reason: str, **limits: float) -> list[str]:
     """Check that the worker is killed for this reason before it can answer."""
-    went = _perform(trial, context, limits)
-    if went.found is not None:
-        return went.found
-    return [] if went.ending.reason == reason else [f"end otherwise ({went.ending.reason})"]
+    found, ending, _ = _perform(trial, context, limits)
+    if found is not None:
+        return found
+    return [] if ending.reason == reason else [f"end otherwise ({ending.reason})"]
 
 
 def _print(context: TrialContext) -> list[str]:
-    went = _perform("print_too_much", context, {})
-    limit = TRIAL_LIMITS.output_kb * 1024
-    complete = [] if went.found == [] else ["end while it printed"]
-    return complete + ([f"print {went.printed} bytes"] if went.printed > limit else [])
+    found, _, printed = _perform("print_too_much", context, {})
+    complete = [] if found == [] else ["end while it printed"]
+    return complete + ([f"print {printed} bytes"] if printed > TRIAL_LIMITS.output_kb * 1024 else [])
 
 
 def _look_powerful(context: TrialContext) -> list[str]:

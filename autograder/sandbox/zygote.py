@@ -26,6 +26,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -95,16 +96,10 @@ class Child:
             "peak_memory_mb": usage.ru_maxrss * unit / jail.MEGABYTE,
             "setup_error": os.read(self.setup, 4096).decode("utf-8", "replace"),
         }
-        self._send(ending)
-
-    def _send(self, ending: dict[str, Any]) -> None:
-        try:
+        with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
-        except OSError:  # the grader has closed the status socket
-            return
-        finally:
-            self.status.close()
-            os.close(self.setup)
+        self.status.close()
+        os.close(self.setup)
 
 
 class Zygote:
@@ -120,7 +115,7 @@ class Zygote:
         self.alarm, self.alarm_end = socket.socketpair()
         for end in (self.alarm, self.alarm_end):
             end.setblocking(False)
-        self.selector.register(self.alarm, selectors.EVENT_READ, self._on_signal)
+        self.selector.register(self.alarm, selectors.EVENT_READ, lambda: self.alarm.recv(4096))
         signal.set_wakeup_fd(self.alarm_end.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
@@ -145,9 +140,6 @@ class Zygote:
         for child in self.children.values():
             if child.deadline < now:
                 child.kill("wall")
-
-    def _on_signal(self) -> None:
-        self.alarm.recv(4096)
 
     def _on_request(self) -> None:
         request = receive(self.control)
@@ -196,17 +188,11 @@ class Zygote:
                 return
             child = self.children.pop(pid, None)
             if child is not None:
-                self._kill_group(pid)
+                with suppress(ProcessLookupError, PermissionError):  # what is left of its session, without a filter
+                    os.killpg(pid, signal.SIGKILL)
                 if child.status in self.selector.get_map():
                     self.selector.unregister(child.status)
                 child.report(status, usage)
-
-    def _kill_group(self, pid: int) -> None:
-        """Kill the rest of a worker's session, which can exist without a system call filter."""
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
 
     def _become_worker(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> NoReturn:
         code = FAILED
@@ -295,10 +281,8 @@ def _text_stream(descriptor: int, limit: int) -> io.TextIOWrapper:
 def flush_output() -> None:
     """Flush the buffers; ignore streams closed by a student's code."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue
 
 
 def warm_up() -> None:
