@@ -13,6 +13,7 @@ import socket
 import sys
 import types
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
@@ -354,10 +355,8 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):  # closed by the student, or its file is full
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # closed by the student, or its file is full
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:

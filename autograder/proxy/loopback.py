@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ class LoopbackConnection(Connection):
         super().__init__()
         self.server = server
         server.link = self
-        self._other_random_numbers = _RandomNumbers.elsewhere()
+        torch_state, _, python_state = _random_state()
+        self._other_random_numbers = torch_state, np.random.MT19937(), python_state
 
     def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         try:
@@ -58,8 +58,11 @@ class LoopbackConnection(Connection):
             self._change_sides()
 
     def _change_sides(self) -> None:
-        here = _RandomNumbers.here()
-        self._other_random_numbers.restore()
+        here = _random_state()
+        torch_state, bit_generator, python_state = self._other_random_numbers
+        torch.default_generator.set_state(torch_state)
+        set_bit_generator(bit_generator)
+        random.setstate(python_state)
         self._other_random_numbers = here
 
 
@@ -67,23 +70,6 @@ def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
     return wire.parse(wire.dumps(value, register, max_text), max_text)
 
 
-@dataclass
-class _RandomNumbers:
-    """The random state of one side. NumPy's generator is swapped as a whole, which is free."""
-
-    of_torch: torch.Tensor
-    of_numpy: Any
-    of_python: tuple[Any, ...]
-
-    @classmethod
-    def here(cls) -> _RandomNumbers:
-        return cls(torch.default_generator.get_state(), get_bit_generator(), random.getstate())
-
-    @classmethod
-    def elsewhere(cls) -> _RandomNumbers:
-        return cls(torch.default_generator.get_state(), np.random.MT19937(), random.getstate())
-
-    def restore(self) -> None:
-        torch.default_generator.set_state(self.of_torch)
-        set_bit_generator(self.of_numpy)
-        random.setstate(self.of_python)
+def _random_state() -> tuple[torch.Tensor, Any, Any]:
+    """Return the random state of PyTorch, NumPy and Python; NumPy's is its generator, which is swapped as a whole."""
+    return torch.default_generator.get_state(), get_bit_generator(), random.getstate()

@@ -122,14 +122,12 @@ def _bytes_of(value: Any) -> int:
     return OBJECT_BYTES + (len(value) if isinstance(value, str | bytes) else 0)
 
 
-def _raw(tensor: torch.Tensor) -> bytes:
-    return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-
-
 def _feed(digest: Any, value: Any) -> None:
     if isinstance(value, torch.Tensor):
         described = f"{value.dtype} {tuple(value.shape)} {value.device}"
-        value = b"" if value.is_meta else _raw(value)
+        value = (
+            b"" if value.is_meta else value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        )
     elif isinstance(value, np.ndarray):
         described, value = f"{value.dtype} {value.shape}", value.tobytes()
     elif isinstance(value, dict | list | tuple | set | frozenset):

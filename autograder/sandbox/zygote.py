@@ -286,7 +286,7 @@ def flush_output() -> None:
 
 
 def warm_up() -> None:
-    """Run the common code paths once, so that forks share their pages and slow imports."""
+    """Import PyTorch and IPython; the entry's `rehearse` runs the common code paths, so that forks share their pages."""
     import torch
 
     torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
@@ -294,17 +294,6 @@ def warm_up() -> None:
     from IPython.core.inputtransformer2 import TransformerManager
 
     TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
-    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
-    norm, linear = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8)
-    x = torch.randn(2, 3, 8, requires_grad=True)
-    (attention(x, x, x)[0] + norm(torch.relu(linear(x)))).softmax(-1).sum().backward()
-    torch.nn.functional.scaled_dot_product_attention(x, x, x).sum().backward()
-    y = torch.einsum("btc,bsc->bts", x.double(), x.double()).masked_fill(torch.ones(3, 3).triu(1) > 0, -1e9)
-    torch.autograd.grad([y], [x], [torch.ones_like(y)])
-    table = torch.nn.Embedding(7, 8)
-    torch.nn.functional.cross_entropy(linear(table(torch.tensor([1, 2]))), torch.tensor([0, 3])).backward()
-    torch.multinomial(torch.tensor([0.5, 0.5]), 1)
-    repr(x)
 
 
 def preload(modules: Iterable[str]) -> None:
