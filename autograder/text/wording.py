@@ -33,6 +33,13 @@ def listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:LISTED]) + more
 
 
+def joined(names: Sequence[str], most: int) -> str:
+    """Join names as in a sentence: 'a', 'a and b', 'a, b, c, d and 3 more'."""
+    rest = [f"{len(names) - most} more"] if len(names) > most else []
+    *first, last = [*names[:most], *rest]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def begun(sentence: str) -> str:
     """Capitalize the first letter of a sentence, unless its first word can only be a name in code.
 
