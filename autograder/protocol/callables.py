@@ -53,7 +53,7 @@ class CallBack:
     def __init__(
         self, server: Any, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        self.link, self.given = server.link, (args, kwargs)
+        self.server, self.given = server, (args, kwargs)
         self.question = {"callback": number, "path": path, "grad": torch.is_grad_enabled()}
         self.reply: dict[str, Any] = {}
 
@@ -67,12 +67,12 @@ class CallBack:
         """Call the callable with these tensors as inputs, and return the tensors of its result."""
         own = iter(tensors)
         args, kwargs = mapped(lambda leaf: next(own) if _is_float(leaf) else leaf, self.given)
-        self.reply = self.link.ask({**self.question, "args": args, "kwargs": kwargs})
+        self.reply = self.server.ask({**self.question, "args": args, "kwargs": kwargs})
         return tuple(leaf for leaf in leaves(self.reply["value"]) if isinstance(leaf, torch.Tensor))
 
     def pull_back(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         question = {"pull_back": self.reply["call"], "gradients": list(gradients)}
-        return tuple(self.link.ask(question)["value"])
+        return tuple(self.server.ask(question)["value"])
 
 
 class _CalledBack(torch.autograd.Function):

@@ -12,9 +12,10 @@ import random
 import socket
 import sys
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,24 +36,6 @@ from autograder.source import text as source
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
 
 
-class Link:
-    """The interface by which the server calls the test's side during a call; replaced if both share a process."""
-
-    def __init__(self, server: Server, sock: socket.socket) -> None:
-        self.server, self.sock = server, sock
-
-    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        wire.send(self.sock, question, register=self.server.register)
-        while True:
-            number, operation, arguments = wire.receive(self.sock, max_text=wire.MAX_DATA)
-            if operation == "return":
-                break
-            answer_one(self.server, self.sock, number, operation, arguments)
-        raise_told(arguments)
-        answer: dict[str, Any] = self.server.localise(arguments)
-        return answer
-
-
 class Server:
     """The student's module and the objects created by it, addressed by number."""
 
@@ -62,8 +45,18 @@ class Server:
         self.numbers: dict[int, int] = {}  # by identity, which is unique because `objects` keeps them alive
         self.graphs = Graphs()
         self.calls = 0
-        self.link: Any = None
+        self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
         self.entries: Entries = {}
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Call the test's side during a call, and raise what a callable of the test raised."""
+        assert self.exchange is not None
+        reply = self.exchange(question)
+        if "error" in reply:
+            kind = reply["type"]
+            raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
+        answer: dict[str, Any] = self.localise(reply)
+        return answer
 
     def load(
         self, text: str, filename: str, forbidden: Sequence[str] = (), stand_ins: dict[str, bool] | None = None
@@ -289,12 +282,23 @@ class Server:
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
     server = Server(types.ModuleType("submission"))
-    server.link = Link(server, sock)
+    server.exchange = partial(exchange, server, sock)
     while True:
         try:
             number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
         except EOFError:
             return
+        answer_one(server, sock, number, operation, arguments)
+
+
+def exchange(server: Server, sock: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
+    """Ask the other side, and answer its requests until its reply comes."""
+    wire.send(sock, question, register=server.register)
+    while True:
+        number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+        if operation == "return":
+            reply: dict[str, Any] = arguments
+            return reply
         answer_one(server, sock, number, operation, arguments)
 
 
@@ -336,13 +340,6 @@ def answer_one(server: Server, sock: socket.socket, number: int, operation: str,
 def unsendable(error: wire.WireError) -> dict[str, Any]:
     """Describe a reply that cannot be encoded."""
     return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
-
-
-def raise_told(answered: dict[str, Any]) -> None:
-    """Raise the exception that a callable of the test raised, if any."""
-    if "error" in answered:
-        kind = answered["type"]
-        raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(answered["error"])
 
 
 def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:

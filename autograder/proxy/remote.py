@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from functools import partialmethod
 from typing import Any, TypeVar
 
 import torch
@@ -193,17 +194,10 @@ class Mirror(nn.Module):
         module.describe(converted)
         return self
 
-    def double(self) -> Any:
-        return self.to(torch.float64)
-
-    def float(self) -> Any:
-        return self.to(torch.float32)
-
-    def half(self) -> Any:
-        return self.to(torch.float16)
-
-    def bfloat16(self) -> Any:
-        return self.to(torch.bfloat16)
+    double = partialmethod(to, torch.float64)
+    float = partialmethod(to, torch.float32)
+    half = partialmethod(to, torch.float16)
+    bfloat16 = partialmethod(to, torch.bfloat16)
 
 
 class RemoteModule(Mirror):
@@ -257,7 +251,11 @@ class RemoteModule(Mirror):
             parameter = known.get(name)
             if isinstance(value, str):
                 parameter = placed[value]  # tied to an earlier one
-            elif parameter is None or parameter.device != _tensor(value).device or _among(parameter, placed):
+            elif (
+                parameter is None
+                or parameter.device != _tensor(value).device
+                or id(parameter) in map(id, placed.values())
+            ):
                 parameter = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
             else:
                 _renew(parameter, value)
@@ -483,10 +481,6 @@ def _renew(tensor: Tensor, value: Tensor) -> None:
     tensor.data = value
     if gradient is not None and gradient.shape == value.shape:
         tensor.grad = gradient.to(value)
-
-
-def _among(tensor: Tensor, placed: dict[str, nn.Parameter]) -> bool:
-    return any(tensor is other for other in placed.values())
 
 
 def _kind(tensor: Tensor) -> tuple[Any, ...]:

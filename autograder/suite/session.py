@@ -176,21 +176,13 @@ class _Reports:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self) -> Iterator[None]:
-        with self._limited():
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self) -> Iterator[None]:
-        with self._limited():
-            return (yield)
-
-    @contextmanager
-    def _limited(self) -> Iterator[None]:
         try:
             with self._limit():
-                yield
+                return (yield)
         except pytest.exit.Exception as error:
             raise _ExitRaisedError from error
+
+    pytest_runtest_call = pytest_runtest_setup
 
 
 class _ExitRaisedError(Exception):
