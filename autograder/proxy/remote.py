@@ -249,6 +249,7 @@ class RemoteModule(Mirror):
         for name, value, requires_grad in parameters:
             place, leaf = _slot(name, places)
             parameter = known.get(name)
+            taken = any(parameter is other for other in placed.values())
             if isinstance(value, str):
                 parameter = placed[value]  # tied to an earlier one
             elif (
