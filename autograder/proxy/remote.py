@@ -252,11 +252,7 @@ class RemoteModule(Mirror):
             taken = any(parameter is other for other in placed.values())
             if isinstance(value, str):
                 parameter = placed[value]  # tied to an earlier one
-            elif (
-                parameter is None
-                or parameter.device != _tensor(value).device
-                or id(parameter) in map(id, placed.values())
-            ):
+            elif parameter is None or parameter.device != _tensor(value).device or taken:
                 parameter = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
             else:
                 _renew(parameter, value)
