@@ -56,7 +56,8 @@ class Transcript:
         self.answers.append(Answer(operation, _target(arguments), _outside(value), buffers))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
-        kind = next(iter(_mirrored_type(error)), type(error).__name__)
+        bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
+        kind = next((base for base in bases if base in type(error).__name__), type(error).__name__)
         of_library, own = _words(error)
         self.answers.append(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 
@@ -146,12 +147,6 @@ def _feed(digest: Any, value: Any) -> None:
 def _target(arguments: dict[str, Any]) -> str:
     target = arguments.get("target")
     return ".".join(target[1]) if target else ""
-
-
-def _mirrored_type(error: StudentError) -> list[str]:
-    if not isinstance(error, StudentRaisedError):
-        return []
-    return [base for base in error.remote.bases if base in type(error).__name__]
 
 
 def _words(error: StudentError) -> tuple[str, str]:

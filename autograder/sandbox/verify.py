@@ -119,11 +119,15 @@ def _scenery() -> Iterator[dict[str, Any]]:
     """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+        os.chmod(folder, 0o755)
         os.environ[TOKEN_NAME] = token
         try:
             yield {
-                "course": [str(file) for file in _plant(Path(folder))],
-                "playground": str(_playground(Path(folder))),
+                "course": [
+                    _target(Path(folder, "tests", "test_hidden.py"), 0o755, 0o644),
+                    _target(Path(folder, "solutions", "solution.py"), 0o755, 0o644),
+                ],
+                "playground": os.path.dirname(_target(Path(folder, "playground", "victim"), 0o777, 0o666)),
                 "home": _home(),
                 "listener": listener.getsockname(),
                 "grader": os.getpid(),
@@ -133,26 +137,13 @@ def _scenery() -> Iterator[dict[str, Any]]:
             del os.environ[TOKEN_NAME]
 
 
-def _plant(folder: Path) -> list[Path]:
-    """Create world-readable files that only the sandbox hides."""
-    files = [folder / "tests" / "test_hidden.py", folder / "solutions" / "solution.py"]
-    for file in files:
-        file.parent.mkdir()
-        file.write_text("ANSWER = 42\n")
-        file.chmod(0o644)
-    for each in (folder, *(file.parent for file in files)):
-        each.chmod(0o755)
-    return files
-
-
-def _playground(folder: Path) -> Path:
-    playground = folder / "playground"
-    playground.mkdir()
-    playground.chmod(0o777)
-    victim = playground / "victim"
-    victim.write_text("whole\n")
-    victim.chmod(0o666)
-    return playground
+def _target(file: Path, folder_rights: int, rights: int) -> str:
+    """Create a file that only the sandbox protects, in a folder of its own."""
+    file.parent.mkdir()
+    file.write_text("ANSWER = 42\n")
+    file.chmod(rights)
+    file.parent.chmod(folder_rights)
+    return str(file)
 
 
 def _home() -> str:
