@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.protocol.containers import mapped
 from autograder.protocol.errors import StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle
 
@@ -91,9 +92,8 @@ class Digest:
     def of(cls, value: Any) -> Digest:
         if isinstance(value, Digest):
             return value
-        digest = hashlib.sha256()
-        _feed(digest, value)
-        return cls(digest.digest())
+        told = repr(mapped(_in_short, value)).encode("utf-8", "backslashreplace")
+        return cls(hashlib.sha256(told).digest())
 
 
 class KeptTranscripts:
@@ -123,25 +123,16 @@ def _bytes_of(value: Any) -> int:
     return OBJECT_BYTES + (len(value) if isinstance(value, str | bytes) else 0)
 
 
-def _feed(digest: Any, value: Any) -> None:
-    if isinstance(value, torch.Tensor):
-        described = f"{value.dtype} {tuple(value.shape)} {value.device}"
-        value = (
-            b"" if value.is_meta else value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+def _in_short(leaf: Any) -> Any:
+    """Return what tells a tensor, an array or a set from others of its kind; another leaf is itself."""
+    if isinstance(leaf, torch.Tensor):
+        numbers = (
+            b"" if leaf.is_meta else leaf.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
         )
-    elif isinstance(value, np.ndarray):
-        described, value = f"{value.dtype} {value.shape}", value.tobytes()
-    elif isinstance(value, dict | list | tuple | set | frozenset):
-        described = f"{type(value).__name__} {len(value)}"
-        value = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-    else:
-        described, value = type(value).__name__, repr(value).encode("utf-8", "backslashreplace")
-    digest.update(f"{described}\0".encode())
-    if isinstance(value, bytes):
-        digest.update(value)
-        return
-    for item in value.items() if isinstance(value, dict) else value:
-        _feed(digest, item)
+        return "tensor", leaf.dtype, tuple(leaf.shape), leaf.device, hashlib.sha256(numbers).digest()
+    if isinstance(leaf, np.ndarray):
+        return "array", leaf.dtype, leaf.shape, hashlib.sha256(leaf.tobytes()).digest()
+    return (type(leaf), sorted(leaf, key=repr)) if isinstance(leaf, set | frozenset) else leaf
 
 
 def _target(arguments: dict[str, Any]) -> str:

@@ -330,13 +330,6 @@ def limit_own_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
 
 
-def resolve(entry: str) -> Entry:
-    """`"package.module:function"` → the function."""
-    module, _, name = entry.partition(":")
-    function: Callable[[socket.socket], None] = getattr(importlib.import_module(module), name)
-    return function
-
-
 def main() -> None:
     """Parse the launcher's options, and serve the control socket that they name."""
     options = json.loads(sys.argv[1])
@@ -350,15 +343,14 @@ def main() -> None:
         warm_up()
     if options["preload"]:
         preload(options["preload"])
-    entry = resolve(options["entry"])
-    if options["warm"]:
-        rehearse = getattr(sys.modules[entry.__module__], "rehearse", None)
-        if rehearse is not None:
-            rehearse()
+    module, function = options["entry"].split(":")
+    entry = importlib.import_module(module)
+    if options["warm"] and hasattr(entry, "rehearse"):
+        entry.rehearse()
     tempfile.tempdir = None
     gc.collect()
     gc.freeze()
     use_large_pages()
-    zygote = Zygote(control, walls, entry)
+    zygote = Zygote(control, walls, getattr(entry, function))
     control.sendall(json.dumps({"note": walls.note, "user": os.getuid()}).encode() + b"\n")
     zygote.serve()
