@@ -11,8 +11,6 @@ Each is an `nn.Module` without parameters: `eval()`, `train()` and `training` wo
 draw random numbers or check anything.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Exceptions of the student's code pass through. Random numbers come from a privat
 test's seed, so numbers drawn by the student's code do not affect a check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The check that a call raises the expected exception, with a message that names the bad argument."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of a module's parameters and buffers, and functions that assign weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Values can come from a student's code: the type of a value is checked before any
 shown text has a maximum length.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice

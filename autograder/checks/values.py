@@ -1,7 +1,5 @@
 """Checks of a returned value: its type, its shape, its numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

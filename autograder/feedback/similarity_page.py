@@ -1,7 +1,5 @@
 """The page of similar submissions: each pair side by side, with shared lines marked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The errors of the student's side, distinguished for the feedback."""
 
-from __future__ import annotations
-
 import builtins
 import traceback
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The student's code can take over this process, so no decision is made here: the 
 errors, and only compares the returned values. Isolation is the task of `jail` before `serve` is called.
 """
 
-from __future__ import annotations
-
 import builtins
 import linecache
 import random

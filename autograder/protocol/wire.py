@@ -9,8 +9,6 @@ No part of a frame is trusted. Lengths, depth and the number of values are limit
 once, and a hostile frame can cause nothing but a `WireError`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import socket

@@ -4,8 +4,6 @@
 frames, so that their transcripts can be compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import types
 import weakref

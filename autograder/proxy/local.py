@@ -3,8 +3,6 @@
 It isolates nothing; grading uses the sandbox and `remote` instead.
 """
 
-from __future__ import annotations
-
 import linecache
 import sys
 import types

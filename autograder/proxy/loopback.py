@@ -1,7 +1,5 @@
 """A connection to a trusted module in this process, such as a known mistake, using the frames of the wire format."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@
 good. It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import platform

@@ -5,8 +5,6 @@ the environment prepared by `verify`, and returns a list of forbidden operations
 it is empty. No trial does harm if a boundary is missing.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import json

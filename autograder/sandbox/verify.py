@@ -3,8 +3,6 @@
 `doctor` tests whether a tier works at all; `verify` tests each of its guarantees.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -8,8 +8,6 @@ acknowledged with a newline. Status socket: if the grader closes it, the worker 
 descriptor of its statistics in the kernel; when the worker has ended, a JSON object describes its ending.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import gc

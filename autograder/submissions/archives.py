@@ -4,8 +4,6 @@ Only stored and deflated zip entries, tar and tar.gz are read: with other method
 amount of memory. Sizes are counted while reading, not taken from the archive.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import re

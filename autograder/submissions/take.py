@@ -1,7 +1,5 @@
 """Select a student's files for one assignment from the files in a folder."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ pytest's own loop would need a session per submission. Here collection, fixtures
 protocol of a single test (set-up, call, teardown) is repeated. Failures stay exceptions and are not formatted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator

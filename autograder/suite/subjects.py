@@ -1,7 +1,5 @@
 """Subjects for plain pytest without a course: the student's file beside the test file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

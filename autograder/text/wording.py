@@ -1,7 +1,5 @@
 """Format numbers and lists of names, the beginnings of sentences, and what messages have in common."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
