@@ -3,8 +3,6 @@
 It needs no network. Its few lines of JavaScript sort and search the last table.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable

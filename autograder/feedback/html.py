@@ -4,8 +4,6 @@ A student's page lists passed and failed tests and asks a question for each fail
 grade, and needs no script, network or other file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

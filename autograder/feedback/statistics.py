@@ -3,8 +3,6 @@
 Pure functions of grades; they read no files. None stands for an undefined number.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -83,14 +81,12 @@ def items(grades: Sequence[Grade]) -> list[Item]:
         for test in grade.tests:
             rest = sum(other.score for other in grade.tests if other is not test)
             taken.setdefault(test.name, []).append((test, rest))
-    return [_item(results) for results in taken.values()]
-
-
-def _item(results: list[tuple[TestResult, float]]) -> Item:
-    passed = [test.is_right for test, _ in results]
-    last = results[-1][0]
-    found = discrimination(passed, [rest for _, rest in results])
-    return Item(last.name, last.part, last.title, sum(passed), len(passed), found)
+    found = []
+    for results in taken.values():
+        last, passed = results[-1][0], [test.is_right for test, _ in results]
+        alone = discrimination(passed, [rest for _, rest in results])
+        found.append(Item(last.name, last.part, last.title, sum(passed), len(passed), alone))
+    return found
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:

@@ -22,8 +22,8 @@ from autograder.protocol.errors import (
     StudentCrashedError,
     StudentRaisedError,
     StudentTimeoutError,
+    describe_error,
 )
-from autograder.proxy.local import describe_error
 from autograder.records import Outcome, SourceFile
 from autograder.source.text import notebook_cells
 from autograder.suite.alarm import TestAlarm
