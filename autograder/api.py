@@ -113,7 +113,7 @@ def grade(
     from autograder.gradebook.demo_marker import choose_output_folder
     from autograder.gradebook.run_state import OpenRun
     from autograder.gradebook.times import keep_times
-    from autograder.grading.run import assignments_to_grade, grade_class
+    from autograder.grading.run import grade_class, ungraded
     from autograder.submissions import find_submissions
     from autograder.text.files import check_folder
 
@@ -124,15 +124,19 @@ def grade(
     with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
         stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
-        names = assignments_to_grade(loaded, stored, journal, regrade)
-        plan = _plan(loaded, run.seed, unsafe, jobs, names)
-        tell = _counting(on_grade or _ignore, len(stored))
+        new = stored if regrade else ungraded(loaded, stored, journal)
+        names = {one.submission.assignment for one in new}
+        plan = _plan(loaded, run.seed, unsafe, jobs, tuple(a.name for a in loaded.assignments if a.name in names))
+        tell, unchanged = _counting(on_grade or _ignore, len(stored)), len(stored) - len(new)
+        for _ in range(unchanged):
+            tell(None)
         try:
-            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade, cluster)
+            summary = grade_class(plan, texts.iterate(folder, new), journal, tell, cluster)
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
+    summary.unchanged = unchanged
     pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
     notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
