@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import nbformat
 
@@ -22,27 +22,8 @@ from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
 
-AnswerKind = Literal[
-    "right",
-    "alternative",
-    "notebook",
-    "both_files",
-    "mistake",
-    "two_mistakes",
-    "unfinished",
-    "stub",
-    "crash",
-    "loop",
-    "exit",
-    "memory",
-    "syntax_error",
-    "latin1",
-    "nothing",
-]
-ANSWER_KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
-
 _CRASH = "import my_notes_on_my_other_computer"
-_TROUBLE: Mapping[AnswerKind, tuple[str, ...]] = {
+_TROUBLE: Mapping[str, tuple[str, ...]] = {
     "loop": ("step = 0", "while step < 10:", "    step = step * 2"),
     "exit": ("import os", "os._exit(0)"),
     "memory": ("everything = []", "while True:", "    everything.append(bytes(10_000_000))"),
@@ -54,7 +35,7 @@ _WRONG_NOTEBOOKS = 0.4
 class SampleAnswer:
     """Files by name, with the mistakes in them and the functions left unwritten."""
 
-    kind: AnswerKind
+    kind: str
     files: tuple[tuple[str, bytes], ...]
     mistakes: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
@@ -90,18 +71,17 @@ class AnswerBook:
         self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
         self._pairs = [pair for pair in itertools.combinations(self._changes, 2) if self._fit(*pair)]
 
-    @property
-    def kinds(self) -> tuple[AnswerKind, ...]:
-        """The kinds of answers that this assignment supports."""
-        needed: dict[AnswerKind, Collection[object]] = {
+    def has(self, kind: str) -> bool:
+        """Whether this assignment supports answers of this kind."""
+        needed: dict[str, Collection[object]] = {
             "alternative": self._alternatives,
             "mistake": self._changes,
             "two_mistakes": self._pairs,
             "unfinished": self._document.gaps[1:],
         }
-        return tuple(kind for kind in ANSWER_KINDS if kind not in needed or needed[kind])
+        return kind not in needed or bool(needed[kind])
 
-    def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def answer(self, kind: str, rng: random.Random) -> SampleAnswer:
         """Create an answer of this kind; an equal `rng` gives the same bytes."""
         if kind in ("right", "crash", "syntax_error", "latin1"):
             return self._in_one_file(kind, rng)
@@ -120,7 +100,7 @@ class AnswerBook:
             return self._with_notebook(kind, rng)
         return SampleAnswer(kind, ())
 
-    def _in_one_file(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def _in_one_file(self, kind: str, rng: random.Random) -> SampleAnswer:
         text = _trimmed(self._text(), rng)
         if kind == "crash":
             text = _after_imports(text, _CRASH)
@@ -132,7 +112,7 @@ class AnswerBook:
         return self._module(kind, text)
 
     def _module(
-        self, kind: AnswerKind, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
+        self, kind: str, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
     ) -> SampleAnswer:
         file = (f"{self.assignment.stem}.py", text.encode())
         return SampleAnswer(kind, (file,), tuple(mistakes), tuple(unwritten))
@@ -147,12 +127,12 @@ class AnswerBook:
         text = _trimmed(self._text(unwritten=left), rng)
         return self._module("unfinished", text, unwritten=[gap.function for gap in left])
 
-    def _with_mistakes(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def _with_mistakes(self, kind: str, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs
         mistakes = _favourite(choices, rng)
         return self._module(kind, _trimmed(self._text(mistakes), rng), mistakes)
 
-    def _with_notebook(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def _with_notebook(self, kind: str, rng: random.Random) -> SampleAnswer:
         """Create a notebook, alone or with the untouched stub beside it."""
         wrong = kind == "notebook" and bool(self._changes) and rng.random() < _WRONG_NOTEBOOKS
         mistakes = _favourite([(name,) for name in self._changes], rng) if wrong else ()
