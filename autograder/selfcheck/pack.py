@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from autograder.course.config import Assignment, Course, Part
 from autograder.records import RefusedError, SourceFile
 from autograder.selfcheck.workspace import Work, read
-from autograder.text.files import zipped
+from autograder.text.files import numbered, zipped
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ def pack(work: Work, folder: Path) -> Packed:
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
     data = zipped({f"{assignment.name}/{name}": text})
-    free, newest = _free_name(folder / f"{assignment.name}.zip")
+    names = numbered(folder / f"{assignment.name}.zip")
+    newest, free = None, next(names)
+    while free.exists():
+        newest, free = free, next(names)
     if newest is not None and newest.read_bytes() == data:
         return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)
     try:
@@ -84,14 +87,3 @@ def _name_in_hints(folder: Path) -> str:
         return str(json.loads((folder / "hints.json").read_text("utf-8"))["assignment"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-
-
-def _free_name(archive: Path) -> tuple[Path, Path | None]:
-    """Return this path, or the first unused one with `-2`, `-3`, …; and the last used one."""
-    free, newest = archive, None
-    number = 1
-    while free.exists():
-        newest = free
-        number += 1
-        free = archive.with_name(f"{archive.stem}-{number}.zip")
-    return free, newest

@@ -12,7 +12,7 @@ from autograder.lms.exports import Exported, ExportError, ExportRequest
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
 from autograder.records import Grade
-from autograder.text.files import check_folder, write_whole
+from autograder.text.files import check_folder, numbered, write_whole
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
@@ -144,18 +144,12 @@ def open_sheet(request: ExportRequest, where: str) -> Sheet:
 def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     """Write the filled sheet to a new file, leaving the downloaded one unchanged."""
     assert request.sheet is not None
-    path, data = request.output or _filled(request.sheet), sheet.data
-    if request.output is None:
-        number = 1
-        while path.exists() and path.read_bytes() != data:
-            number += 1
-            path = _filled(request.sheet, f"-{number}")
+    data, path = sheet.data, request.output
+    if path is None:
+        filled = request.sheet.with_name(f"{request.sheet.stem}-filled{request.sheet.suffix}")
+        path = next(each for each in numbered(filled) if not each.exists() or each.read_bytes() == data)
     elif path.exists():
         raise ExportError(f"{path} is there already. Name another file with --output.")
     check_folder(path.parent)
     write_whole(path, data)
     return path
-
-
-def _filled(sheet: Path, ending: str = "") -> Path:
-    return sheet.with_name(f"{sheet.stem}-filled{ending}{sheet.suffix}")
