@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pydantic import Field, RootModel
-
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.markers import BEGIN, END
@@ -185,10 +183,6 @@ class _Entry(YamlRecord):
     reason: Text
 
 
-class _Entries(RootModel[tuple[_Entry, ...]]):
-    root: tuple[_Entry, ...] = Field(strict=False)
-
-
 def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
@@ -201,13 +195,16 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
         return {}
     text = read_utf8(file, label, EquivalentMutantsError)
     document = MarkedYaml(label, text, "the list of equivalent mutants", item="mutant")
-    entries = document.read(_Entries)
+    entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
-    if entries:
-        _check_known(document, entries, _mutants_of(course, assignment))
+    known = _mutants_of(course, assignment) if entries else set()
+    for index, entry in enumerate(entries or ()):
+        if entry.id not in known:
+            hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
+            document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")
     if document.problems or entries is None:
         raise EquivalentMutantsError(document.problems)
-    return {entry.id: entry.reason for entry in entries.root}
+    return {entry.id: entry.reason for entry in entries}
 
 
 def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
@@ -218,10 +215,3 @@ def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
         return {mutant.id for mutant in mutants(text)}
     except ValueError as error:
         raise EquivalentMutantsError(f"{label}: {error}") from None
-
-
-def _check_known(document: MarkedYaml, entries: _Entries, known: set[str]) -> None:
-    for index, entry in enumerate(entries.root):
-        if entry.id not in known:
-            hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
-            document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")

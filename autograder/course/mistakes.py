@@ -18,7 +18,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
@@ -70,10 +70,6 @@ class _Entry(YamlRecord):
     edits: Annotated[tuple[_Edit, ...], Field(min_length=1, strict=False)] | None = None
 
 
-class _Entries(RootModel[tuple[_Entry, ...]]):
-    root: tuple[_Entry, ...] = Field(strict=False)
-
-
 @dataclass(frozen=True)
 class _Span:
     """The position of a text in the solution, and its replacement."""
@@ -99,11 +95,11 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
 def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
     """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
-    entries = document.read(_Entries)
+    entries = document.read_list(_Entry)
     document.check_unique((), "id", "mistake")
     solution = _parsed(solution_label, solution_text)
     mistakes = []
-    for index, entry in enumerate(entries.root if entries else ()):
+    for index, entry in enumerate(entries or ()):
         if applied := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
             mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight))

@@ -10,10 +10,10 @@ import types
 import typing
 from collections.abc import Hashable, Iterable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
@@ -94,6 +94,12 @@ class MarkedYaml:
                     continue  # present under a misspelt name, which is reported
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
+
+    def read_list(self, kind: type[Record]) -> tuple[Record, ...] | None:
+        """Return the records of a file that is a list of them, or None if there are problems."""
+        several: Any = RootModel[Annotated[tuple[kind, ...], Field(strict=False)]]  # type: ignore[valid-type]
+        record = self.read(several)
+        return record.root if record else None
 
     def check_unique(self, place: YamlPath, key: str, noun: str) -> None:
         """Add a problem for each item of the list at `place` that repeats the `key` of an earlier one."""

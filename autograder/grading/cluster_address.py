@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from autograder.course.yaml_file import MarkedYaml
+from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import read_utf8
 
@@ -27,10 +27,8 @@ RUNNING = ("tls://", "tcp://")
 FORMS = "Write `local:4`, `tls://scheduler:8786`, or the name of a YAML file that describes a cluster."
 
 
-class ClusterFile(BaseModel):
+class ClusterFile(YamlRecord):
     """A YAML file that names a class of `dask_jobqueue`, its arguments, and how many jobs are submitted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: str = Field(alias="class", description="such as `SLURMCluster`")
     jobs: int = Field(gt=0, description="How many jobs are submitted.")
