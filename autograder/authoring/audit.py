@@ -202,7 +202,7 @@ def _cases(course: Course, assignment: Assignment, seeds: Seeds, kind: str) -> I
     if kind == "stub":
         stub = course.stub_file(assignment)
         if not stub.is_file():
-            raise CourseError(f"There is no {stub.relative_to(course.root)}. Run `autograder build` first.")
+            raise CourseError(f"There is no {course.label(stub)}. Run `autograder build` first.")
         yield Case("stub", name, stub.name, stub.read_text("utf-8"), first)
     elif kind == "trivial":
         for label, source in trivial.trivial_answers(course, assignment):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.released import files_below, relative_name, released, suite_text
+from autograder.authoring.released import files_below, released, suite_text
 from autograder.course.config import Assignment, Course
 from autograder.course.document import Document, load_document
 
@@ -105,11 +105,11 @@ def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, st
     folder = course.release_folder(assignment)
     for file, text in texts.items():
         if file.parent == folder:
-            yield relative_name(course, file), text
+            yield course.label(file), text
     for file in files_below(folder):
         text = file.read_bytes().decode("utf-8", errors="replace")
         if text != texts.get(file):
-            yield relative_name(course, file), text
+            yield course.label(file), text
 
 
 def _strings(label: str, text: str) -> list[str]:

@@ -20,7 +20,6 @@ from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
-from autograder.text.files import read_utf8
 
 _SHOWN = 100
 _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
@@ -190,11 +189,10 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     current solution.
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
-    label = file.relative_to(course.root).as_posix()
     if not file.exists():
         return {}
-    text = read_utf8(file, label, EquivalentMutantsError)
-    document = MarkedYaml(label, text, "the list of equivalent mutants", item="mutant")
+    text = course.read(file, EquivalentMutantsError)
+    document = MarkedYaml(course.label(file), text, "the list of equivalent mutants", item="mutant")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
     known = _mutants_of(course, assignment) if entries else set()
@@ -209,8 +207,8 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
 
 def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
     file = course.solution_file(assignment)
-    label = file.relative_to(course.root).as_posix()
-    text = read_utf8(file, label, EquivalentMutantsError, f"{label} is missing; mutants are changes of it.")
+    label = course.label(file)
+    text = course.read(file, EquivalentMutantsError, f"{label} is missing; mutants are changes of it.")
     try:
         return {mutant.id for mutant in mutants(text)}
     except ValueError as error:

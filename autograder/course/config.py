@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from functools import lru_cache
 from importlib import metadata
@@ -221,6 +221,14 @@ class Course(CourseFile):
     def select(self, names: Iterable[str] | None = None) -> tuple[Assignment, ...]:
         """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
+
+    def label(self, file: Path) -> str:
+        """Return the path of a file in the course's folder, as messages name it."""
+        return file.relative_to(self.root).as_posix()
+
+    def read(self, file: Path, problem: Callable[[str], Exception], missing: str = "") -> str:
+        """Read one of the course's files as UTF-8; raises `problem` with a sentence if that fails."""
+        return read_utf8(file, self.label(file), problem, missing)
 
     @property
     def hidden_folders(self) -> list[Path]:

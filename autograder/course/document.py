@@ -22,7 +22,6 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import closest, did_you_mean
-from autograder.text.files import read_utf8
 
 UNWRITTEN = " is not written yet."
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
@@ -103,9 +102,9 @@ class Document:
 def load_document(course: Course, assignment: Assignment) -> Document:
     """Load the solution document of an assignment; raises DocumentError with all errors in it."""
     file = course.solution_file(assignment)
-    label = file.relative_to(course.root).as_posix()
+    label = course.label(file)
     missing = f"{assignment.name} has no solution yet: {label} is missing."
-    return read_document(read_utf8(file, label, DocumentError, missing), label, assignment)
+    return read_document(course.read(file, DocumentError, missing), label, assignment)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:

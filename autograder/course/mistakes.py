@@ -23,7 +23,6 @@ from pydantic import Field
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
-from autograder.text.files import read_utf8
 
 
 class MistakesError(CourseError):
@@ -88,7 +87,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
     if not file.exists():
         return ()
     solution = course.solution_file(assignment)
-    return _mistakes(_label(course, file), _read(course, file), _label(course, solution), _read(course, solution))
+    return _mistakes(course.label(file), _read(course, file), course.label(solution), _read(course, solution))
 
 
 @lru_cache(maxsize=32)
@@ -116,20 +115,15 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
         try:
             ast.parse(text)
         except SyntaxError as error:
-            problems.append(f"{_label(course, file)}, line {error.lineno}: this is not Python: {error.msg}.")
+            problems.append(f"{course.label(file)}, line {error.lineno}: this is not Python: {error.msg}.")
         alternatives.append((file.stem, text))
     if problems:
         raise MistakesError(problems)
     return tuple(alternatives)
 
 
-def _label(course: Course, file: Path) -> str:
-    return file.relative_to(course.root).as_posix()
-
-
 def _read(course: Course, file: Path) -> str:
-    label = _label(course, file)
-    return read_utf8(file, label, MistakesError, f"{label} is missing; mistakes are edits of it.")
+    return course.read(file, MistakesError, f"{course.label(file)} is missing; mistakes are edits of it.")
 
 
 def _parsed(label: str, text: str) -> _Solution:

@@ -54,7 +54,7 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
     for assignment in assignments:
         for file in (course.visible_test_file(assignment), course.hidden_test_file(assignment)):
             if not file.is_file():
-                raise CourseError(f"{assignment.name} has no {file.relative_to(course.root)}.")
+                raise CourseError(f"{assignment.name} has no {course.label(file)}.")
             files.append(file)
     return SuiteSession(files, course.root)
 

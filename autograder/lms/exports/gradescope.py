@@ -57,7 +57,7 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     for path in _below(package):
         found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
     for path in _of_the_course(course, assignment):
-        found[f"course/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
+        found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
 
 
