@@ -27,7 +27,6 @@ from autograder.course.notebook import to_notebook
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading import prepared, suite_run
-from autograder.grading import run as grading_run
 from autograder.grading.grader import Grader
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
@@ -577,7 +576,7 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(grading_run, "grade_class", stop)
+    monkeypatch.setattr("autograder.api.grade_class", stop)
     stopped = "Stopped. Finished work is kept; run the same command again to continue."
     done = grade_command(tiny, tmp_path / "class", out)
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, stopped)
