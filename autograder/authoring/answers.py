@@ -6,7 +6,6 @@ All are derived from the solution document: filled or empty gaps, known mistakes
 from __future__ import annotations
 
 import ast
-import difflib
 import itertools
 import random
 import re
@@ -49,27 +48,19 @@ class SampleAnswer:
         return "full" if right else "part"
 
 
-@dataclass(frozen=True)
-class _Change:
-    """A replacement of the solution's lines `begin` to `end`, counted from 0, excluding `end`."""
-
-    begin: int
-    end: int
-    lines: tuple[str, ...]
-
-
 class AnswerBook:
     """Sample answers to one assignment. Raises CourseError if its solution, mistakes or alternatives are broken."""
 
     def __init__(self, course: Course, assignment: Assignment, rng: random.Random) -> None:
         self.assignment = assignment
         self._document = load_document(course, assignment)
-        self._lines = self._document.text.rstrip().split("\n")
+        self._parts = _by_part(self._document.text)
         self._alternatives = load_alternatives(course, assignment)
         mistakes = list(load_mistakes(course, assignment))
         rng.shuffle(mistakes)  # the first ones are the most frequent in this class
         self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
-        self._pairs = [pair for pair in itertools.combinations(self._changes, 2) if self._fit(*pair)]
+        pairs = itertools.combinations(self._changes, 2)
+        self._pairs = [(one, other) for one, other in pairs if not self._changes[one].keys() & self._changes[other]]
 
     def has(self, kind: str) -> bool:
         """Whether this assignment supports answers of this kind."""
@@ -152,43 +143,38 @@ class AnswerBook:
 
         It can contain mistakes, unwritten gaps as in the stub, or lines that come first in a gap.
         """
-        changes = {change.begin: change for name in mistakes for change in self._changes[name]}
-        left = {gap.begin - 1: gap for gap in unwritten}
-        begins = {gap.begin - 1: gap for gap in self._document.gaps}
+        parts, gaps = dict(self._parts), iter(self._document.gaps)
+        for name in mistakes:
+            parts |= self._changes[name]
         lines: list[str] = []
-        at = 0
-        while at < len(self._lines):
-            if at in left:
-                lines.append(left[at].stub_line)
-                at = left[at].end
-                continue
-            if at in begins:
-                gap = begins[at]
-                del lines[len(lines) - len(gap.todo) :]
-                lines += [gap.indent + line for line in (first or {}).get(gap, ())]
-            change = changes.get(at, _Change(at, at, ()))
-            lines += change.lines
-            if change.end == at:
-                lines.append(self._lines[at])
-            at = max(change.end, at + 1)
-        return "".join(f"{line}\n" for line in lines if line.strip() not in (BEGIN, END))
+        left_out = False
+        for line in itertools.chain(*parts.values()):
+            if line.strip() == BEGIN:
+                gap = next(gaps)
+                left_out = gap in unwritten
+                if left_out:
+                    lines.append(gap.stub_line)
+                else:
+                    del lines[len(lines) - len(gap.todo) :]
+                    lines += [gap.indent + each for each in (first or {}).get(gap, ())]
+            elif line.strip() == END:
+                left_out = False
+            elif not left_out:
+                lines.append(line)
+        return "".join(f"{line}\n" for line in lines)
 
-    def _changes_of(self, mistake: Mistake) -> tuple[_Change, ...]:
-        lines = mistake.source.rstrip().split("\n")
-        matcher = difflib.SequenceMatcher(None, self._lines, lines, autojunk=False)
-        return tuple(
-            _Change(begin, end, tuple(lines[low:high]))
-            for tag, begin, end, low, high in matcher.get_opcodes()
-            if tag != "equal"
-        )
+    def _changes_of(self, mistake: Mistake) -> dict[str, list[str]]:
+        """Return the parts that a mistake changes, with their lines."""
+        return {part: lines for part, lines in _by_part(mistake.source).items() if lines != self._parts.get(part)}
 
-    def _fit(self, one: str, other: str) -> bool:
-        """Whether both mistakes can be combined: they are in different parts."""
-        return not self._parts(one) & self._parts(other)
 
-    def _parts(self, mistake: str) -> set[str]:
-        parts = [*parts_of_lines(self._document.text), ""]
-        return {parts[change.begin] for change in self._changes[mistake]}
+def _by_part(solution: str) -> dict[str, list[str]]:
+    """Return the lines of each part of a solution, in their order; those after the last part have the name ""."""
+    lines: dict[str, list[str]] = {}
+    text = solution.rstrip()
+    for line, part in zip(text.split("\n"), parts_of_lines(text)):
+        lines.setdefault(part, []).append(line)
+    return lines
 
 
 def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[str, ...]:
