@@ -264,7 +264,7 @@ def export(
     from autograder.lms.nbgrader.by_hand import with_hand_grading
 
     if to not in exports.EXPORTERS:
-        raise exports.ExportError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
+        raise RefusedError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
     request = exports.ExportRequest(
         course=loaded,

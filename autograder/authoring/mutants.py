@@ -26,10 +26,6 @@ _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
 _LOOSE = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
 
 
-class EquivalentMutantsError(CourseError):
-    """An unusable equivalent_mutants.yml; one sentence per problem, with file and line."""
-
-
 @dataclass(frozen=True)
 class Mutant:
     """The whole solution with one small change in a gap.
@@ -185,13 +181,13 @@ class _Entry(YamlRecord):
 def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises EquivalentMutantsError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
+    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
     current solution.
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
     if not file.exists():
         return {}
-    text = course.read(file, EquivalentMutantsError)
+    text = course.read(file, CourseError)
     document = MarkedYaml(course.label(file), text, "the list of equivalent mutants", item="mutant")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
@@ -201,15 +197,15 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
             hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
             document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")
     if document.problems or entries is None:
-        raise EquivalentMutantsError(document.problems)
+        raise CourseError(document.problems)
     return {entry.id: entry.reason for entry in entries}
 
 
 def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
     file = course.solution_file(assignment)
     label = course.label(file)
-    text = course.read(file, EquivalentMutantsError, f"{label} is missing; mutants are changes of it.")
+    text = course.read(file, CourseError, f"{label} is missing; mutants are changes of it.")
     try:
         return {mutant.id for mutant in mutants(text)}
     except ValueError as error:
-        raise EquivalentMutantsError(f"{label}: {error}") from None
+        raise CourseError(f"{label}: {error}") from None

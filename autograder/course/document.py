@@ -34,10 +34,6 @@ _CELL_OPTIONS = ("part", "picture", "tags")
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 
-class DocumentError(CourseError):
-    """A solution document that cannot be built; one sentence per problem, each with file and line."""
-
-
 @dataclass(frozen=True)
 class Gap:
     """Code that a student writes: `function` is `causal_mask` or `Head.forward`; lines count from 1."""
@@ -100,20 +96,20 @@ class Document:
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
-    """Load the solution document of an assignment; raises DocumentError with all errors in it."""
+    """Load the solution document of an assignment; raises CourseError with all errors in it."""
     file = course.solution_file(assignment)
     label = course.label(file)
     missing = f"{assignment.name} has no solution yet: {label} is missing."
-    return read_document(course.read(file, DocumentError, missing), label, assignment)
+    return read_document(course.read(file, CourseError, missing), label, assignment)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
-    """Parse a document; `label` names the file in the sentences of DocumentError."""
+    """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"
     reader = _Reader(text, label, assignment)
     reader.read()
     if reader.problems:
-        raise DocumentError(reader.sentences())
+        raise CourseError(reader.sentences())
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
@@ -124,7 +120,7 @@ def _check_stub(document: Document) -> None:
         ast.parse(document.stub)
     except SyntaxError as error:
         where = document.stub_lines()[(error.lineno or 1) - 1][0]
-        raise DocumentError(
+        raise CourseError(
             f"{document.label}, line {where}: without its gaps the document is not Python ({error.msg}); "
             "a gap must be whole statements."
         ) from None

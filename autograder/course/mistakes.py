@@ -24,11 +24,6 @@ from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
 
-
-class MistakesError(CourseError):
-    """An unusable mistakes.yml or alternative; one sentence per problem, with file and line."""
-
-
 Weight = Literal["slip", "idea"]
 
 
@@ -81,7 +76,7 @@ class _Span:
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
     """Load the known mistakes of an assignment in the file's order; empty without a mistakes.yml.
 
-    Raises MistakesError with all errors in the file.
+    Raises CourseError with all errors in the file.
     """
     file = course.mistakes_file(assignment)
     if not file.exists():
@@ -103,12 +98,12 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
             title = entry.title or entry.id.replace("_", " ")
             mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight))
     if document.problems:
-        raise MistakesError(document.problems)
+        raise CourseError(document.problems)
     return tuple(mistakes)
 
 
 def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:
-    """Load the alternatives as (name, text), sorted by name; raises MistakesError for invalid Python."""
+    """Load the alternatives as (name, text), sorted by name; raises CourseError for invalid Python."""
     alternatives, problems = [], []
     for file in course.alternatives(assignment):
         text = _read(course, file)
@@ -118,12 +113,12 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
             problems.append(f"{course.label(file)}, line {error.lineno}: this is not Python: {error.msg}.")
         alternatives.append((file.stem, text))
     if problems:
-        raise MistakesError(problems)
+        raise CourseError(problems)
     return tuple(alternatives)
 
 
 def _read(course: Course, file: Path) -> str:
-    return course.read(file, MistakesError, f"{course.label(file)} is missing; mistakes are edits of it.")
+    return course.read(file, CourseError, f"{course.label(file)} is missing; mistakes are edits of it.")
 
 
 def _parsed(label: str, text: str) -> _Solution:
@@ -131,7 +126,7 @@ def _parsed(label: str, text: str) -> _Solution:
         return _Solution(text)
     except SyntaxError as error:
         where = f"{label}, line {error.lineno}"
-        raise MistakesError(f"{where}: this is not Python: {error.msg}.") from None
+        raise CourseError(f"{where}: this is not Python: {error.msg}.") from None
 
 
 def _apply(

@@ -41,10 +41,6 @@ WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
 
 
-class ExportError(RefusedError):
-    """The requested export is impossible; `str(error)` is the message for the instructor."""
-
-
 @dataclass(frozen=True)
 class ExportRequest:
     """The input of an exporter: the effective grades of a class, and the options of a tool.
@@ -188,9 +184,9 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError if a package is missing."""
+    """Export to a tool of `EXPORTERS`; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
-        raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+        raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
     return Exported(summary, [*request.problems, *request.differences, *exported.problems])
