@@ -81,17 +81,10 @@ def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
     if grade.status == "refused":
         most = math.ceil(grade.max_score)
         return [_test("The submission can be graded.", False, 0, most, message=grade.problem)]
+    scaled = ((test, round(test.score * times), round(test.max_score * times)) for test in grade.tests)
     return [
-        _test(
-            test.title,
-            test.is_right,
-            round(test.score * times),
-            round(test.max_score * times),
-            part=test.part,
-            message=test.message,
-            hint=test.hint,
-        )
-        for test in grade.tests
+        _test(test.title, test.is_right, *points, part=test.part, message=test.message, hint=test.hint)
+        for test, *points in scaled
     ]
 
 

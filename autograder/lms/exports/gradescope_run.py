@@ -61,9 +61,7 @@ def results(
         "score": grade.score,
         "execution_time": round(grade.seconds, 3),
         "output": said,
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
+        **dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text"),
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {
