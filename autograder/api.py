@@ -167,10 +167,7 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 
 
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
-    """Compare two gradings: the submissions whose score changed, and the tests that changed it.
-
-    With a course, its decisions are laid over both; lateness is not.
-    """
+    """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
     before, after = grades_at(Path(old)), grades_at(Path(new))
     if course is None:
         comparison, notes = comparing.compare(before, after), []

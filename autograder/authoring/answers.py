@@ -1,7 +1,4 @@
-"""Sample answers to an assignment: right, wrong, unfinished, crashing, looping.
-
-All are derived from the solution document: filled or empty gaps, known mistakes, alternatives.
-"""
+"""Sample answers derived from the solution document: right, wrong, unfinished, crashing, looping."""
 
 from __future__ import annotations
 

@@ -27,10 +27,7 @@ _IMPORT_SECONDS = 120
 
 
 def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
-    """Write the students' files of the named assignments (all for None); return the files, sorted.
-
-    Raises CourseError before writing anything if a document or a file of a suite is invalid or missing.
-    """
+    """Write and return the files of these assignments (all for None); raises CourseError before it writes anything."""
     assignments = course.select(names)
     texts = _texts(course, assignments)
     texts |= make_all(course, [a for a in assignments if has_hints(course, a) and not _made(course, a)])

@@ -51,10 +51,7 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 
 
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
-    """Return the text of each assignment's hints.json, each made in a process of its own, several at once.
-
-    Raises CourseError if a mistake or a suite cannot be used.
-    """
+    """Return the text of each assignment's hints.json, each made in a process of its own; raises CourseError."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = pool.map(lambda assignment: _make_elsewhere(course, assignment), assignments)
         return {hints_path(course, a): text for a, text in zip(assignments, texts)}

@@ -50,10 +50,7 @@ class _Place:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Yield all mutants of a solution from top to bottom; all differ from each other and from the solution.
-
-    Raises ValueError if the source is not Python. A source without gaps has no mutants.
-    """
+    """Yield all mutants of a solution, top to bottom, all different; raises ValueError if it is not Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:

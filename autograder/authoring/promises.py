@@ -22,10 +22,7 @@ def promises(course: Course, assignment: Assignment) -> dict[str, tuple[str, ...
 
 
 def broken_promises(course: Course, assignment: Assignment) -> list[str]:
-    """Return a sentence for each hidden test without a promise, and for each promise that the stub does not make.
-
-    A suite without a single promise has no problems here: the audit counts its tests.
-    """
+    """Return a sentence for each hidden test without a promise, if others have one, and for each broken one."""
     label = course.label(course.hidden_test_file(assignment))
     stub = _plain(load_document(course, assignment).stub)
     found = promises(course, assignment)

@@ -281,10 +281,7 @@ class Course(CourseFile):
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """Load the course.yml at `path`, or in the nearest folder at or above it.
-
-    Raises CourseError with one sentence for each error.
-    """
+    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = _find(Path(path))
     document = MarkedYaml(file.name, read_utf8(file, file.name, CourseError), "the course")
     record = document.read(CourseFile)

@@ -73,10 +73,7 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """Return the stub: gaps raise NotImplementedError, and notebook cells are comments that say so.
-
-        Everything else stays as the author wrote it, byte for byte.
-        """
+        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest stays as it is."""
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:

@@ -74,10 +74,7 @@ class _Span:
 
 
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
-    """Load the known mistakes of an assignment in the file's order; empty without a mistakes.yml.
-
-    Raises CourseError with all errors in the file.
-    """
+    """Load the known mistakes, in order; none without a mistakes.yml. Raises CourseError with all errors in it."""
     file = course.mistakes_file(assignment)
     if not file.exists():
         return ()

@@ -23,10 +23,7 @@ LISTED = 3  # maximum number of line numbers in a message
 
 
 class Journal:
-    """An open journal, as a context manager; `latest` holds the last grade of each student and assignment.
-
-    `problem` is a message about lines that cannot be read, or None.
-    """
+    """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable lines or None."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -37,10 +37,7 @@ class ClusterFile(YamlRecord):
 
 @contextmanager
 def connect(address: str) -> Iterator[Client]:
-    """Connect to a cluster; one that is started here ends with the context.
-
-    Raises RefusedError for an address that cannot be used, InfrastructureError if there is no connection.
-    """
+    """Connect for as long as the context; raises RefusedError for the address, or InfrastructureError."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are reported by the run
     with ExitStack() as started:
         try:

@@ -111,10 +111,7 @@ def _is_in_notebook(line: str, file: SourceFile) -> bool:
 
 
 def no_return(file: SourceFile | None) -> str:
-    """Name the functions of a file that are annotated with a result and have no `return`, as a sentence or as "".
-
-    The text is not parsed: hostile text could exhaust a parser.
-    """
+    """Name functions with an annotated result and no `return`; the text is searched: it could exhaust a parser."""
     lines, found, owner = _lines(file) if file else [], [], ""
     for number, line in enumerate(lines):
         begun = _BEGUN.match(line)

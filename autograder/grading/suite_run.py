@@ -41,10 +41,7 @@ class SolutionFailsError(InfrastructureError):
 
 @dataclass(frozen=True)
 class TestEnding:
-    """How one test ended: an error, a reason to skip it, or neither when it passed.
-
-    `used` are the names for which the solution answered (see `follow_through`).
-    """
+    """How one test ended: an error, a reason to skip it, or neither; for the names in `used`, the solution answered."""
 
     __test__ = False
 

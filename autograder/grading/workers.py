@@ -22,10 +22,7 @@ LONGEST_NAME = 2000  # a longer dotted name is compared with none, and looked at
 
 
 class WorkerFactory:
-    """Opens workers for submissions of some assignments; each is compared with that assignment's reference.
-
-    Raises CourseError for a solution that does not run, InfrastructureError where it cannot run.
-    """
+    """Opens workers for submissions, and holds the references; raises CourseError, or InfrastructureError."""
 
     def __init__(
         self,

@@ -135,10 +135,7 @@ class Roster:
         return f"in the roster, {' and '.join(known)} {verb} more than one student."
 
     def graded(self, student: str, name: str = "") -> Person | None:
-        """Return the person with this id in the grades; `name` is the known name of the student.
-
-        None if the names differ, as two sites can use the same number.
-        """
+        """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
         known = None if _is_number(student) and name else self._by_student.get(student)
         return known or self.find((student, name), (name,))
 

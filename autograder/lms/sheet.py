@@ -1,7 +1,4 @@
-"""A table downloaded from a course site: read cell by cell, and filled in without changes to any other byte.
-
-Byte-order mark, quotes, line ends, separators and the order of columns are preserved.
-"""
+"""A table of a course site: read cell by cell, and filled in without changes to any other byte of the file."""
 
 from __future__ import annotations
 

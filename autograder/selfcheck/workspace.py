@@ -1,7 +1,4 @@
-"""A student's folder: the student's file, its tests, and the lines of functions and sections in it.
-
-Does not read course.yml, which students do not have.
-"""
+"""A student's folder, without course.yml: the student's file, its tests, and the lines of functions and sections."""
 
 from __future__ import annotations
 

@@ -30,10 +30,7 @@ class SubmissionTimes:
     """The submission times of a class; `find` looks up one student and assignment."""
 
     def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
-        """Parse a sheet; `told` is the assignment of rows without one.
-
-        Raises RefusedError if a row cannot be parsed.
-        """
+        """Parse a sheet; `told` is the assignment of rows without one. Raises RefusedError for an unclear row."""
         self.name = sheet.name
         self._moments: list[str] = []
         self._rows: dict[str, Directory] = {}

@@ -1,7 +1,4 @@
-"""Exports of grades: each exporter writes the grades of a class in the format of one tool.
-
-An exporter is a module with one function, `export(request)`; `EXPORTERS` lists them.
-"""
+"""Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
 
 from __future__ import annotations
 
@@ -85,10 +82,7 @@ class ExportRequest:
         return tuple(a for a in self.course.assignments if a.name in graded)
 
     def write(self, name: str, data: bytes, mark: bytes) -> Path:
-        """Write the export to `output`, or else to the file `name`; return its path.
-
-        Replaces an existing file only if it contains the export's `mark`. Raises RefusedError if it cannot be written.
-        """
+        """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
         write_whole(path, data)

@@ -111,10 +111,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Read the student's upload, which can be a repository with a folder for each assignment.
-
-    An unusable upload becomes a refused submission, which also has results.
-    """
+    """Read the upload, or the assignment's folder in it; one that cannot be used becomes a refused submission."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     try:
