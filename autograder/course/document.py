@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterator
@@ -180,7 +181,8 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in ("part", "picture") if kind in options]
         if not kinds:
-            self._check_alone(line, cell)
+            if cell.cell_type == "code":
+                self._check_alone(line, cell)
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part or for a picture, not for both; make it two cells.")
@@ -188,12 +190,10 @@ class _Reader:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
 
     def _check_alone(self, line: int, cell: Any) -> None:
-        if cell.cell_type == "code":
-            try:
-                ast.parse(cell.source)
-            except SyntaxError as error:
-                where = line + (error.lineno or 1)
-                self.add(where, f"this cell cannot run by itself in a notebook: {error.msg}.")
+        try:
+            ast.parse(cell.source)
+        except SyntaxError as error:
+            self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
@@ -264,7 +264,7 @@ class _Reader:
     def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
         inside = self.lines[begin : end - 1]
         code = [begin + 1 + i for i, text in enumerate(inside) if text.strip() and not text.strip().startswith("#")]
-        indents = [_indent(self.lines[line - 1]) for line in (begin, end)]
+        indents = [re.sub(r"\S.*", "", self.lines[line - 1]) for line in (begin, end)]
         if not code:
             self.add(begin, "this gap is empty; the solution stands between its markers.")
             return
@@ -282,12 +282,8 @@ class _Reader:
 
     def _todo_above(self, begin: int) -> tuple[str, ...]:
         """Return the comment lines directly above a gap, stripped."""
-        block: list[str] = []
-        for line in reversed(self.lines[: begin - 1]):
-            if not line.strip().startswith("#"):
-                break
-            block.insert(0, line.strip())
-        return tuple(block)
+        above = (line.strip() for line in reversed(self.lines[: begin - 1]))
+        return tuple(itertools.takewhile(lambda line: line.startswith("#"), above))[::-1]
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
         """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
@@ -308,10 +304,6 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.rstrip()
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
