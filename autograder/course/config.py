@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from functools import lru_cache
 from importlib import metadata
@@ -222,6 +222,14 @@ class Course(CourseFile):
         """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
+    def label(self, file: Path) -> str:
+        """Return the path of a file in the course's folder, as messages name it."""
+        return file.relative_to(self.root).as_posix()
+
+    def read(self, file: Path, problem: Callable[[str], Exception], missing: str = "") -> str:
+        """Read one of the course's files as UTF-8; raises `problem` with a sentence if that fails."""
+        return read_utf8(file, self.label(file), problem, missing)
+
     @property
     def hidden_folders(self) -> list[Path]:
         """Return the folders that must be hidden from students and from the processes of their code."""
@@ -273,10 +281,7 @@ class Course(CourseFile):
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """Load the course.yml at `path`, or in the nearest folder at or above it.
-
-    Raises CourseError with one sentence for each error.
-    """
+    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = _find(Path(path))
     document = MarkedYaml(file.name, read_utf8(file, file.name, CourseError), "the course")
     record = document.read(CourseFile)

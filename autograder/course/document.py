@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import closest, did_you_mean
-from autograder.text.files import read_utf8
 
 UNWRITTEN = " is not written yet."
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
@@ -33,10 +33,6 @@ _COMMENTS = {
 }
 _CELL_OPTIONS = ("part", "picture", "tags")
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
-
-
-class DocumentError(CourseError):
-    """A solution document that cannot be built; one sentence per problem, each with file and line."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +74,7 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """Return the stub: gaps raise NotImplementedError, and notebook cells are comments that say so.
-
-        Everything else stays as the author wrote it, byte for byte.
-        """
+        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest stays as it is."""
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:
@@ -101,20 +94,20 @@ class Document:
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
-    """Load the solution document of an assignment; raises DocumentError with all errors in it."""
+    """Load the solution document of an assignment; raises CourseError with all errors in it."""
     file = course.solution_file(assignment)
-    label = file.relative_to(course.root).as_posix()
+    label = course.label(file)
     missing = f"{assignment.name} has no solution yet: {label} is missing."
-    return read_document(read_utf8(file, label, DocumentError, missing), label, assignment)
+    return read_document(course.read(file, CourseError, missing), label, assignment)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
-    """Parse a document; `label` names the file in the sentences of DocumentError."""
+    """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"
     reader = _Reader(text, label, assignment)
     reader.read()
     if reader.problems:
-        raise DocumentError(reader.sentences())
+        raise CourseError(reader.sentences())
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
@@ -125,7 +118,7 @@ def _check_stub(document: Document) -> None:
         ast.parse(document.stub)
     except SyntaxError as error:
         where = document.stub_lines()[(error.lineno or 1) - 1][0]
-        raise DocumentError(
+        raise CourseError(
             f"{document.label}, line {where}: without its gaps the document is not Python ({error.msg}); "
             "a gap must be whole statements."
         ) from None
@@ -188,7 +181,8 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in ("part", "picture") if kind in options]
         if not kinds:
-            self._check_alone(line, cell)
+            if cell.cell_type == "code":
+                self._check_alone(line, cell)
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part or for a picture, not for both; make it two cells.")
@@ -196,12 +190,10 @@ class _Reader:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
 
     def _check_alone(self, line: int, cell: Any) -> None:
-        if cell.cell_type == "code":
-            try:
-                ast.parse(cell.source)
-            except SyntaxError as error:
-                where = line + (error.lineno or 1)
-                self.add(where, f"this cell cannot run by itself in a notebook: {error.msg}.")
+        try:
+            ast.parse(cell.source)
+        except SyntaxError as error:
+            self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
@@ -272,7 +264,7 @@ class _Reader:
     def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
         inside = self.lines[begin : end - 1]
         code = [begin + 1 + i for i, text in enumerate(inside) if text.strip() and not text.strip().startswith("#")]
-        indents = [_indent(self.lines[line - 1]) for line in (begin, end)]
+        indents = [re.sub(r"\S.*", "", self.lines[line - 1]) for line in (begin, end)]
         if not code:
             self.add(begin, "this gap is empty; the solution stands between its markers.")
             return
@@ -290,12 +282,8 @@ class _Reader:
 
     def _todo_above(self, begin: int) -> tuple[str, ...]:
         """Return the comment lines directly above a gap, stripped."""
-        block: list[str] = []
-        for line in reversed(self.lines[: begin - 1]):
-            if not line.strip().startswith("#"):
-                break
-            block.insert(0, line.strip())
-        return tuple(block)
+        above = (line.strip() for line in reversed(self.lines[: begin - 1]))
+        return tuple(itertools.takewhile(lambda line: line.startswith("#"), above))[::-1]
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
         """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
@@ -316,10 +304,6 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.rstrip()
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:

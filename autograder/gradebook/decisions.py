@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, RootModel, model_validator
+from pydantic import Field, model_validator
 
 from autograder.course.config import Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
@@ -78,10 +78,6 @@ class Decision(YamlRecord):
         return f"{said}: {self.reason}"
 
 
-class _Entries(RootModel[tuple[Decision, ...]]):
-    root: tuple[Decision, ...] = Field(strict=False)
-
-
 @dataclass(frozen=True)
 class Entry:
     """A decision, and its place in the file for messages: `decisions.yml, line 7`."""
@@ -126,14 +122,14 @@ def _parse(text: str) -> tuple[Entry, ...]:
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return ()
     document = MarkedYaml(FILE_NAME, text, "the list of decisions", item="decision")
-    found = document.read(_Entries)
-    dropped = [(one.assignment, one.drop) for one in found.root if one.drop] if found else []
+    found = document.read_list(Decision)
+    dropped = [(one.assignment, one.drop) for one in found or () if one.drop]
     if len(set(dropped)) < len(dropped):
         document.add((), "a test is dropped twice; remove one of the decisions.")
     if found is None or document.problems:
         raise CourseError(document.problems)
     return tuple(
-        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision) for number, decision in enumerate(found.root)
+        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision) for number, decision in enumerate(found)
     )
 
 

@@ -14,8 +14,8 @@ from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
-from autograder.gradebook.lateness import Final, GradeKey, counting, finals, rescored
-from autograder.gradebook.times import Attempt, read_late, read_names, read_times
+from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting, finals, rescored
+from autograder.gradebook.times import read_late, read_names, read_times
 from autograder.records import Grade, RefusedError
 from autograder.text.files import write_whole
 

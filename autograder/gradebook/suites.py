@@ -46,7 +46,7 @@ class Suites:
         passed = self._stored(grade)
         if passed is None:
             return grade.to_json()
-        tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
+        tests = [_facts(test, ("name", *OWN)) for test, right in zip(grade.tests, passed) if test != right]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
         return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
 
@@ -74,7 +74,11 @@ class Suites:
         try:
             stored = self._read(suite)
         except SuiteMissingError:
-            record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": list(map(_common, passed))}
+            record = {
+                "schema": SCHEMA,
+                "assignment": grade.assignment,
+                "tests": [_facts(test, COMMON) for test in passed],
+            }
             write_whole(self._file(suite), json.dumps(record, ensure_ascii=False, indent=1) + "\n")
             self._passed[suite] = stored = passed
         return stored if stored == passed else None
@@ -96,12 +100,8 @@ def _passed(name: str, part: str, title: str, max_score: float) -> TestResult:
     return TestResult(name, part, title, "passed", max_score, max_score)
 
 
-def _common(test: TestResult) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in COMMON}
-
-
-def _differences(test: TestResult) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in ("name", *OWN)}
+def _facts(test: TestResult, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(test, name) for name in names}
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:

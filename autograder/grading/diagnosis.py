@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
+from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
@@ -26,7 +27,6 @@ from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import KeptTranscripts, Transcript
-from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
@@ -72,16 +72,10 @@ class Diagnosis:
     """The known mistakes of one assignment, taking tests as they are asked for."""
 
     def __init__(
-        self,
-        session: SuiteSession,
-        mistakes: Sequence[Mistake],
-        reference: Any,
-        solution: SourceFile,
-        run_seed: int,
-        watch: Watch,
+        self, session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
     ) -> None:
-        self._session, self._mistakes, self._reference = session, mistakes, reference
-        self._solution, self._run_seed, self._watch = solution, run_seed, watch
+        self._session, self._mistakes, self._reference = session, prepared.mistakes, reference
+        self._solution, self._run_seed, self._watch = prepared.solution, run_seed, watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self._right: dict[str, tuple[Transcript, dict[int, int]]] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}

@@ -11,7 +11,6 @@ import time
 import traceback
 from dataclasses import dataclass
 
-from autograder.course.config import Assignment
 from autograder.grading.explain import Failure
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
@@ -42,10 +41,7 @@ class SolutionFailsError(InfrastructureError):
 
 @dataclass(frozen=True)
 class TestEnding:
-    """How one test ended: an error, a reason to skip it, or neither when it passed.
-
-    `used` are the names for which the solution answered (see `follow_through`).
-    """
+    """How one test ended: an error, a reason to skip it, or neither; for the names in `used`, the solution answered."""
 
     __test__ = False
 
@@ -89,19 +85,12 @@ class SuiteRun:
     """One submission takes the tests of a suite, in their order; once only when they are taken `again`."""
 
     def __init__(
-        self,
-        session: SuiteSession,
-        loaded: LoadedSubmission,
-        assignment: Assignment,
-        cache: ReplayCache,
-        watch: Watch,
-        again: bool = False,
+        self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
     ) -> None:
-        self._again = again
-        self._session, self._loaded, self._limits = session, loaded, assignment.limits
-        self._cache, self._watch = cache, watch
+        self._session, self._loaded, self._limits = session, loaded, loaded.assignment.limits
+        self._cache, self._watch, self._again = cache, watch, again
         self._kept = KeptTranscripts()
-        self._end = time.monotonic() + assignment.limits.submission_seconds
+        self._end = time.monotonic() + self._limits.submission_seconds
         self._titles: dict[str, str] = {}
 
     def take(self, test: Test) -> TestEnding:

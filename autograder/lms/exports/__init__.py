@@ -1,7 +1,4 @@
-"""Exports of grades: each exporter writes the grades of a class in the format of one tool.
-
-An exporter is a module with one function, `export(request)`; `EXPORTERS` lists them.
-"""
+"""Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
 
 from __future__ import annotations
 
@@ -39,10 +36,6 @@ WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
 WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
-
-
-class ExportError(RefusedError):
-    """The requested export is impossible; `str(error)` is the message for the instructor."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +82,7 @@ class ExportRequest:
         return tuple(a for a in self.course.assignments if a.name in graded)
 
     def write(self, name: str, data: bytes, mark: bytes) -> Path:
-        """Write the export to `output`, or else to the file `name`; return its path.
-
-        Replaces an existing file only if it contains the export's `mark`. Raises RefusedError if it cannot be written.
-        """
+        """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
         write_whole(path, data)
@@ -188,9 +178,9 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError if a package is missing."""
+    """Export to a tool of `EXPORTERS`; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
-        raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+        raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
     return Exported(summary, [*request.problems, *request.differences, *exported.problems])

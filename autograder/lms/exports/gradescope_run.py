@@ -61,9 +61,7 @@ def results(
         "score": grade.score,
         "execution_time": round(grade.seconds, 3),
         "output": said,
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
+        **dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text"),
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {
@@ -113,10 +111,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Read the student's upload, which can be a repository with a folder for each assignment.
-
-    An unusable upload becomes a refused submission, which also has results.
-    """
+    """Read the upload, or the assignment's folder in it; one that cannot be used becomes a refused submission."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     try:

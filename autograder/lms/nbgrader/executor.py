@@ -74,10 +74,7 @@ class GradedExporter(NotebookExporter):
         return self.from_notebook_node(notebook, resources, **kwargs)
 
     def begin(self) -> None:
-        """Read the submissions that nbgrader will process, and start to grade them in the background.
-
-        Raises NbGraderException if the course cannot be graded at all.
-        """
+        """Read the submissions that nbgrader will process, and grade them behind it; raises NbGraderException."""
         self.submissions = {
             student: read_submission(self._submitted(student), self.course, self.assignment, student)
             for student in self._due()
@@ -227,10 +224,7 @@ class ShowGrade(NbGraderPreprocessor):
     """A replacement for nbgrader's Execute that writes the grader's results to the test cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return the notebook with feedback and scores.
-
-        Raises InfrastructureError if the submission could not be graded because of the machine.
-        """
+        """Return the notebook with feedback and scores; raises InfrastructureError if the machine failed."""
         exporter, student = self.parent, resources["nbgrader"]["student"]
         grade = exporter.grade(student)
         if grade is None:
