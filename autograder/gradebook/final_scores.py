@@ -182,6 +182,13 @@ def number(value: float) -> str:
     return f"{round(value, 2):.10g}"
 
 
+def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str, Any]:
+    """Return the scores of a grade as a JSON-serializable dict; `final_score` is None if excused."""
+    facts = {name: getattr(grade, name) for name in ("student", "assignment", "status", "max_score", "problem", "seed")}
+    scores = {"score": (final.journal or grade).score, "final_score": None if final.excused else final.score}
+    return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
+
+
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number((final.journal or grade).score), number(grade.max_score))
     problem = harmless(grade.problem or "")
