@@ -17,10 +17,11 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
+from autograder.feedback.student_page import write_student_pages
 from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
 from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
 from autograder.gradebook.lateness import Final
-from autograder.gradebook.texts import names_of
+from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, TestResult
@@ -94,7 +95,7 @@ class PartPage:
 
 
 def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
-    """Write the gradebook, a page for each grade and the class report, or the report of a section; return its path.
+    """Write the gradebook, the pages and the class report, or only the report of a section; return its path.
 
     The pages contain the pictures already drawn into `folder`, and of hidden tests what students may see at present.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
@@ -112,6 +113,7 @@ def write_what_counts(folder: Path, course: Course, effective: Effective, sectio
         final = final_as_shown(final, grade, shown)
         came = replace(came, visible_only=shown.max_score != grade.max_score)
         write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, came)
+    write_student_pages(folder, course, effective, title_of, names | dict(effective.people.names))
     return write_class_report(folder, course, effective, title_of)
 
 
@@ -147,7 +149,8 @@ def write_feedback(
 def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
     moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
-    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name, course.contact or "")
+    files = tuple(file.name for file in files_of(folder, grade))
+    return HandedIn(files, moment, "" if name == grade.student else name, course.contact or "")
 
 
 def word(grade: Grade) -> str:

@@ -486,7 +486,8 @@ def test_sections_are_reported_and_exported_alone(roster, decided, command, fold
     done = command("report", "--section", "B")
     assert done.exit_code == 0 and done.stdout == f"{folder / 'index-B.html'}\n"
     report = (folder / "index-B.html").read_text("utf-8")
-    assert all(f'<th scope="row">{name} ' in report for name in ("ben", "dee", "gus", "eve"))
+    assert all(f'.html">{name}</a> ' in report for name in ("ben", "dee", "eve"))
+    assert '<th scope="row">gus ' in report, "gus handed in nothing, so there is no page"
     assert "Lovelace" not in report and "Fay" not in report
     table = tmp_path / "scores.csv"
     assert command("export", "--to", "csv", "--section", "A", "--output", str(table)).exit_code == 0
