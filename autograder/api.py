@@ -179,7 +179,9 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
     else:
         loaded = load_course(course)
         entries = read_decisions(loaded)
-        laid = [lay_over(loaded, entries, latest_grades(grades)) for grades in (before, after)]
+        laid = [
+            lay_over(loaded, entries, latest_grades(grades), folder=grades.path.parent) for grades in (before, after)
+        ]
         comparison = comparing.compare(*([one.grade for one in decided] for decided in laid))
         notes = unfitting(loaded, entries, laid[1], ())
     return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
@@ -197,7 +199,8 @@ def decide(
 ) -> list[Decided]:
     """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
-    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
+    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written answer
+    `part="why"`, `comment="…"`, `excuse=True`,
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
@@ -207,11 +210,15 @@ def decide(
     effective = _effective(grades_at(Path(grades)), loaded)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
-    points = {"score": score} if decision.get("give") or decision.get("take") else {}
+    points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
+    if decision.get("points") is not None:
+        mine = (g for g in effective.grades if (g.student, g.assignment) == (student, name))
+        texts = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
+        points = {"answer": decisions.answer_digest(texts.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
-    laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal)
+    laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal, folder=Path(grades))
     odd = [
         text for text in decisions.unfitting(loaded, [new], laid, effective.people.names) if text.startswith(new.place)
     ]
@@ -225,7 +232,8 @@ def to_review(
     grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
 ) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
-    return _effective(grades_at(Path(grades)), load_course(course)).to_review(borders, within)
+    loaded = load_course(course)
+    return _effective(grades_at(Path(grades)), loaded).to_review(loaded, borders, within)
 
 
 def collect(
@@ -361,6 +369,7 @@ def _write_pages(
 ) -> Report:
     from autograder.feedback.html import write_what_counts
     from autograder.gradebook.differing import differing
+    from autograder.gradebook.final_scores import waiting_answers
     from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names
 
@@ -374,7 +383,8 @@ def _write_pages(
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*differing(plan.course, grades, scores), *effective.problems]
-    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
+    notes = waiting_answers(grades, scores)
+    notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
 

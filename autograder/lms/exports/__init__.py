@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import final_of, harmless, what_counts
+from autograder.gradebook.final_scores import final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
@@ -193,4 +193,6 @@ def export(tool: str, request: ExportRequest) -> Exported:
         raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
-    return Exported(summary, [*request.problems, *request.differences, *exported.problems])
+    wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
+    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(wanted, request.finals)
+    return Exported(summary, [*request.problems, *request.differences, *waiting, *exported.problems])
