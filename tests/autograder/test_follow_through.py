@@ -26,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADS, BLOCKS = "03_masked_heads", "05_encoder_block"
 
 MODEL = """
+import math
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
@@ -48,8 +51,18 @@ def draw(generator):
 
 def power(x, exponent=2):
     return x ** exponent
+
+@dataclass(frozen=True)
+class Sizes:
+    wide: int = 1
+    high: int = 1
+
+def area(sizes):
+    return math.prod(vars(sizes).values())
 """
 STUDENTS = """
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
@@ -81,6 +94,17 @@ def new_layer(size):
 
 def two_draws(generator):
     return draw(generator), draw(generator)
+
+@dataclass(frozen=True)
+class Sizes:
+    wide: int = 1
+    high: int = 1
+
+def area(sizes):
+    return 0
+
+def volume(sizes, deep):
+    return area(sizes) * deep
 """
 
 
@@ -99,7 +123,7 @@ class Stack(nn.Module):
 def student() -> SimpleNamespace:
     reference = load_text(MODEL, "model.py", "reference_of_stand_ins")
     connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
-    stand_ins = StandIns(reference, ["Layer", "draw", "power"])
+    stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
     kinds = connection.answer_with(stand_ins)
     loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)
     assert loaded == {"errors": []}
@@ -157,6 +181,10 @@ def test_a_generator_advances_and_the_random_numbers_of_the_test_do_not(student)
         torch.testing.assert_close(drawn, torch.randn(3, generator=other))
     student.names.new_layer(4)
     assert torch.equal(torch.default_generator.get_state(), before)
+
+
+def test_the_solution_reads_the_fields_of_a_students_object(student):
+    assert student.names.volume(student.names.Sizes(2, high=3), 4) == 24
 
 
 def test_names_that_were_used_are_known(student):
