@@ -172,6 +172,7 @@ def test_nothing_is_remembered_between_calls(student, reference):
 @by_hand
 @pytest.mark.part("network")
 @pytest.mark.points(0.5)
+@pytest.mark.needs("test_sentence_without_words")
 @pytest.mark.promise(
     "Both have the number type of the inputs, which keep their values.",
     "When T is 0, outputs is an empty tensor",
