@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from autograder.course.config import Course, load_course
+from autograder.course.mistakes import load_mistakes
 from autograder.grading import prepared
 from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
@@ -271,6 +272,24 @@ def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
     both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, edit))
     wrong = [test.name for test in of_part(alone, "pre_norm") if not test.is_right]
     assert wrong and [test.name for test in of_part(both, "pre_norm") if not test.is_right] == wrong
+
+
+@pytest.mark.slow
+def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(course, monkeypatch):
+    """Under the wrong attention, no answer of the head is that of a head with one mistake."""
+    edits = {
+        "scaled_without_the_root": ("math.sqrt(q.shape[-1])  #", "q.shape[-1]  #"),
+        "shares_returned_by_the_head": ("        return output\n", "        return output, _\n"),
+    }
+    known = [mistake for mistake in load_mistakes(course, course.assignment(HEADS)) if mistake.id in edits]
+    monkeypatch.setattr(prepared, "load_mistakes", lambda *which: tuple(known))
+    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS])
+    try:
+        grade = graded(grader, HEADS, solution_of(course, HEADS, *edits.values()))
+    finally:
+        grader.close()
+    named = {part: {test.mistake for test in of_part(grade, part)} - {None} for part in ("attention", "head")}
+    assert named == {"attention": {"scaled_without_the_root"}, "head": {"shares_returned_by_the_head"}}
 
 
 def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grader):
