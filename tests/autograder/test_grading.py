@@ -402,6 +402,22 @@ def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch)
         grade("x = 1")
 
 
+def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox):
+    """The suite breaks after the grader has begun: what the solution cannot pass here is no student's failure."""
+    hidden = tiny.hidden_test_file(tiny.assignment(TINY))
+    text = hidden.read_text("utf-8").replace("import random\n", "import random\n\nTAKEN = []\n", 1)
+    before = "    a, b = random.randint(-99, 99), random.randint(100, 199)\n"
+    assert before in text
+    broken = "    TAKEN.append(1)\n    if len(TAKEN) > 1:\n        b = None\n"
+    hidden.write_text(text.replace(before, before + broken), "utf-8")
+    grader = Grader(tiny, sandbox, 1)
+    try:
+        with pytest.raises(suite_run.SolutionFailsError, match="does not pass test_any_two_numbers here"):
+            grader.grade(handed_in(WRONG.replace("a - b", "a + b"), "ada")[0])
+    finally:
+        grader.close()
+
+
 # ------------------------------------------------------------------ the journal and a class
 
 WRONG = ALTERNATIVE.replace("sum((a, b))", "a - b")
