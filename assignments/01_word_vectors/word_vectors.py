@@ -319,7 +319,7 @@ ID_OF = dict(zip(WORDS, range(len(WORDS))))
 
 
 # %%
-def progress(step: int, steps: int, loss: float) -> None:
+def show_bar(step: int, steps: int, loss: float) -> None:
     """A bar that grows to the right while the training runs."""
     done = 30 * step // steps
     end = "\n" if step == steps else ""
@@ -339,7 +339,7 @@ def play_skip_gram(width: int = 16, window: int = 4, steps: int = 200) -> tuple[
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        progress(step, steps, loss.item())
+        show_bar(step, steps, loss.item())
     return before, tables[0].detach()
 
 
