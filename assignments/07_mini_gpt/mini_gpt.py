@@ -459,8 +459,8 @@ if __name__ == "__main__":
 # (The folders of those assignments must lie beside this one.) Grading never looks at it.
 #
 # **A real text: `real_text.py`.** The source code of Python's own library lies on your computer: some megabytes,
-# written by people. `python real_text.py` trains your model on it and shows every 500 steps what it writes, and its
-# loss on files that it has never seen. Add `--own` for your own layers.
+# written by people. `python real_text.py` trains your model on it for about ten minutes and shows every 500 steps what
+# it writes, and its loss on files that it has never seen. Add `--own` for your own layers.
 #
 # **GPT-2 itself: `gpt2_weights.py`.** If the model that OpenAI published is on your computer (*Ready-made* can fetch
 # it), this program puts its 124,439,808 numbers into your classes, and *your* code writes English. Without it, the

@@ -603,8 +603,8 @@ def write(model: LanguageModel, start: str, length: int, p: float = 0.9, seed: i
 
 
 # %% [markdown]
-# It takes a few minutes on a laptop. Watch the first number, watch the curve pass its steps, and read the samples: they
-# begin as noise and become something that looks like Python from a distance. (To train on a text of your own, name
+# It takes about three minutes on a laptop. Watch the first number, watch the curve pass its steps, and read the samples:
+# they begin as noise and become something that looks like Python from a distance. (To train on a text of your own, name
 # its folder: `read_texts(Path("my_texts"), "*.txt")`.)
 #
 # The first number is about 4.4, a little *below* $\ln 96 = 4.564$. Has the model learned something before its first step?
