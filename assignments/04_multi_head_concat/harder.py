@@ -87,13 +87,14 @@ def pooled_rows_stay_apart() -> None:
 def nothing_lost() -> None:
     """If the heads of a group had equal keys and values, the grouped model gives the same output as before."""
     dice = torch.Generator().manual_seed(5)
-    one = torch.randn(2, 1, 3, 8, generator=dice, dtype=torch.float64)          # 2 groups of width 3, C = 8
-    weight = one.expand(2, 2, 3, 8).reshape(12, 8)                              # 4 heads in pairs of twins
-    x, q = (torch.randn(2, 7, 8, generator=dice, dtype=torch.float64) for _ in range(2))
-    q, k = q[..., :12 // 2].unflatten(-1, (2, 3)).movedim(1, 2).repeat(1, 2, 1, 1), x @ weight.T
-    before = F.scaled_dot_product_attention(q, *2 * [k.unflatten(-1, (4, 3)).movedim(1, 2)], is_causal=True)
-    k = (x @ pooled(weight, 4, 2).T).unflatten(-1, (2, 3)).movedim(1, 2)
-    checks.close(grouped_attention(q, k, k), before, "The output of the converted model")
+    first, second = torch.randn(2, 3, 8, generator=dice, dtype=torch.float64)   # keys of width 3, C = 8
+    x = torch.randn(2, 7, 8, generator=dice, dtype=torch.float64)
+    q = torch.randn(2, 4, 7, 3, generator=dice, dtype=torch.float64)
+    before = torch.stack([x @ rows.T for rows in (first, first, second, second)], dim=1)    # 4 heads in pairs of twins
+    weight = pooled(torch.cat([first, first, second, second]), 4, 2)
+    k = torch.stack([x @ rows.T for rows in weight.split(3)], dim=1)
+    expected = F.scaled_dot_product_attention(q, before, before, is_causal=True)
+    checks.close(grouped_attention(q, k, k), expected, "The output of the converted model")
 
 
 def memory() -> None:

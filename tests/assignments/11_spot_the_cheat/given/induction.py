@@ -34,10 +34,9 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3, H, -1)).movedim(1, -2).unbind(1)     # (B, H, T, D) each
-        scores = q @ k.mT / math.sqrt(q.shape[-1])                                  # (B, H, T, T)
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)            # (T, T)
-        self.weights = scores.masked_fill(future, -math.inf).softmax(dim=-1)        # (B, H, T, T)
-        outputs = self.weights @ v                                                  # (B, H, T, D)
+        units = torch.eye(T).expand(*q.shape[:2], T, T)  # the weighted sum of unit vectors is the weights themselves
+        self.weights = F.scaled_dot_product_attention(q, k, units, is_causal=True)             # (B, H, T, T)
+        outputs = F.scaled_dot_product_attention(q, k, v, is_causal=True)                       # (B, H, T, D)
         for head in self.silent:
             outputs = torch.stack([silenced(each, head) for each in outputs])
         return x + self.proj(outputs.movedim(1, 2).flatten(2))                      # (B, T, C)
