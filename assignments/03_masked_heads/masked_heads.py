@@ -180,7 +180,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 #   **context window**. A shorter sentence uses a corner of the mask, whatever came before it; a longer one is
 #   a `ValueError` that names `block_size` and the length, in training and in evaluation.
 #
-# Many implementations also apply dropout here. Yours does not: two calls give the same answer, in training as well.
+# Many implementations also apply dropout here. Yours has none: called twice, it gives the same answer, in training
+# as well.
 #
 # **One number by hand.** With `embed_size = 20` and `head_size = 5` the head owns
 # $3 \cdot 20 \cdot 5 = 300$ parameters, no matter how long the sentences are.

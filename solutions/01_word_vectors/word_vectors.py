@@ -190,7 +190,7 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # | CBOW | ([1], 0)  ([0, 2], 1)  ([1, 3], 2)  ([2], 3) |
 #
 # In *the cat and the dog* the two *the* stand at different places, so with a window of 3 each is a context of
-# the other: the centre's own *place* is left out, not its word.
+# the other: what is left out is the centre's own *place*, not its word.
 #
 # **To think about:** a narrow window finds words that can replace each other (*Monday*, *Tuesday*), a wide one
 # finds words of the same topic (*Monday*, *office*). Why?
