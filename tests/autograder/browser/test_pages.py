@@ -121,6 +121,7 @@ def two_alike() -> Similar:
 PAGES = {
     "report": "index.html",
     "feedback": f"feedback/ada/{NAME}.html",
+    "student": "students/ada.html",
     "alike": "alike.html",
     "refused": f"feedback/zoë _b_-*/{NAME}.html",
 }
