@@ -13,7 +13,7 @@ import socket
 import sys
 import traceback
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -265,8 +265,8 @@ class Server:
             return wire.CallableHandle(value._number)
         origin = str(type(value).__module__)
         own = origin == self.module.__name__ or origin.partition(".")[0] not in _NO_OBJECTS_OF
-        function = isinstance(value, types.FunctionType)
-        if not (own or function or isinstance(value, nn.Module)):
+        stays = isinstance(value, types.FunctionType | nn.Module | Iterator)
+        if not (own or stays):
             return None
         return wire.Handle(self.number(value), self.describe(value))
 
@@ -278,7 +278,8 @@ class Server:
 
     def describe(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, nn.Module):
-            return {"kind": "object", "type": type(value).__name__, "callable": callable(value)}
+            facts = {"callable": callable(value), "iterator": isinstance(value, Iterator)}
+            return {"kind": "object", "type": type(value).__name__, **facts}
         first: dict[int, str] = {}
 
         def once(name: str, tensor: torch.Tensor) -> Any:
@@ -307,7 +308,7 @@ class Server:
             frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip(), "", ""])
         return {
             "type": type(error).__name__,
-            "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
+            "bases": [base.__name__ for base in type(error).__mro__ if base is not object],
             "text": _text(error),
             "frames": [[str(f), int(n), *(str(t)[:300] for t in texts)] for f, n, *texts in frames[-MAX_FRAMES:]],
         }

@@ -68,5 +68,5 @@ def describe_error(error: BaseException, own: Callable[[types.FrameType], bool])
     ]
     if isinstance(error, SyntaxError) and not frames:
         frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", (error.text or "").strip()))
-    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
     return RemoteException(type(error).__name__, bases, str(error)[:2000], tuple(frames[-6:]))

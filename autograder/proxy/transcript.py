@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.protocol.errors import StudentError, StudentRaisedError
+from autograder.protocol.errors import MIRRORED, StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle
 
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and the random state
@@ -153,7 +153,7 @@ def _target(arguments: dict[str, Any]) -> str:
 def _mirrored_type(error: StudentError) -> list[str]:
     if not isinstance(error, StudentRaisedError):
         return []
-    return [base for base in error.remote.bases if base in type(error).__name__]
+    return [base for base in error.remote.bases if base in MIRRORED and base in type(error).__name__]
 
 
 def _words(error: StudentError) -> tuple[str, str]:
