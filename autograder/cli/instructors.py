@@ -161,7 +161,8 @@ def decide(
     assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="The assignment.")] = None,
     give: Annotated[float | None, typer.Option(help="Give points back.", metavar="POINTS")] = None,
     take: Annotated[float | None, typer.Option(help="Take points off.", metavar="POINTS")] = None,
-    part: Annotated[str | None, typer.Option(help="The part to which these points belong.")] = None,
+    points: Annotated[float | None, typer.Option(help="The points of a written answer, named by --part.")] = None,
+    part: Annotated[str | None, typer.Option(help="The part, or the written answer, of these points.")] = None,
     comment: Annotated[str | None, typer.Option(help="A comment for the student.", metavar="TEXT")] = None,
     excuse: Annotated[bool, typer.Option("--excuse", help="Count neither the score nor its maximum.")] = False,
     accept_late: Annotated[bool, typer.Option("--accept-late", help="Deduct nothing for lateness.")] = False,
@@ -172,7 +173,8 @@ def decide(
     reason: Annotated[str | None, typer.Option("--reason", "-r", help="The reason, which the student reads.")] = None,
     by: Annotated[str | None, typer.Option(help="The author.", envvar=["AUTOGRADER_BY", "USER", "USERNAME"])] = None,
     pick: Annotated[
-        bool, typer.Option("--pick", help="List submissions that are flagged or just below a border.")
+        bool,
+        typer.Option("--pick", help="List submissions that are flagged, just below a border, or wait for a person."),
     ] = False,
     border: Annotated[list[float], typer.Option(help="A border for --pick, in percent; repeatable.")] = [50],  # noqa: B006
     within: Annotated[float, typer.Option(help="How far below a border, in percent.")] = 2,
@@ -191,7 +193,7 @@ def decide(
     if by is None:
         raise CommandUsageError("Say which author with --by.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
-    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
+    made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
     if as_json:
         print(json.dumps([asdict(one.grade) for one in decided], ensure_ascii=False))

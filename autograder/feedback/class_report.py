@@ -3,8 +3,6 @@
 It needs no network. Its few lines of JavaScript sort and search the last table.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections import Counter
@@ -31,7 +29,7 @@ from autograder.feedback.statistics import (
 from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import TitleOf, titles_of
 from autograder.gradebook.decisions import Decision
-from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
@@ -132,7 +130,9 @@ def write_class_report(
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
-        flagged=[(grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(grade, final))],
+        flagged=[
+            (grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(course, grade, final))
+        ],
         names=read_names(folder) | dict(effective.people.names),
         decisions=_decisions(effective),
         late=[(grade, link(grade), final) for grade, final in count if final.days],
@@ -159,9 +159,10 @@ def write_class_report(
     return path
 
 
-def worth_a_look(grade: Grade, final: Final) -> list[str]:
-    """Return the notes of a grade for the instructor: its flags, and a late mark of the course site without a time."""
-    return [*grade.flags, *([MARKED] if final.marked else [])]
+def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
+    """Return the notes of a grade for the instructor: flags, a late mark without a time, answers that wait."""
+    waiting = [] if final.excused else what_waits(course, grade)
+    return [*grade.flags, *([MARKED] if final.marked else []), *waiting]
 
 
 def lowest(rows: list[Row]) -> list[Row]:
@@ -267,7 +268,8 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
         return _refused(grade, section.title, section.points)
     reached = share(final.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
+    waits = f" + {len(grade.waiting)}?" if grade.waiting else ""  # answers without points so far
+    return TableCell(section.title, f"{number(final.score)}{waits}", kind, link(grade), grade.max_score - final.score)
 
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:

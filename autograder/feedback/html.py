@@ -4,8 +4,6 @@ A student's page lists passed and failed tests and asks a question for each fail
 grade, and needs no script, network or other file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +17,7 @@ from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_pages
 from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
-from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
+from autograder.gradebook.final_scores import Effective, final_of, is_answer, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names
@@ -92,6 +90,7 @@ class PartPage:
     followed: dict[str, list[str]]
     pictures: list[Picture]
     undrawn: dict[str, list[str]]
+    answer: TestResult | None = None
 
 
 def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
@@ -155,7 +154,7 @@ def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: st
 
 def word(grade: Grade) -> str:
     """Return the score in words, encouraging but truthful."""
-    reached = share(grade.score, grade.max_score)
+    reached = share(grade.score, grade.max_score - sum(test.max_score for test in grade.waiting))
     if reached <= 0:
         return NOTHING_YET
     if reached >= 1 and not all(test.is_right for test in grade.tests):
@@ -164,7 +163,7 @@ def word(grade: Grade) -> str:
 
 
 def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
-    titles = {part.name: part.title for part in assignment.parts} if assignment else {}
+    titles = {one.name: one.title for one in assignment.asked} if assignment else {}
     found = {test.part: in_words(test.part) for test in grade.tests if test.part}
     order = [name for name in titles if name in found] + [name for name in found if name not in titles]
     tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
@@ -198,7 +197,10 @@ def _causes(tests: list[TestResult]) -> dict[object, CauseView]:
 def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
+    answers = [test for test in tests if is_answer(test) and test.outcome in ("decided", "waiting")]
     for test in tests:
+        if test in answers:
+            continue
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test)
         elif test.outcome in ("followed", "decided"):
@@ -217,6 +219,7 @@ def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView
         followed=followed,
         pictures=[picture for picture in pictures if picture.image],
         undrawn=_undrawn(pictures),
+        answer=next(iter(answers), None),
     )
 
 

@@ -3,8 +3,6 @@
 Pure functions of grades; they read no files. None stands for an undefined number.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

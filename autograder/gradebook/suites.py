@@ -47,7 +47,7 @@ class Suites:
         passed = self._stored(grade)
         if passed is None:
             return grade.to_json()
-        tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
+        tests = [_facts(test, ("name", *OWN)) for test, right in zip(grade.tests, passed) if test != right]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
         return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
 
@@ -71,13 +71,17 @@ class Suites:
             return ()
         if not grade.tests or not DIGEST.fullmatch(suite):
             return None
-        passed = tuple(_passed(**_common(test)) for test in grade.tests)
+        passed = tuple(_passed(**_facts(test, COMMON)) for test in grade.tests)
         try:
             stored = self._read(suite)
         except SuiteMissingError:
             stored = None
         if stored is None or stored != passed and _all_hidden(stored) == stored == _all_hidden(passed):
-            record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": list(map(_common, passed))}
+            record = {
+                "schema": SCHEMA,
+                "assignment": grade.assignment,
+                "tests": [_facts(test, COMMON) for test in passed],
+            }
             write_whole(self._file(suite), json.dumps(record, ensure_ascii=False, indent=1) + "\n")
             self._passed[suite] = stored = passed
         return stored if stored == passed else None
@@ -105,12 +109,12 @@ def _all_hidden(tests: Tests) -> Tests:
     return tuple(replace(test, hidden=True) for test in tests)
 
 
-def _common(test: TestResult) -> dict[str, Any]:
-    return {name: getattr(test, name) for name in COMMON}
+def _facts(test: TestResult, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(test, name) for name in names}
 
 
 def _differences(test: TestResult) -> dict[str, Any]:
-    own = {name: getattr(test, name) for name in ("name", *OWN)}
+    own = _facts(test, ("name", *OWN))
     return {**own, "full_message": test.full_message} if test.full_message else own
 
 

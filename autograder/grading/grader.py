@@ -79,9 +79,10 @@ class Grader:
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
-            assignment = self._assignment(submission)
+            if submission.assignment not in self.assignments:
+                raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
-                return self._graded(assignment, submission, started)
+                return self._graded(self.assignments[submission.assignment], submission, started)
         except TaskEndedError:
             sentence = "Reading it, and what it answers, takes too long."
             return refused(self.course, submission, sentence, self.run_seed)
@@ -168,16 +169,9 @@ class Grader:
         self.run_seed = run_seed
         self._cache = ReplayCache()
         self._diagnoses = {
-            name: Diagnosis(
-                self.session, prepared.mistakes, self.workers.references[name], prepared.solution, run_seed, self.watch
-            )
+            name: Diagnosis(self.session, prepared, self.workers.references[name], run_seed, self.watch)
             for name, prepared in self._prepared.items()
         }
-
-    def _assignment(self, submission: Submission) -> Assignment:
-        if submission.assignment not in self.assignments:
-            raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
-        return self.assignments[submission.assignment]
 
     def _results(
         self, prepared: PreparedAssignment, loaded: LoadedSubmission
@@ -185,7 +179,7 @@ class Grader:
         assignment = prepared.assignment
         try:
             self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            suite_run = SuiteRun(self.session, loaded, assignment, self._cache, self.watch)
+            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
         finally:

@@ -11,7 +11,6 @@ import time
 import traceback
 from dataclasses import dataclass, replace
 
-from autograder.course.config import Assignment
 from autograder.grading.explain import Failure
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
@@ -90,19 +89,12 @@ class SuiteRun:
     """One submission takes the tests of a suite, in their order; once only when they are taken `again`."""
 
     def __init__(
-        self,
-        session: SuiteSession,
-        loaded: LoadedSubmission,
-        assignment: Assignment,
-        cache: ReplayCache,
-        watch: Watch,
-        again: bool = False,
+        self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
     ) -> None:
-        self._again = again
-        self._session, self._loaded, self._limits = session, loaded, assignment.limits
-        self._cache, self._watch = cache, watch
+        self._session, self._loaded, self._limits = session, loaded, loaded.assignment.limits
+        self._cache, self._watch, self._again = cache, watch, again
         self._kept = KeptTranscripts()
-        self._end = time.monotonic() + assignment.limits.submission_seconds
+        self._end = time.monotonic() + self._limits.submission_seconds
         self._titles: dict[str, str] = {}
 
     def take(self, test: Test) -> TestEnding:

@@ -1,7 +1,4 @@
-"""Exports of grades: each exporter writes the grades of a class in the format of one tool.
-
-An exporter is a module with one function, `export(request)`; `EXPORTERS` lists them.
-"""
+"""Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import as_record, final_of, harmless, what_counts
+from autograder.gradebook.final_scores import as_record, final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
@@ -41,10 +38,6 @@ WITH_THE_LAST_TEXT = ("nbgrader",)
 FOR_STUDENTS = ("classroom50", "junit")
 WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
-
-
-class ExportError(RefusedError):
-    """The requested export is impossible; `str(error)` is the message for the instructor."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +86,7 @@ class ExportRequest:
         return tuple(a for a in self.course.assignments if a.name in graded)
 
     def write(self, name: str, data: bytes, mark: bytes) -> Path:
-        """Write the export to `output`, or else to the file `name`; return its path.
-
-        Replaces an existing file only if it contains the export's `mark`. Raises RefusedError if it cannot be written.
-        """
+        """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
         write_whole(path, data)
@@ -198,16 +188,19 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError if a package is missing."""
+    """Export to a tool of `EXPORTERS`; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
-        raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+        raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
     if tool in FOR_STUDENTS:
         request = _as_shown(request)
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
     names = {assignment.name for assignment in request.assignments} if request.grades else set()
-    scores = [as_record(g, final_of(g, request.finals)) for g in request.grades if g.assignment in names]
-    return Exported(summary, [*request.problems, *request.differences, *exported.problems], request.written, scores)
+    exported_grades = [grade for grade in request.grades if grade.assignment in names]
+    scores = [as_record(grade, final_of(grade, request.finals)) for grade in exported_grades]
+    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(exported_grades, request.finals)
+    problems = [*request.problems, *request.differences, *waiting, *exported.problems]
+    return Exported(summary, problems, request.written, scores)
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:
