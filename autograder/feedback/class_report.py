@@ -135,6 +135,7 @@ def write_class_report(
         ],
         names=read_names(folder) | dict(effective.people.names),
         decisions=_decisions(effective),
+        unfitting=effective.problems,
         late=[(grade, link(grade), final) for grade, final in count if final.days],
         untimed=sum(not final.known for _, final in count),
         graded=sum(grade.status == "graded" for grade in grades),

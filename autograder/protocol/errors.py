@@ -90,7 +90,7 @@ def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> Re
     if isinstance(error, SyntaxError) and not frames:
         text = (error.text or "").strip()[:MAX_FRAME_TEXT]
         frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", text))
-    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
     return RemoteException(type(error).__name__, bases, _text(error), tuple(frames[-MAX_FRAMES:]))
 
 
