@@ -23,7 +23,7 @@ from autograder.feedback.statistics import (
     summary,
     unnamed_failures,
 )
-from autograder.feedback.titles import TitleOf, titles_of
+from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import Effective, final_of, number
 from autograder.gradebook.lateness import Final
@@ -205,13 +205,10 @@ def _section(name: str, assignment: Assignment | None, pairs: list[tuple[Grade, 
 
 
 def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSection]:
-    titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    tests = items(graded)
-    shares = part_shares(graded)
-    order = [name for name in titles if name in shares] + [name for name in shares if name not in titles]
+    tests, shares = items(graded), part_shares(graded)
     return [
-        PartSection(titles.get(name, name), shares[name], [test for test in tests if test.part == name])
-        for name in order
+        PartSection(title, shares[name], [test for test in tests if test.part == name])
+        for name, title in parts_in_order(assignment, shares).items()
     ]
 
 

@@ -8,8 +8,6 @@
 A worker's bytes are passed on and not interpreted here.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import tempfile
@@ -68,7 +66,7 @@ class Sandbox:
         self._servers: dict[Modules, ForkServer] = {}
         self._started(())
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> "Sandbox":
         return self
 
     def __exit__(self, *_: object) -> None:
