@@ -65,8 +65,7 @@ class Sandbox:
         if self.tier != "unsafe":
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
-        self._servers: dict[Modules, ForkServer] = {}
-        self._started(())
+        self._servers: dict[Modules, ForkServer] = {(): self._start(())}
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -108,13 +107,10 @@ class Sandbox:
             for modules in list(self._servers):
                 self._discard(modules)
 
-    def _started(self, modules: Modules) -> ForkServer:
+    def _ready_server(self, modules: Modules) -> ForkServer:
         if modules not in self._servers:
             self._servers[modules] = self._start(modules)
-        return self._servers[modules]
-
-    def _ready_server(self, modules: Modules) -> ForkServer:
-        server = self._started(modules)
+        server = self._servers[modules]
         try:
             server.wait_until_ready()
         except SandboxUnavailableError:
