@@ -9,16 +9,17 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
+from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
 from autograder.records import CourseError as CourseError
 from autograder.text.files import read_utf8
@@ -94,6 +95,24 @@ class Part(YamlRecord):
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+class WrittenAnswer(YamlRecord):
+    """A question that is answered in words; a person gives the points.
+
+    It stands in the solution, as `# %% answer="why" points=2 rubric="…"`, or in course.yml: then it is the question with
+    this `number` in the text of a `part`, as in answers.yml.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")
+    points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    rubric: Text | None = Field(default=None, description="What gives points; students never see it.")
+    part: Text | None = Field(default=None, description="The part whose text asks the question.")
+    number: Amount = Field(default=1, description="Which question of that part's text, counted from 1.")
+
+    @property
+    def title(self) -> str:
+        return f"Written answer: {self.name.replace('_', ' ')}"
+
+
 class Assignment(YamlRecord):
     """One assignment of the course. Loaded through a course, its `limits` are complete."""
 
@@ -114,6 +133,9 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    answers: tuple[WrittenAnswer, ...] = Field(
+        default=(), strict=False, description="Questions of the text whose written answers count."
+    )
 
     @property
     def stem(self) -> str:
@@ -122,8 +144,18 @@ class Assignment(YamlRecord):
 
     @property
     def points(self) -> float:
-        """The maximum score."""
+        """The maximum score of the tests."""
         return sum(part.points for part in self.parts)
+
+    @property
+    def asked(self) -> tuple[Part | WrittenAnswer, ...]:
+        """Everything that gives points: the parts, and the written answers behind them."""
+        return (*self.parts, *self.answers)
+
+    @property
+    def total(self) -> float:
+        """The maximum score, with the points of written answers."""
+        return sum(one.points for one in self.asked)
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
@@ -163,13 +195,47 @@ class LatePolicy(YamlRecord):
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
 
 
+Visibility = Literal["visible", "parts", "hints", "full"]
+
+
+class Feedback(YamlRecord):
+    """What students see of hidden tests before the due date and after it; a single word stands for both.
+
+    `visible` is nothing, `parts` the points of each part, `hints` sentences and hints, `full` inputs and numbers, too.
+    """
+
+    before_due: Visibility = "hints"
+    after_due: Visibility = "hints"
+
+    @property
+    def graded(self) -> str:
+        """The messages that grading stores: `hints`, `full` or `both`."""
+        return "full" if self.before_due == "full" else "both" if self.after_due == "full" else "hints"
+
+
+def _feedback(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value not in VISIBILITIES:
+        hint = did_you_mean(value, VISIBILITIES) or "."
+        raise ValueError(f'must be {one_of(VISIBILITIES)}, or a block of these, not the text "{value}"{hint}')
+    return {"before_due": value, "after_due": value}
+
+
+VISIBILITIES: tuple[str, ...] = get_args(Visibility)
+_LEVEL = {"enum": list(VISIBILITIES)}
+_DATED = {"type": "object", "properties": dict.fromkeys(Feedback.model_fields, _LEVEL), "additionalProperties": False}
+FeedbackSetting = Annotated[Feedback, BeforeValidator(_feedback), WithJsonSchema({"anyOf": [_LEVEL, _DATED]})]
+
+
 class CourseFile(YamlRecord):
     """The contents of course.yml, as written there."""
 
     title: Text
-    feedback: Literal["hints", "full"] = Field(
-        default="hints",
-        description="What students see of hidden tests: sentences and hints, or inputs and numbers, too.",
+    feedback: FeedbackSetting = Field(
+        default=Feedback(),
+        description="What students see of hidden tests: nothing (visible), the points of each part (parts), sentences "
+        "and hints (hints), or inputs and numbers, too (full); or one of these `before_due` and one `after_due`.",
     )
     follow_through: Annotated[float, Field(ge=0, le=1)] = Field(
         default=1.0,
@@ -222,6 +288,14 @@ class Course(CourseFile):
         """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
+    def label(self, file: Path) -> str:
+        """Return the path of a file in the course's folder, as messages name it."""
+        return file.relative_to(self.root).as_posix()
+
+    def read(self, file: Path, problem: Callable[[str], Exception], missing: str = "") -> str:
+        """Read one of the course's files as UTF-8; raises `problem` with a sentence if that fails."""
+        return read_utf8(file, self.label(file), problem, missing)
+
     @property
     def hidden_folders(self) -> list[Path]:
         """Return the folders that must be hidden from students and from the processes of their code."""
@@ -273,10 +347,7 @@ class Course(CourseFile):
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """Load the course.yml at `path`, or in the nearest folder at or above it.
-
-    Raises CourseError with one sentence for each error.
-    """
+    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = _find(Path(path))
     document = MarkedYaml(file.name, read_utf8(file, file.name, CourseError), "the course")
     record = document.read(CourseFile)
@@ -286,7 +357,8 @@ def load_course(path: Path | str = ".") -> Course:
         raise CourseError(document.problems)
     fields = {name: getattr(record, name) for name in CourseFile.model_fields}
     fields["assignments"] = tuple(_with_limits(a, record.limits) for a in record.assignments)
-    return Course(root=file.parent, **fields)
+    course = Course(root=file.parent, **fields)
+    return course.model_copy(update={"assignments": tuple(_with_answers(course, a) for a in course.assignments)})
 
 
 def has_course(path: Path) -> bool:
@@ -319,6 +391,7 @@ def _check_names(document: MarkedYaml) -> None:
     document.check_unique(("assignments",), "name", "assignment")
     for index, assignment in enumerate(document.items(("assignments",))):
         document.check_unique(("assignments", index, "parts"), "name", "part")
+        document.check_unique(("assignments", index, "answers"), "name", "written answer")
         name = assignment.get("name") if isinstance(assignment, dict) else None
         stem = name.partition("_")[2] if isinstance(name, str) else ""
         if sentence := unfit_stem(stem):
@@ -362,6 +435,18 @@ def _check_extensions(document: MarkedYaml) -> None:
         if isinstance(name, str) and name not in known:
             sentence = f"the course has no assignment `{name}`" + (did_you_mean(name, map(str, known)) or ".")
             document.add(("late", "extensions", index, "assignment"), sentence)
+
+
+def _with_answers(course: Course, assignment: Assignment) -> Assignment:
+    """Return the assignment with the written answers of its solution, too; reading the document reports its errors."""
+    file = course.solution_file(assignment)
+    text = file.read_text("utf-8", "replace") if file.is_file() else ""
+    found = [
+        WrittenAnswer(name=match["name"], points=float(match["points"]), rubric=match["rubric"])
+        for match in ANSWER.finditer(text)
+        if match["name"] not in [answer.name for answer in assignment.answers] and float(match["points"])
+    ]
+    return assignment.model_copy(update={"answers": (*assignment.answers, *found)}) if found else assignment
 
 
 def _with_limits(assignment: Assignment, limits: Limits) -> Assignment:

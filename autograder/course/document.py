@@ -1,8 +1,9 @@
 """A solution document: one `.py` file with prose, code, gaps, and the places of tests and pictures.
 
 The document is py:percent (`# %%` begins a cell). A *gap* is the code between `### BEGIN SOLUTION` and
-`### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, and
-`# %% picture="mask"` where it draws one. Reading reports every error of the author; building is done elsewhere.
+`### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, `# %% picture="mask"` where
+it draws one, and `# %% answer="why" points=2` where students answer in words. Reading reports every error of the author;
+building is done elsewhere.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterator
@@ -20,23 +22,23 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
-from autograder.course.markers import BEGIN, END
+from autograder.course.markers import ANSWER, BEGIN, END
 from autograder.course.yaml_file import closest, did_you_mean
-from autograder.text.files import read_utf8
 
 UNWRITTEN = " is not written yet."
+PLACEHOLDER = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 
 _COMMENTS = {
     "part": "# Written? `autograder check {name}` tells how this part stands.",
     "picture": "# The notebook draws a picture of your own code here.",
+    "answer": "# " + PLACEHOLDER,
 }
-_CELL_OPTIONS = ("part", "picture", "tags")
+_KINDS = ("part", "picture", "answer")
+_CELL_OPTIONS = (*_KINDS, "tags", "points", "rubric")
+_LEADS = r"To think about|Think about it|One last question|One question to take along"
+_QUESTION = re.compile(rf"(?:^|(?<=\s))\**(?:{_LEADS})\b.*?(?=\n\s*\n|\Z)", re.DOTALL)
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
-
-
-class DocumentError(CourseError):
-    """A solution document that cannot be built; one sentence per problem, each with file and line."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `kind` is markdown, code, raw, part or picture; `name` is the part it belongs to."""
+    """One cell: `kind` is markdown, code, raw, part, picture or answer; `name` is its part, or the answer's name."""
 
     kind: str
     line: int
@@ -78,10 +80,7 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """Return the stub: gaps raise NotImplementedError, and notebook cells are comments that say so.
-
-        Everything else stays as the author wrote it, byte for byte.
-        """
+        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest stays as it is."""
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:
@@ -93,28 +92,70 @@ class Document:
         for number, text in enumerate(self.text[:-1].split("\n"), start=1):
             if number in gaps:
                 result.append((number, gaps[number].stub_line))
+            elif answer := ANSWER.fullmatch(text):
+                result.append((number, f'# %% [markdown] answer="{answer["name"]}"'))
             elif number not in inside:
                 result.append((number, text))
             if number in comments:
                 result.append((number, comments[number].format(name=self.assignment)))
         return result
 
+    def questions(self) -> dict[str, list[tuple[str, int]]]:
+        """Return the questions of the text by part, each with the number of its cell.
+
+        A question is the end of a paragraph that begins with “To think about” or a similar lead. It belongs to the part
+        whose test cell comes next, or to the last part.
+        """
+        found: dict[str, list[tuple[str, int]]] = {}
+        waiting: list[tuple[str, int]] = []
+        part = ""
+        for number, cell in enumerate(self.cells):
+            if cell.kind == "markdown":
+                matches = _QUESTION.finditer(cell.source)
+                waiting += [(" ".join(match[0].replace("*", "").split()), number) for match in matches]
+            elif cell.kind == "part":
+                part = cell.name or ""
+                found[part], waiting = waiting, []
+        found[part] += waiting
+        return {part: questions for part, questions in found.items() if questions}
+
 
 def load_document(course: Course, assignment: Assignment) -> Document:
-    """Load the solution document of an assignment; raises DocumentError with all errors in it."""
+    """Load the solution document of an assignment; raises CourseError with all errors in it."""
     file = course.solution_file(assignment)
-    label = file.relative_to(course.root).as_posix()
+    label = course.label(file)
     missing = f"{assignment.name} has no solution yet: {label} is missing."
-    return read_document(read_utf8(file, label, DocumentError, missing), label, assignment)
+    document = read_document(course.read(file, CourseError, missing), label, assignment)
+    places: dict[int, list[str]] = {}
+    for answer in assignment.answers:
+        if answer.part is not None:
+            asked = document.questions().get(answer.part, [])
+            if len(asked) < answer.number:
+                raise CourseError(
+                    f"course.yml lets question {answer.number} of the part `{answer.part}` count as `{answer.name}`, but "
+                    f"the text of {label} has {len(asked)} there."
+                )
+            header = f'# %% answer="{answer.name}" points={answer.points:g}'
+            places.setdefault(asked[answer.number - 1][1], []).append(header)
+    return read_document(_with_cells(document, places), label, assignment) if places else document
+
+
+def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
+    """Return the document's text with further cells, given by their headers, each behind the cell of that number."""
+    lines = document.text.split("\n")
+    starts = [cell.line - 1 for cell in document.cells] + [len(lines)]
+    for number in sorted(headers, reverse=True):
+        lines[starts[number + 1] : starts[number + 1]] = [line for header in headers[number] for line in (header, "")]
+    return "\n".join(lines)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
-    """Parse a document; `label` names the file in the sentences of DocumentError."""
+    """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"
     reader = _Reader(text, label, assignment)
     reader.read()
     if reader.problems:
-        raise DocumentError(reader.sentences())
+        raise CourseError(reader.sentences())
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
@@ -125,7 +166,7 @@ def _check_stub(document: Document) -> None:
         ast.parse(document.stub)
     except SyntaxError as error:
         where = document.stub_lines()[(error.lineno or 1) - 1][0]
-        raise DocumentError(
+        raise CourseError(
             f"{document.label}, line {where}: without its gaps the document is not Python ({error.msg}); "
             "a gap must be whole statements."
         ) from None
@@ -184,33 +225,41 @@ class _Reader:
             self.add(line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.')
         for key in options:
             if key not in _CELL_OPTIONS:
-                hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part` or `picture`."
+                hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part`, `picture` or `answer`."
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
-        kinds = [kind for kind in ("part", "picture") if kind in options]
+        kinds = [kind for kind in _KINDS if kind in options]
         if not kinds:
-            self._check_alone(line, cell)
+            if cell.cell_type == "code":
+                self._check_alone(line, cell)
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
-            self.add(line, "a cell is for a part or for a picture, not for both; make it two cells.")
+            self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
         else:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
 
     def _check_alone(self, line: int, cell: Any) -> None:
-        if cell.cell_type == "code":
-            try:
-                ast.parse(cell.source)
-            except SyntaxError as error:
-                where = line + (error.lineno or 1)
-                self.add(where, f"this cell cannot run by itself in a notebook: {error.msg}.")
+        try:
+            ast.parse(cell.source)
+        except SyntaxError as error:
+            self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
             self.add(line, f'the cell `{kind}="{name}"` must be empty; the build fills it.')
         known = [part.name for part in self.assignment.parts]
-        if name not in known:
+        if kind == "answer":
+            self._check_answer(line, name, known)
+        elif name not in known:
             hint = did_you_mean(name, known) or f"; course.yml has {', '.join(known)}."
             self.add(line, f"{self.assignment.name} has no part `{name}`{hint}")
         self.cells.append(Cell(kind, line, source, name))
+
+    def _check_answer(self, line: int, name: str, parts: list[str]) -> None:
+        match = ANSWER.fullmatch(self.lines[line - 1])
+        if match is None or not float(match["points"]):
+            self.add(line, 'write the cell of an answer as `# %% answer="why" points=2 rubric="What gives points."`.')
+        elif name in parts or name in (cell.name for cell in self.cells if cell.kind == "answer"):
+            self.add(line, f"the name `{name}` is taken; give this answer another one.")
 
     def _check_parts(self) -> None:
         seen: dict[str | None, int] = {}
@@ -272,7 +321,7 @@ class _Reader:
     def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
         inside = self.lines[begin : end - 1]
         code = [begin + 1 + i for i, text in enumerate(inside) if text.strip() and not text.strip().startswith("#")]
-        indents = [_indent(self.lines[line - 1]) for line in (begin, end)]
+        indents = [re.sub(r"\S.*", "", self.lines[line - 1]) for line in (begin, end)]
         if not code:
             self.add(begin, "this gap is empty; the solution stands between its markers.")
             return
@@ -290,12 +339,8 @@ class _Reader:
 
     def _todo_above(self, begin: int) -> tuple[str, ...]:
         """Return the comment lines directly above a gap, stripped."""
-        block: list[str] = []
-        for line in reversed(self.lines[: begin - 1]):
-            if not line.strip().startswith("#"):
-                break
-            block.insert(0, line.strip())
-        return tuple(block)
+        above = (line.strip() for line in reversed(self.lines[: begin - 1]))
+        return tuple(itertools.takewhile(lambda line: line.startswith("#"), above))[::-1]
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
         """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
@@ -316,10 +361,6 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.rstrip()
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:

@@ -6,6 +6,10 @@ import re
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
+ANSWER = re.compile(
+    r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
+    re.M,
+)
 _PART = re.compile(r'# %% part="(\w+)"')
 
 

@@ -15,7 +15,7 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Item:
-    """The results of a class on one test."""
+    """The results of a class on one test; `without_zeros` is the discrimination without submissions that earn nothing."""
 
     name: str
     part: str
@@ -23,6 +23,7 @@ class Item:
     passed: int
     taken: int
     discrimination: float | None
+    without_zeros: float | None = None
 
     @property
     def rate(self) -> float:
@@ -81,12 +82,16 @@ def items(grades: Sequence[Grade]) -> list[Item]:
         for test in grade.tests:
             rest = sum(other.score for other in grade.tests if other is not test)
             taken.setdefault(test.name, []).append((test, rest))
-    found = []
-    for results in taken.values():
-        last, passed = results[-1][0], [test.is_right for test, _ in results]
-        alone = discrimination(passed, [rest for _, rest in results])
-        found.append(Item(last.name, last.part, last.title, sum(passed), len(passed), alone))
-    return found
+    return [_item(results) for results in taken.values()]
+
+
+def _item(results: list[tuple[TestResult, float]]) -> Item:
+    last, passed = results[-1][0], sum(test.is_right for test, _ in results)
+    earning = [(test, rest) for test, rest in results if test.score + rest > 0]
+    both = (
+        discrimination([test.is_right for test, _ in some], [rest for _, rest in some]) for some in (results, earning)
+    )
+    return Item(last.name, last.part, last.title, passed, len(results), *both)
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:

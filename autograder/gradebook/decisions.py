@@ -6,38 +6,47 @@ the decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, RootModel, model_validator
+from filelock import FileLock, Timeout
+from pydantic import Field, model_validator
 
-from autograder.course.config import Course, CourseError, Moment, Text
+from autograder.course.config import Assignment, Course, CourseError, Moment, Text, WrittenAnswer
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
-from autograder.records import Grade, TestResult
+from autograder.gradebook.texts import get
+from autograder.records import Grade, RefusedError, SourceFile, TestResult
+from autograder.source.written import written_answers
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
-KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
+WAIT = 30  # seconds for another command
+KINDS = ("give", "take", "points", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Decision(YamlRecord):
     """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
 
-    `drop` names a test, which then gives its full points or is taken out of the total. `score` is the score in the
-    journal at the time of the decision.
+    `points` grades the written answer named by `part`, whose digest was `answer`. `drop` names a test, which then gives
+    its full points or is taken out of the total. `score` is the score in the journal at the time of the decision.
     """
 
     assignment: Text
     student: Text | None = None
     give: Points | None = None
     take: Points | None = None
+    points: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     part: Text | None = None
+    answer: Text | None = None
     comment: Text | None = None
     excuse: Literal[True] | None = None
     drop: Text | None = None
@@ -56,7 +65,10 @@ class Decision(YamlRecord):
             "must name the `student`.": not self.drop and self.student is None,
             "drops a test for everybody, so it has no `student`.": self.drop and self.student is not None,
             "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts) != bool(self.drop),
-            "can have a `part` only with `give` or `take`.": self.part and not (self.give or self.take),
+            "can have a `part` only with `give`, `take` or `points`.": self.part
+            and not (self.give or self.take or self.points is not None),
+            "must name with `part` the written answer that gets these points.": self.points is not None
+            and not self.part,
             "must have a `reason`, which the student reads.": self.reason is None and self.comment is None,
         }
         for sentence in (sentence for sentence, found in wrong.items() if found):
@@ -71,15 +83,13 @@ class Decision(YamlRecord):
         if self.give or self.take:
             points = counted_points(self.give or self.take or 0)
             said = f"{points} {'given back' if self.give else 'taken off'}"
+        elif self.points is not None:
+            said = f"{counted_points(self.points)} for the written answer {self.part}"
         elif self.drop:
             said = "Counts in full for everybody" if self.counts == "full" else "Does not count for anybody"
         else:
             said = "Excused" if self.excuse else "Accepted although late"
         return f"{said}: {self.reason}"
-
-
-class _Entries(RootModel[tuple[Decision, ...]]):
-    root: tuple[Decision, ...] = Field(strict=False)
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,16 @@ def read_decisions(course: Course) -> tuple[Entry, ...]:
     return _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
 
 
+@contextmanager
+def locked(course: Course) -> Iterator[None]:
+    """Keep other `decide` commands from reading and writing the file in the meantime. Raises RefusedError."""
+    try:
+        with FileLock(course.root / f".{FILE_NAME}.lock", timeout=WAIT):
+            yield
+    except Timeout:
+        raise RefusedError(f"Another `decide` has been writing {FILE_NAME} for {WAIT} seconds; try again.") from None
+
+
 def add_decision(course: Course, decision: Decision) -> str:
     """Append a decision to the file, whose text stays as it is; return its place. Raises CourseError."""
     file = course.root / FILE_NAME
@@ -126,14 +146,14 @@ def _parse(text: str) -> tuple[Entry, ...]:
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return ()
     document = MarkedYaml(FILE_NAME, text, "the list of decisions", item="decision")
-    found = document.read(_Entries)
-    dropped = [(one.assignment, one.drop) for one in found.root if one.drop] if found else []
+    found = document.read_list(Decision)
+    dropped = [(one.assignment, one.drop) for one in found or () if one.drop]
     if len(set(dropped)) < len(dropped):
         document.add((), "a test is dropped twice; remove one of the decisions.")
     if found is None or document.problems:
         raise CourseError(document.problems)
     return tuple(
-        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision) for number, decision in enumerate(found.root)
+        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision) for number, decision in enumerate(found)
     )
 
 
@@ -142,12 +162,14 @@ def lay_over(
     entries: Sequence[Entry],
     grades: Iterable[Grade],
     groups: Mapping[tuple[str, str], str] | None = None,
+    folder: Path | None = None,
 ) -> list[Decided]:
     """Return each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
 
+    Written answers become results that wait until a decision gives them points; their texts are stored in `folder`.
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
     """
-    decided = [Decided(grade, grade) for grade in grades]
+    decided = [Decided(_with_stored_answers(course, grade, folder), grade) for grade in grades]
     tests = {(one.journal.assignment, t.name): t.max_score for one in decided for t in one.journal.tests}
     for entry in sorted(entries, key=lambda entry: entry.decision.drop is None):
         decision = entry.decision
@@ -184,6 +206,8 @@ def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decide
             )
         elif decision.student not in people:
             sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
+        elif decision.points is not None:
+            sentence = _why_no_points(assignment, decision, decided)
         elif decision.part and decision.part not in (parts := [part.name for part in assignment.parts]):
             sentence = f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
         elif decision.excuse:
@@ -192,6 +216,59 @@ def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decide
             sentence = f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
         problems.append(f"{entry.place}: {sentence}")
     return problems
+
+
+def _why_no_points(assignment: Assignment, decision: Decision, decided: Sequence[Decided]) -> str:
+    """Return the reason that a decision about a written answer has no effect."""
+    answers = {answer.name: answer.points for answer in assignment.answers}
+    if decision.part not in answers:
+        return f"{assignment.name} has no written answer `{decision.part}`{_close(decision.part, answers)}"
+    if (decision.points or 0) > answers[decision.part]:
+        return f"`{decision.part}` can get at most {counted_points(answers[decision.part])}."
+    if any(one.grade.status == "graded" and one.grade.student == decision.student for one in decided):
+        return f"{decision.student} has changed the answer `{decision.part}` since; grade it again."
+    return f"nothing of {decision.student} was graded for {assignment.name}, so only `excuse` has an effect."
+
+
+def _with_stored_answers(course: Course, grade: Grade, folder: Path | None) -> Grade:
+    assignment = course.find(grade.assignment)
+    if assignment is None or not assignment.answers:
+        return grade
+    submission = get(folder, grade) if folder else None
+    return with_answers(assignment, grade, submission.files if submission else None)
+
+
+def with_answers(assignment: Assignment, grade: Grade, files: Iterable[SourceFile] | None) -> Grade:
+    """Add the written answers: they wait, or have no points if nothing is written or the submission was refused.
+
+    Without the files, all of them wait.
+    """
+    texts = {} if files is None else written_answers(assignment, files)
+    results = [_answer_result(answer, texts.get(answer.name)) for answer in assignment.answers]
+    most = grade.max_score + sum(result.max_score for result in results)
+    return replace(grade, max_score=most, tests=(*grade.tests, *results) if grade.status == "graded" else grade.tests)
+
+
+def _answer_result(answer: WrittenAnswer, text: str | None) -> TestResult:
+    waiting = TestResult(answer.name, answer.name, answer.title, "waiting", 0.0, answer.points, text, hidden=False)
+    return replace(waiting, outcome="failed", message="Nothing is written.") if text == "" else waiting
+
+
+def answer_digest(text: str | None) -> str | None:
+    """Return the digest by which a decision knows the text of a written answer."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16] if text else None
+
+
+def _with_points(grade: Grade, decision: Decision) -> Grade | None:
+    """Return the grade with points for a written answer; None if it has none of this name, text and maximum."""
+    for index, test in enumerate(grade.tests):
+        fits = test.name == test.part == decision.part and (decision.points or 0) <= test.max_score
+        if fits and decision.answer in (None, answer_digest(test.message)):
+            points = decision.points or 0.0
+            result = replace(test, outcome="decided", score=points)
+            tests = (*grade.tests[:index], result, *grade.tests[index + 1 :])
+            return replace(grade, score=round(grade.score + points - test.score, 6), tests=tests)
+    return None
 
 
 def _close(word: str | None, known: Iterable[str]) -> str:
@@ -205,6 +282,11 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
         if dropped is None:
             return
         one.grade = _without(before, decision, dropped)
+    elif decision.points is not None:
+        answered = _with_points(before, decision)
+        if answered is None:
+            return
+        one.grade = answered
     elif decision.give or decision.take:
         borders = _borders(course, before, decision.part)
         if borders is None:
@@ -218,7 +300,7 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
                 f"{entry.place}: {before.student} can {verb} only {counted_points(abs(points))} in {where}, "
                 f"not {abs(wanted):g}."
             )
-        result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0)
+        result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0, hidden=False)
         one.grade = replace(before, score=round(before.score + points, 6), tests=(*before.tests, result))
     if decision.score is not None and abs(decision.score - one.journal.score) > 1e-6:
         one.problems.append(
@@ -250,7 +332,8 @@ def _without(grade: Grade, decision: Decision, points: float) -> Grade:
         if test.name == decision.drop:
             most = test.max_score if full else 0.0
             gained += most - test.score
-            test = TestResult(test.name, test.part, test.title, "decided", most, most, decision.sentence)
+            values = (test.name, test.part, test.title, "decided", most, most, decision.sentence)
+            test = TestResult(*values, hidden=test.hidden)  # type: ignore[arg-type]
         tests.append(test)
     most = grade.max_score - (0 if full else points)
     return replace(grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6))

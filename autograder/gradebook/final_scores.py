@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +15,12 @@ from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
-from autograder.gradebook.lateness import Final, GradeKey, counting, finals, rescored
-from autograder.gradebook.times import Attempt, read_late, read_names, read_times
-from autograder.records import Grade, RefusedError
+from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting, finals, rescored
+from autograder.gradebook.times import read_late, read_names, read_times
+from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
+from autograder.text.names import shown
+from autograder.text.wording import counted, counted_points, listed
 
 FILE_NAME = "grades.csv"
 COLUMNS = (
@@ -31,12 +34,14 @@ def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[Grade
     """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
 
     `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
-    `days_late` is empty if unknown.
+    `days_late` is empty if unknown. Each written answer has a column at the end.
     """
     table = io.StringIO(newline="")
     rows = csv.writer(table)
-    rows.writerow(COLUMNS)
-    rows.writerows(_row(grade, final_of(grade, finals)) for grade in latest_grades(grades))
+    latest = latest_grades(grades)
+    names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
+    rows.writerow([*COLUMNS, *names])
+    rows.writerows([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
     path = folder / FILE_NAME
     write_whole(path, table.getvalue())
     return path
@@ -64,16 +69,28 @@ class ClassList:
 ClassOf = Callable[[Mapping[str, str]], ClassList]  # from the students in the grades and their names
 
 
+class PastAttempt(NamedTuple):
+    """A submission that was graded: its last result in the journal, and when it was handed in, if known."""
+
+    digest: str
+    status: str
+    score: float
+    max_score: float
+    submitted: datetime | None
+
+
 class Effective(NamedTuple):
     """What counts of a journal: the sorted grades after the decisions, the final scores, and the class.
 
     `problems` are messages about decisions that do not fit. An excused student without a grade has only a final score.
+    `attempts` are all graded submissions of a student for an assignment, in the order in which they were first graded.
     """
 
     grades: list[Grade]
     finals: dict[GradeKey, Final]
     problems: list[str]
     people: ClassList
+    attempts: Mapping[GradeKey, Sequence[PastAttempt]] = {}
 
     @property
     def absent(self) -> dict[str, str]:
@@ -86,15 +103,16 @@ class Effective(NamedTuple):
         """The grades before the decisions."""
         return [final_of(grade, self.finals).journal or grade for grade in self.grades]
 
-    def to_review(self, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
-        """Return the flagged submissions, and those at most `within` percent below one of the `borders`."""
+    def to_review(self, course: Course, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
+        """Return the submissions that are flagged, wait for a person, or are at most `within` percent below a border."""
         found = []
         for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
             reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            if (grade.flags or near) and not final.excused:
+            waits = what_waits(course, grade)
+            if (grade.flags or near or waits) and not final.excused:
                 place = {"student": grade.student, "assignment": grade.assignment}
-                why = [*near, *grade.flags]
+                why = [*near, *grade.flags, *waits]
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
@@ -123,11 +141,12 @@ def what_counts(
     decisions.yml and RefusedError for an unknown section.
     """
     times, late, names = read_times(folder), read_late(folder), read_names(folder)
-    counted = counting(course, grades, times)
+    attempts: dict[GradeKey, dict[str, PastAttempt]] = {}
+    counted = counting(course, _noting(grades, attempts, times), times)
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
-    decided = lay_over(course, entries, counted, groups)
+    decided = lay_over(course, entries, counted, groups, folder)
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
     before = finals(course, [one.grade for one in decided], times, late)
@@ -140,8 +159,21 @@ def what_counts(
         if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
             scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
-    effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people)
+    own = {place: (groups.get(place, place[0]), place[1]) for place in map(_key, counted)}
+    past = {place: tuple(attempts[key].values()) for place, key in own.items()}
+    effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people, past)
     return effective.of_section(section) if section else effective
+
+
+def _noting(
+    grades: Iterable[Grade], attempts: dict[GradeKey, dict[str, PastAttempt]], times: Mapping[Attempt, datetime]
+) -> Iterator[Grade]:
+    """Yield the grades of a journal, and note each attempt."""
+    for grade in grades:
+        digest, submitted = grade.submission_sha256, times.get((*_key(grade), grade.submission_sha256))
+        attempt = PastAttempt(digest, grade.status, grade.score, grade.max_score, submitted)
+        attempts.setdefault(_key(grade), {})[digest] = attempt
+        yield grade
 
 
 def _key(grade: Grade) -> GradeKey:
@@ -172,14 +204,61 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
 
 
 def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
-    """Return the points of an assignment without those of dropped tests."""
+    """Return the points of an assignment, with those of written answers and without those of dropped tests."""
     own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
-    return assignment.points - max((journal.max_score - grade.max_score for grade, journal in own), default=0)
+    more = max(
+        (journal.max_score - grade.max_score for grade, journal in own), default=assignment.points - assignment.total
+    )
+    return assignment.points - more
+
+
+def waiting_answers(grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> list[str]:
+    """Return one message about the written answers that wait for a person, if there are any."""
+    waiting = [grade for grade in grades if grade.waiting and not final_of(grade, finals).excused]
+    if not waiting:
+        return []
+    named = listed([f"{shown(grade.student)} ({grade.assignment})" for grade in waiting])
+    answers = sum(len(grade.waiting) for grade in waiting)
+    return [
+        f"{counted(answers, 'written answer')} not graded yet, and counted 0 so far: {named}. "
+        "`autograder decide --pick` lists them."
+    ]
+
+
+def what_waits(course: Course, grade: Grade) -> list[str]:
+    """Return for each written answer that waits its points, its rubric and its text, for the instructor."""
+    assignment = course.find(grade.assignment)
+    rubrics = {answer.name: answer.rubric for answer in assignment.answers} if assignment else {}
+    found = []
+    for test in grade.waiting:
+        rubric = f" Rubric: {rubrics[test.name]}" if rubrics.get(test.name) else ""
+        found.append(f"`{test.name}` waits for a person: 0 to {counted_points(test.max_score)}.{rubric}")
+        found[-1] += f" Answer: {' '.join(test.message.split())}" if test.message else ""
+    return found
+
+
+def is_answer(test: TestResult) -> bool:
+    """Whether this is the result of a written answer, which is its own part."""
+    return test.name == test.part
+
+
+def answer_points(grade: Grade | None, names: Iterable[str]) -> list[str]:
+    """Return a cell for each of these written answers: its points, `waits`, or nothing."""
+    tests = {test.name: test for test in grade.tests if is_answer(test)} if grade else {}
+    cells = {name: "waits" if test.outcome == "waiting" else number(test.score) for name, test in tests.items()}
+    return [cells.get(name, "") for name in names]
 
 
 def number(value: float) -> str:
     """Format a score with at most two decimals: 12, 7.5 or 3.33."""
     return f"{round(value, 2):.10g}"
+
+
+def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str, Any]:
+    """Return the scores of a grade as a JSON-serializable dict; `final_score` is None if excused."""
+    facts = {name: getattr(grade, name) for name in ("student", "assignment", "status", "max_score", "problem", "seed")}
+    scores = {"score": (final.journal or grade).score, "final_score": None if final.excused else final.score}
+    return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
 
 
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:

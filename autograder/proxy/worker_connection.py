@@ -68,12 +68,18 @@ class WorkerConnection(Connection):
         The student's code is not waited for after `until` (time.monotonic). Without a cache, nothing is replayed or
         recorded.
         """
-        with self.ending_at(until):
-            if cache is None:
-                self._socket.disable()
-            elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
-                return TestRun("passed")
-            error = body()
+        try:
+            with self.ending_at(until):
+                return self._run(test, body, until, cache)
+        finally:
+            self._socket.disable()  # the requests after a test do not belong to it
+
+    def _run(
+        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
+    ) -> TestRun:
+        if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
+            return TestRun("passed")
+        error = body()
         if cache is not None and self._socket.diverged:
             cache.mark_nondeterministic(test)
             return TestRun("diverged", error)

@@ -14,7 +14,7 @@ from autograder.authoring.build import build, check
 from autograder.authoring.leaks import leaks
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.course.document import DocumentError, load_document
+from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
 
@@ -64,7 +64,7 @@ def rewrite(file: Path, old: str, new: str) -> None:
 def document_problems(course: Course, old: str, new: str) -> str:
     adding = course.assignments[0]
     rewrite(course.solution_file(adding), old, new)
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(CourseError) as caught:
         load_document(course, adding)
     return str(caught.value)
 
@@ -352,7 +352,11 @@ AUTHORS_MISTAKES = {
     "full_part": (PART, PART + "\nx = 1", 'line 24: the cell `part="add"` must be empty; the build fills it.'),
     "misspelt": ("part=", "prat=", "line 24: `prat` is not an option of a cell; did you mean `part`?"),
     "no_quotes": ('part="add"', "part=add", "line 24: the cell's option `part=add` cannot be read"),
-    "both": (PART, f'{PART} picture="add"', "line 24: a cell is for a part or for a picture, not for both"),
+    "both": (
+        PART,
+        f'{PART} picture="add"',
+        "line 24: a cell is for a part, a picture or an answer, not for two of them",
+    ),
     "no_first_cell": ("# %% [markdown]\n# # Add", "x = 1\n# %%\n# # Add", "line 1: the document must begin with"),
     "not_python": (RETURN, "    return together +\n", "line 20: this is not Python: invalid syntax."),
     "split_class": ("    def push", "# %%\n    def push", "line 37: this cell cannot run by itself in a notebook"),
@@ -377,7 +381,7 @@ def test_document_without_gaps_is_reported(course: Course) -> None:
     file = course.solution_file(course.assignments[0])
     kept = [line for line in file.read_text().splitlines() if "SOLUTION" not in line and "TODO" not in line]
     file.write_text("\n".join(kept))
-    with pytest.raises(DocumentError, match="line 1: the document has no gap"):
+    with pytest.raises(CourseError, match="line 1: the document has no gap"):
         load_document(course, course.assignments[0])
 
 

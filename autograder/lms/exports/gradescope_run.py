@@ -14,7 +14,9 @@ from typing import Any
 
 from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
+from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
@@ -39,7 +41,8 @@ def run(root: Path) -> Grade:
     sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
     grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
-        grade = grader.grade(_submission(root / SUBMITTED, assignment))
+        submission = _submission(root / SUBMITTED, assignment)
+        grade = with_answers(assignment, grader.grade(submission), submission.files)
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
     finally:
         grader.close()
@@ -57,13 +60,13 @@ def results(
     refused = grade.status == "refused"
     seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
     said = f"This submission could not be graded. {grade.problem}" if refused else _greeting(grade, seen)
+    if visibility == "after_due_date":
+        grade = with_full_messages(grade)
     return {
         "score": grade.score,
         "execution_time": round(grade.seconds, 3),
         "output": said,
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
+        **dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text"),
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {
@@ -82,7 +85,7 @@ def results(
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
     """Return the text above the tests, which does not mention tests that are not visible yet."""
-    if all(test.is_right for test in seen):
+    if all(test.is_right for test in seen if test.outcome != "waiting"):
         said = "Every test below passes."
     else:
         said = "Each test below says what it expects, and what it met instead."
@@ -90,13 +93,15 @@ def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
 
 
 def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult) -> dict[str, Any]:
-    parts = [part.name for part in assignment.parts]
+    parts = [one.name for one in assignment.asked]
     mates = [other.name for other in tests if other.part == test.part]
     said = "\n\n".join(filter(None, (test.message, test.hint)))
+    if test.outcome == "waiting":
+        said = f"A person reads this answer and gives the points.\n\n{said}"
     return {
         "name": test.title,
         "number": f"{parts.index(test.part) + 1}.{mates.index(test.name) + 1}",
-        "status": "passed" if test.is_right else "failed",
+        **({} if test.outcome == "waiting" else {"status": "passed" if test.is_right else "failed"}),
         "score": test.score,
         "max_score": test.max_score,
         "output": said,
@@ -113,10 +118,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Read the student's upload, which can be a repository with a folder for each assignment.
-
-    An unusable upload becomes a refused submission, which also has results.
-    """
+    """Read the upload, or the assignment's folder in it; one that cannot be used becomes a refused submission."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     try:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
 from autograder.gradebook.final_scores import number
-from autograder.lms.exports import Exported, ExportError, ExportRequest
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.nbgrader.by_hand import by_part
-from autograder.records import Grade, InfrastructureError, Submission
+from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions, safe_name
 from autograder.submissions.files import SOURCES
 
@@ -39,9 +39,9 @@ def export(request: ExportRequest) -> Exported:
             _add(work, by_part(grade, assignment), texts.get((grade.student, grade.assignment)), problems)
             if request.is_excused(grade.student, assignment):
                 problems.append(f"{grade.student}, {assignment.name}: nbgrader cannot excuse, and counts the score.")
-        if any(grade.max_score < assignment.points for grade in request.grades_of(assignment)):
+        if any(grade.max_score < assignment.total for grade in request.grades_of(assignment)):
             problems.append(
-                f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.points)} points although a test "
+                f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.total)} points although a test "
                 "was dropped. With `counts: full`, the test gives its points there, too."
             )
         if work:
@@ -73,11 +73,11 @@ def _application(course: Course) -> NbGrader:
 
 
 def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
-    """Return the submissions by student and assignment; raises ExportError if the path has none."""
+    """Return the submissions by student and assignment; raises RefusedError if the path has none."""
     try:
         found = list(find_submissions(path, course))
     except SubmissionsError as error:
-        raise ExportError(f"{error} Say where the submissions are with --submissions.") from None
+        raise RefusedError(f"{error} Say where the submissions are with --submissions.") from None
     return {(submission.student, submission.assignment): submission for submission in found}
 
 
