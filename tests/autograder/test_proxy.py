@@ -14,9 +14,14 @@ import torch
 from torch import nn
 
 from autograder.course.config import Limits
-from autograder.protocol.errors import MissingNameError, StudentCrashedError, StudentError, StudentRaisedError
+from autograder.protocol.errors import (
+    MissingNameError,
+    StudentCrashedError,
+    StudentError,
+    StudentRaisedError,
+    told_exception,
+)
 from autograder.protocol.server import Server
-from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
