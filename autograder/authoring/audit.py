@@ -224,7 +224,8 @@ def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[
     solution = load_document(course, assignment).text
     parts = parts_of_lines(solution)
     for mistake in load_mistakes(course, assignment):
-        about = {"hint": mistake.hint, "weight": mistake.weight, "part": parts[_first_change(solution, mistake.source)]}
+        part = mistake.part or parts[_first_change(solution, mistake.source)]
+        about = {"hint": mistake.hint, "weight": mistake.weight, "part": part}
         yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, **about)  # type: ignore[arg-type]
 
 

@@ -48,6 +48,7 @@ class Mistake:
     source: str
     functions: frozenset[int] | None = None
     weight: Weight | None = None
+    part: str | None = None
 
 
 class _Edit(YamlRecord):
@@ -64,6 +65,7 @@ class _Entry(YamlRecord):
     title: Text | None = None
     hint: Text
     weight: Weight | None = None
+    part: Text | None = None
     place: Text | None = Field(default=None, alias="in")
     old: Text | None = Field(default=None, alias="replace")
     new: str | None = Field(default=None, alias="with")
@@ -92,11 +94,15 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
     if not file.exists():
         return ()
     solution = course.solution_file(assignment)
-    return _mistakes(_label(course, file), _read(course, file), _label(course, solution), _read(course, solution))
+    parts = tuple(part.name for part in assignment.parts)
+    texts = _label(course, file), _read(course, file), _label(course, solution), _read(course, solution)
+    return _mistakes(*texts, parts)
 
 
 @lru_cache(maxsize=32)
-def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
+def _mistakes(
+    label: str, text: str, solution_label: str, solution_text: str, parts: tuple[str, ...]
+) -> tuple[Mistake, ...]:
     """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read(_Entries)
@@ -104,9 +110,12 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
     solution = _parsed(solution_label, solution_text)
     mistakes = []
     for index, entry in enumerate(entries.root if entries else ()):
+        if entry.part not in (None, *parts):
+            known = did_you_mean(str(entry.part), parts) or "."
+            document.add((index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{known}")
         if applied := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
-            mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight))
+            mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight, entry.part))
     if document.problems:
         raise MistakesError(document.problems)
     return tuple(mistakes)
