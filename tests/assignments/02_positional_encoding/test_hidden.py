@@ -355,6 +355,11 @@ def test_the_same_token_at_another_position(student):
     "each is looked up in its own list",
 )
 def test_a_sentence_gets_the_same_vectors_alone(student):
-    """The vectors of a sentence do not depend on the other sentences of its batch."""
+    """The vectors of a sentence depend on its own tokens, and not on the other sentences of its batch."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))
-    checks.batch_invariant(module, torch.randint(11, (3, 5)))
+    ids = torch.randint(11, (3, 5))
+    ids[1] = (ids[0] + 1) % 11
+    checks.batch_invariant(module, ids)
+    output = checks.tensor(module(ids), "the output")
+    same = "Two sentences with different tokens get the same vectors."
+    checks.true(not torch.equal(output[0], output[1]), same, public=same)
