@@ -39,6 +39,7 @@ def main(names: list[str]) -> None:
             lines = mistake.source.splitlines()
             matcher = difflib.SequenceMatcher(None, solution, lines, autojunk=False)
             edited = {parts[min(begin, len(parts) - 1)] for tag, begin, *_ in matcher.get_opcodes() if tag != "equal"}
+            edited.add(mistake.part or "")
             file = SourceFile(f"{assignment.stem}.py", mistake.source)
             grade = grader.grade(Submission("nobody", assignment.name, (file,)))
             if plain:

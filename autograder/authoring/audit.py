@@ -217,7 +217,7 @@ def _cases(course: Course, assignment: Assignment, seeds: Seeds, kind: str) -> I
     elif kind == "mistake":
         parts = parts_of_lines(solution)
         for mistake in load_mistakes(course, assignment):
-            part = parts[_first_change(solution, mistake.source)]
+            part = mistake.part or parts[_first_change(solution, mistake.source)]
             yield Case("mistake", name, mistake.id, mistake.source, seeds.wrong, (), mistake.hint, mistake.weight, part)
     else:
         for mutant in mutants(solution):

@@ -42,6 +42,7 @@ class Mistake:
     source: str
     functions: frozenset[int] | None = None
     weight: Weight | None = None
+    part: str | None = None
 
 
 class _Edit(YamlRecord):
@@ -58,6 +59,7 @@ class _Entry(YamlRecord):
     title: Text | None = None
     hint: Text
     weight: Weight | None = None
+    part: Text | None = None
     place: Text | None = Field(default=None, alias="in")
     old: Text | None = Field(default=None, alias="replace")
     new: str | None = Field(default=None, alias="with")
@@ -79,11 +81,15 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
     if not file.exists():
         return ()
     solution = course.solution_file(assignment)
-    return _mistakes(course.label(file), _read(course, file), course.label(solution), _read(course, solution))
+    parts = tuple(part.name for part in assignment.parts)
+    texts = course.label(file), _read(course, file), course.label(solution), _read(course, solution)
+    return _mistakes(*texts, parts)
 
 
 @lru_cache(maxsize=32)
-def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
+def _mistakes(
+    label: str, text: str, solution_label: str, solution_text: str, parts: tuple[str, ...]
+) -> tuple[Mistake, ...]:
     """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read_list(_Entry)
@@ -91,9 +97,12 @@ def _mistakes(label: str, text: str, solution_label: str, solution_text: str) ->
     solution = _parsed(solution_label, solution_text)
     mistakes = []
     for index, entry in enumerate(entries or ()):
+        if entry.part not in (None, *parts):
+            known = did_you_mean(str(entry.part), parts) or "."
+            document.add((index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{known}")
         if applied := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
-            mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight))
+            mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight, entry.part))
     if document.problems:
         raise CourseError(document.problems)
     return tuple(mistakes)

@@ -122,6 +122,7 @@ def test_invalid_edits_are_reported(course: Course) -> None:
     - {in: add, replace: a + b, with: a - b}
     - {in: add, replace: together = a + b, with: together = 3}
 - {id: broken, in: add, replace: a + b, with: a * b, hint: h}
+- {id: elsewhere, in: add, part: totals, replace: a + b, with: a * b, hint: h}
 """
     assert problems_of(course, text) == [
         f"{LABEL}, line 1: the mistake `nothing_new`: the edit changes nothing, `replace` and `with` are the same.",
@@ -134,6 +135,7 @@ def test_invalid_edits_are_reported(course: Course) -> None:
         f"{LABEL}, line 7: the mistake `broken` is not Python after its edits: invalid syntax.",
         f"{LABEL}, line 8: the mistake `overlap` has two edits of the same place; make them one.",
         f"{LABEL}, line 13: the mistake `broken` is there already, in line 7.",
+        f"{LABEL}, line 14: the mistake `elsewhere`: there is no part `totals`; did you mean `total`?",
     ]
 
 

@@ -112,7 +112,7 @@ def test_tables_of_other_models(student, reference, seed):
 
 
 @pytest.mark.part("embeddings")
-@pytest.mark.points(1)
+@pytest.mark.points(0.5)
 @pytest.mark.promise("Each is a plain list of vectors of width $C$")
 def test_price_of_one_more_row(student, seed):
     """One more word, position or segment costs exactly one vector."""
@@ -122,6 +122,23 @@ def test_price_of_one_more_row(student, seed):
         larger = {**sizes, field: sizes[field] + 1}
         price = student.count_embeddings(student.BertConfig(**larger)) - before
         checks.equal(price, sizes["hidden_size"], f"the price of raising {field} from {sizes[field]} by one")
+
+
+@pytest.mark.part("embeddings")
+@pytest.mark.points(0.5)
+@pytest.mark.promise(
+    "the first thing every counting function does is to refuse such a config with a `ValueError`",
+    "Refused are a negative size in any field, zero heads, and a width that is not a multiple of the number of",
+    "The sentence names the field and its value",
+)
+def test_tables_that_cannot_be(student, seed):
+    """The tables of a model with a negative size, without heads, or with uneven heads are not counted but refused."""
+    sizes = bert_sizes(seed)
+    for field in ("vocab_size", "type_vocab_size"):
+        check_refused(student, "count_embeddings", "BertConfig", {**sizes, field: -sizes[field]}, field)
+    wide, without = {**sizes, "hidden_size": sizes["hidden_size"] + 1}, {**sizes, "num_attention_heads": 0}
+    for wrong in (wide, without):
+        check_refused(student, "count_embeddings", "BertConfig", wrong, "hidden_size", "num_attention_heads")
 
 
 @pytest.mark.part("attention")
