@@ -38,6 +38,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (packages / entry.name).symlink_to(entry)
     (site,) = (folder / "env").glob("lib/python*/site-packages")
     (site / "linked.pth").write_text(f"{packages}\n")
+    for older in site.glob("setuptools*"):  # would hide the linked one
+        shutil.rmtree(older)
     return folder / "env" / "bin" / "python"
 
 
