@@ -42,32 +42,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Assignment",
-    "CheckReport",
-    "Course",
-    "CourseError",
-    "Grade",
-    "InfrastructureError",
-    "Part",
-    "RefusedError",
-    "Report",
-    "Run",
-    "SourceFile",
-    "Submission",
-    "TestResult",
-    "check",
-    "collect",
-    "compare",
-    "decide",
-    "doctor",
-    "export",
-    "grade",
-    "load_course",
-    "read_grades",
-    "regrade",
-    "report",
-    "similar",
-]
+    "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
+    "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
+    "export", "grade", "load_course", "read_grades", "regrade", "report", "similar",
+]  # fmt: skip
 
 _HOME = {
     **dict.fromkeys(("Assignment", "Course", "Part"), "autograder.course.config"),

@@ -6,9 +6,8 @@
     for grade in run.grades:
         print(grade.student, grade.assignment, grade.score, grade.max_score)
 
-Each function does the work of the command of the same name and returns records instead of tables. Modules of the
-engine are imported on first use, so `import autograder` stays cheap. Graders are separate processes: a script that
-calls `grade` must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
+Each function does the work of the command of the same name and returns records instead of tables. Graders are separate
+processes: a script that calls `grade` must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
 from __future__ import annotations
@@ -25,16 +24,23 @@ from zoneinfo import ZoneInfo
 
 from autograder.course import config
 from autograder.course.config import Course
+from autograder.gradebook import comparing, decisions, texts
+from autograder.gradebook.comparing import Comparison
+from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
+from autograder.gradebook.demo_marker import MARK, choose_output_folder
+from autograder.gradebook.differing import differing
+from autograder.gradebook.final_scores import Effective, latest_grades, what_counts
 from autograder.gradebook.journal import Journal, Reading, grades_at, read_journal
+from autograder.gradebook.lateness import Final, GradeKey, unknown_students
+from autograder.gradebook.run_state import OpenRun
+from autograder.gradebook.times import keep_times, read_names
+from autograder.grading.pool import Plan
+from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.records import Grade, RefusedError
+from autograder.submissions import find_submissions
+from autograder.text.files import check_folder
 
 if TYPE_CHECKING:
-    from autograder.gradebook.comparing import Comparison
-    from autograder.gradebook.decisions import Decided
-    from autograder.gradebook.final_scores import Effective
-    from autograder.gradebook.lateness import Final, GradeKey
-    from autograder.grading.pool import Plan
-    from autograder.grading.run import RunSummary
     from autograder.lms.collecting import CollectReport
     from autograder.lms.exports import Exported
     from autograder.lms.roster import Roster
@@ -68,6 +74,15 @@ class Report:
     @property
     def messages(self) -> tuple[str, ...]:
         return (*self.notes, *self.undrawn, *self.differences)
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the scores and the paths of the pages as a JSON-serializable dict."""
+        from autograder.feedback.pages import feedback_path
+        from autograder.gradebook.final_scores import as_record, final_of
+
+        scores = [as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g)) for g in self.grades]
+        paths = {"output": str(self.folder), "report": str(self.index)}
+        return {**paths, "grades": scores, "absent": dict(self.absent), "messages": list(self.messages)}
 
 
 @dataclass(frozen=True)
@@ -109,14 +124,6 @@ def grade(
     Raises CourseError, RefusedError (unusable paths) and InfrastructureError. A submission that could not be graded
     because of the machine is listed in `run.summary.failures`.
     """
-    from autograder.gradebook import texts
-    from autograder.gradebook.demo_marker import choose_output_folder
-    from autograder.gradebook.run_state import OpenRun
-    from autograder.gradebook.times import keep_times
-    from autograder.grading.run import assignments_to_grade, grade_class
-    from autograder.submissions import find_submissions
-    from autograder.text.files import check_folder
-
     source, loaded = Path(submissions), load_course(course)
     found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
@@ -124,15 +131,19 @@ def grade(
     with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
         stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
-        names = assignments_to_grade(loaded, stored, journal, regrade)
-        plan = _plan(loaded, run.seed, unsafe, jobs, names)
-        tell = _counting(on_grade or _ignore, len(stored))
+        new = stored if regrade else ungraded(loaded, stored, journal)
+        names = {one.submission.assignment for one in new}
+        plan = _plan(loaded, run.seed, unsafe, jobs, tuple(a.name for a in loaded.assignments if a.name in names))
+        tell, unchanged = _counting(on_grade or _ignore, len(stored)), len(stored) - len(new)
+        for _ in range(unchanged):
+            tell(None)
         try:
-            summary = grade_class(plan, texts.iterate(folder, stored), journal, tell, regrade, cluster)
+            summary = grade_class(plan, texts.iterate(folder, new), journal, tell, cluster)
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
+    summary.unchanged = unchanged
     pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
     notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
@@ -165,14 +176,7 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 
 
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
-    """Compare two gradings: the submissions whose score changed, and the tests that changed it.
-
-    With a course, its decisions are laid over both; lateness is not.
-    """
-    from autograder.gradebook import comparing
-    from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
-    from autograder.gradebook.final_scores import latest_grades
-
+    """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
     before, after = grades_at(Path(old)), grades_at(Path(new))
     if course is None:
         comparison, notes = comparing.compare(before, after), []
@@ -189,7 +193,7 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
 
 def decide(
     student: str | None,
-    assignment: str,
+    assignment: str | None = None,
     course: AnyPath | Course = ".",
     grades: AnyPath = "grades",
     *,
@@ -199,15 +203,25 @@ def decide(
 ) -> list[Decided]:
     """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
+    `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
+    assignment.
     `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written answer
     `part="why"`, `comment="…"`, `excuse=True`,
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-    from autograder.gradebook import decisions
 
-    loaded = load_course(course)
-    effective = _effective(grades_at(Path(grades)), loaded)
+    loaded, reading = load_course(course), grades_at(Path(grades))
+    effective = _effective(reading, loaded)
+    known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(effective.people.groups, "")
+    known |= read_names(reading.path.parent) | dict(effective.people.names)
+    places = Path(student or "").parts
+    assignment = assignment or next((place for place in reversed(places) if loaded.find(place)), None)
+    if assignment is None:
+        raise RefusedError("Say which assignment with --assignment.")
+    if len(places) > 1 and student not in known:
+        student = next((place for place in reversed(places) if place in known), student)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
@@ -218,13 +232,13 @@ def decide(
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
-    laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal, folder=Path(grades))
-    odd = [
-        text for text in decisions.unfitting(loaded, [new], laid, effective.people.names) if text.startswith(new.place)
-    ]
-    if odd or not journal:
-        raise RefusedError("\n".join(odd) or "There are no grades.")
-    decisions.add_decision(loaded, made)
+    with decisions.locked(loaded):
+        laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal, folder=reading.path.parent)
+        problems = decisions.unfitting(loaded, [new], laid, known)
+        odd = [text for text in problems if text.startswith(new.place)]
+        if odd or not journal:
+            raise RefusedError("\n".join(odd) or "There are no grades.")
+        decisions.add_decision(loaded, made)
     return [one for one in laid if made in one.made]
 
 
@@ -269,14 +283,14 @@ def export(
     section: str | None = None,
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
-    hidden: str = "after_published",
+    hidden: str | None = None,
 ) -> Exported:
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     from autograder.lms import exports
     from autograder.lms.nbgrader.by_hand import with_hand_grading
 
     if to not in exports.EXPORTERS:
-        raise exports.ExportError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
+        raise RefusedError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
     request = exports.ExportRequest(
         course=loaded,
@@ -341,14 +355,12 @@ def verify() -> tuple[Sequence[Column], bool]:
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
-    from autograder.grading.pool import Plan
 
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
 def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
     """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
-    from autograder.gradebook.demo_marker import MARK
     from autograder.lms.roster import FILE_NAME, read_roster
 
     beside = course.root / FILE_NAME
@@ -358,8 +370,6 @@ def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None =
 
 def _effective(journal: Reading, course: Course, section: str | None = None) -> Effective:
     """Return what counts of a journal, with the roster beside course.yml."""
-    from autograder.gradebook.final_scores import what_counts
-
     folder = journal.path.parent
     return what_counts(folder, course, journal, _roster(course, None, folder).class_list, section)
 
@@ -368,9 +378,7 @@ def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
     from autograder.feedback.html import write_what_counts
-    from autograder.gradebook.differing import differing
     from autograder.gradebook.final_scores import waiting_answers
-    from autograder.gradebook.lateness import unknown_students
     from autograder.gradebook.times import read_names
 
     folder = journal.path.parent

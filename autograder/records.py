@@ -67,7 +67,8 @@ class TestResult:
 
     "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
     instructor's decision about the points; "waiting": a written answer without points so far. Neither is ever in a
-    journal.
+    journal. `full_message` has the inputs and numbers of a hidden test, if the course shows them after the due date
+    only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -81,6 +82,8 @@ class TestResult:
     message: str | None = None
     hint: str | None = None
     mistake: str | None = None
+    hidden: bool = True
+    full_message: str | None = None
 
     @property
     def is_right(self) -> bool:
@@ -101,7 +104,8 @@ class TestResult:
 class Grade:
     """The grade of one submission, as the journal holds it.
 
-    `flags` are sentences for the instructor to review; they do not affect the score.
+    `flags` are sentences for the instructor to review; they do not affect the score. `test_seconds` are the elapsed
+    seconds of each test, in the order of `tests`; empty in older grades.
     """
 
     student: str
@@ -118,6 +122,12 @@ class Grade:
     suite_sha256: str = ""
     autograder: str = ""
     flags: tuple[str, ...] = ()
+    test_seconds: tuple[float, ...] = ()
+
+    @property
+    def timed_tests(self) -> list[tuple[TestResult, float]]:
+        """Each test with its elapsed seconds; 0 if unknown, and for an instructor's decision."""
+        return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))
 
     @property
     def waiting(self) -> list[TestResult]:
@@ -146,7 +156,9 @@ class Grade:
             if tests is None:
                 tests = tuple(TestResult(**_known(TestResult, test)) for test in record["tests"])
             facts = _known(cls, record)
-            grade = cls(**{**facts, "tests": tests, "flags": tuple(map(str, facts.get("flags", ())))})
+            texts_and_times = (("flags", str), ("test_seconds", float))
+            listed = {name: tuple(map(kind, facts.get(name, ()))) for name, kind in texts_and_times}
+            grade = cls(**{**facts, "tests": tests, **listed})
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
         texts = (grade.student, grade.assignment, grade.status)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder.authoring.answers import AnswerBook, AnswerKind
+from autograder.authoring.answers import AnswerBook
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.pool import Plan, grade_one, graders
@@ -37,7 +37,7 @@ from benchmarks.plain_suite import ROOT
 SEED = 2026
 CLASSES = ("right", "mistakes", "realistic")
 # A realistic class: the share of each group, and the kinds of answers that take turns in it.
-GROUPS: tuple[tuple[float, tuple[AnswerKind, ...]], ...] = (
+GROUPS: tuple[tuple[float, tuple[str, ...]], ...] = (
     (0.6, ("right", "alternative", "right", "notebook")),
     (0.3, ("mistake", "mistake", "two_mistakes")),
     (0.1, ("stub", "unfinished", "crash", "loop", "syntax_error", "exit", "memory")),
@@ -81,9 +81,9 @@ def submissions(course: Course, assignment: Assignment, kind: str, count: int) -
 
 
 def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Submission]:
-    kinds = list[AnswerKind]()
+    kinds = list[str]()
     for share, group in GROUPS:
-        able = [kind for kind in group if kind in book.kinds]
+        able = [kind for kind in group if book.has(kind)]
         start = rng.randrange(len(able))
         kinds += [able[(start + turn) % len(able)] for turn in range(round(share * count))]
     rng.shuffle(kinds)

@@ -479,6 +479,12 @@ if __name__ == "__main__" and MY_TRANSFORMER:
     print(write_english(sys.modules[__name__], find_gpt2(), "The word bank looked around the room", layers))
 
 # %% [markdown]
+# ## Harder: beam search
+#
+# Not graded; about 45 minutes, ●●●. The last question of Part 5 has a practical answer: keep several texts and drop the
+# worse ones. The file `harder.py` beside this one asks for beam search in one function of about ten lines. Run `python
+# harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy. With larger

@@ -523,6 +523,12 @@ if __name__ == "__main__":
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
+# ## Harder: whole sentences
+#
+# Not graded; about 40 minutes, ●●○. A model that fills gaps can also judge a sentence, and write one. The file
+# `harder.py` beside this one asks for both: a score for whole sentences, and a function that fills many gaps, the
+# surest one first. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # This is BERT. The real one is larger (12 layers, 768 numbers in a vector, 30,522 pieces of words) and has

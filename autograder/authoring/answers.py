@@ -1,18 +1,14 @@
-"""Sample answers to an assignment: right, wrong, unfinished, crashing, looping.
-
-All are derived from the solution document: filled or empty gaps, known mistakes, alternatives.
-"""
+"""Sample answers derived from the solution document: right, wrong, unfinished, crashing, looping."""
 
 from __future__ import annotations
 
 import ast
-import difflib
 import itertools
 import random
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import nbformat
 
@@ -22,27 +18,8 @@ from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
 
-AnswerKind = Literal[
-    "right",
-    "alternative",
-    "notebook",
-    "both_files",
-    "mistake",
-    "two_mistakes",
-    "unfinished",
-    "stub",
-    "crash",
-    "loop",
-    "exit",
-    "memory",
-    "syntax_error",
-    "latin1",
-    "nothing",
-]
-ANSWER_KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
-
 _CRASH = "import my_notes_on_my_other_computer"
-_TROUBLE: Mapping[AnswerKind, tuple[str, ...]] = {
+_TROUBLE: Mapping[str, tuple[str, ...]] = {
     "loop": ("step = 0", "while step < 10:", "    step = step * 2"),
     "exit": ("import os", "os._exit(0)"),
     "memory": ("everything = []", "while True:", "    everything.append(bytes(10_000_000))"),
@@ -54,7 +31,7 @@ _WRONG_NOTEBOOKS = 0.4
 class SampleAnswer:
     """Files by name, with the mistakes in them and the functions left unwritten."""
 
-    kind: AnswerKind
+    kind: str
     files: tuple[tuple[str, bytes], ...]
     mistakes: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
@@ -68,40 +45,31 @@ class SampleAnswer:
         return "full" if right else "part"
 
 
-@dataclass(frozen=True)
-class _Change:
-    """A replacement of the solution's lines `begin` to `end`, counted from 0, excluding `end`."""
-
-    begin: int
-    end: int
-    lines: tuple[str, ...]
-
-
 class AnswerBook:
     """Sample answers to one assignment. Raises CourseError if its solution, mistakes or alternatives are broken."""
 
     def __init__(self, course: Course, assignment: Assignment, rng: random.Random) -> None:
         self.assignment = assignment
         self._document = load_document(course, assignment)
-        self._lines = self._document.text.rstrip().split("\n")
+        self._parts = _by_part(self._document.text)
         self._alternatives = load_alternatives(course, assignment)
         mistakes = list(load_mistakes(course, assignment))
         rng.shuffle(mistakes)  # the first ones are the most frequent in this class
         self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
-        self._pairs = [pair for pair in itertools.combinations(self._changes, 2) if self._fit(*pair)]
+        pairs = itertools.combinations(self._changes, 2)
+        self._pairs = [(one, other) for one, other in pairs if not self._changes[one].keys() & self._changes[other]]
 
-    @property
-    def kinds(self) -> tuple[AnswerKind, ...]:
-        """The kinds of answers that this assignment supports."""
-        needed: dict[AnswerKind, Collection[object]] = {
+    def has(self, kind: str) -> bool:
+        """Whether this assignment supports answers of this kind."""
+        needed: dict[str, Collection[object]] = {
             "alternative": self._alternatives,
             "mistake": self._changes,
             "two_mistakes": self._pairs,
             "unfinished": self._document.gaps[1:],
         }
-        return tuple(kind for kind in ANSWER_KINDS if kind not in needed or needed[kind])
+        return kind not in needed or bool(needed[kind])
 
-    def answer(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def answer(self, kind: str, rng: random.Random) -> SampleAnswer:
         """Create an answer of this kind; an equal `rng` gives the same bytes."""
         if kind in ("right", "crash", "syntax_error", "latin1"):
             return self._in_one_file(kind, rng)
@@ -120,7 +88,7 @@ class AnswerBook:
             return self._with_notebook(kind, rng)
         return SampleAnswer(kind, ())
 
-    def _in_one_file(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def _in_one_file(self, kind: str, rng: random.Random) -> SampleAnswer:
         text = _trimmed(self._text(), rng)
         if kind == "crash":
             text = _after_imports(text, _CRASH)
@@ -132,7 +100,7 @@ class AnswerBook:
         return self._module(kind, text)
 
     def _module(
-        self, kind: AnswerKind, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
+        self, kind: str, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
     ) -> SampleAnswer:
         file = (f"{self.assignment.stem}.py", text.encode())
         return SampleAnswer(kind, (file,), tuple(mistakes), tuple(unwritten))
@@ -147,12 +115,12 @@ class AnswerBook:
         text = _trimmed(self._text(unwritten=left), rng)
         return self._module("unfinished", text, unwritten=[gap.function for gap in left])
 
-    def _with_mistakes(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def _with_mistakes(self, kind: str, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs
         mistakes = _favourite(choices, rng)
         return self._module(kind, _trimmed(self._text(mistakes), rng), mistakes)
 
-    def _with_notebook(self, kind: AnswerKind, rng: random.Random) -> SampleAnswer:
+    def _with_notebook(self, kind: str, rng: random.Random) -> SampleAnswer:
         """Create a notebook, alone or with the untouched stub beside it."""
         wrong = kind == "notebook" and bool(self._changes) and rng.random() < _WRONG_NOTEBOOKS
         mistakes = _favourite([(name,) for name in self._changes], rng) if wrong else ()
@@ -172,43 +140,38 @@ class AnswerBook:
 
         It can contain mistakes, unwritten gaps as in the stub, or lines that come first in a gap.
         """
-        changes = {change.begin: change for name in mistakes for change in self._changes[name]}
-        left = {gap.begin - 1: gap for gap in unwritten}
-        begins = {gap.begin - 1: gap for gap in self._document.gaps}
+        parts, gaps = dict(self._parts), iter(self._document.gaps)
+        for name in mistakes:
+            parts |= self._changes[name]
         lines: list[str] = []
-        at = 0
-        while at < len(self._lines):
-            if at in left:
-                lines.append(left[at].stub_line)
-                at = left[at].end
-                continue
-            if at in begins:
-                gap = begins[at]
-                del lines[len(lines) - len(gap.todo) :]
-                lines += [gap.indent + line for line in (first or {}).get(gap, ())]
-            change = changes.get(at, _Change(at, at, ()))
-            lines += change.lines
-            if change.end == at:
-                lines.append(self._lines[at])
-            at = max(change.end, at + 1)
-        return "".join(f"{line}\n" for line in lines if line.strip() not in (BEGIN, END))
+        left_out = False
+        for line in itertools.chain(*parts.values()):
+            if line.strip() == BEGIN:
+                gap = next(gaps)
+                left_out = gap in unwritten
+                if left_out:
+                    lines.append(gap.stub_line)
+                else:
+                    del lines[len(lines) - len(gap.todo) :]
+                    lines += [gap.indent + each for each in (first or {}).get(gap, ())]
+            elif line.strip() == END:
+                left_out = False
+            elif not left_out:
+                lines.append(line)
+        return "".join(f"{line}\n" for line in lines)
 
-    def _changes_of(self, mistake: Mistake) -> tuple[_Change, ...]:
-        lines = mistake.source.rstrip().split("\n")
-        matcher = difflib.SequenceMatcher(None, self._lines, lines, autojunk=False)
-        return tuple(
-            _Change(begin, end, tuple(lines[low:high]))
-            for tag, begin, end, low, high in matcher.get_opcodes()
-            if tag != "equal"
-        )
+    def _changes_of(self, mistake: Mistake) -> dict[str, list[str]]:
+        """Return the parts that a mistake changes, with their lines."""
+        return {part: lines for part, lines in _by_part(mistake.source).items() if lines != self._parts.get(part)}
 
-    def _fit(self, one: str, other: str) -> bool:
-        """Whether both mistakes can be combined: they are in different parts."""
-        return not self._parts(one) & self._parts(other)
 
-    def _parts(self, mistake: str) -> set[str]:
-        parts = [*parts_of_lines(self._document.text), ""]
-        return {parts[change.begin] for change in self._changes[mistake]}
+def _by_part(solution: str) -> dict[str, list[str]]:
+    """Return the lines of each part of a solution, in their order; those after the last part have the name ""."""
+    lines: dict[str, list[str]] = {}
+    text = solution.rstrip()
+    for line, part in zip(text.split("\n"), parts_of_lines(text)):
+        lines.setdefault(part, []).append(line)
+    return lines
 
 
 def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[str, ...]:

@@ -178,7 +178,7 @@ def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[
     Raises CourseError for a course that cannot be graded at all, InfrastructureError if the machine fails.
     """
     assignments = plan.course.select(plan.names)
-    cases = [case for a in assignments for kind in kinds for case in _CASES[kind](plan.course, a, seeds)]
+    cases = [case for a in assignments for kind in kinds for case in _cases(plan.course, a, seeds, kind)]
     equivalents = {a.name: load_equivalent_mutants(plan.course, a) if "mutant" in kinds else {} for a in assignments}
     audits = {name: Audit(name, equivalents=own) for name, own in equivalents.items()}
     found: dict[Case, AuditFinding] = {}
@@ -195,59 +195,39 @@ def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[
     return list(audits.values())
 
 
-def _stubs(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
-    stub = course.stub_file(assignment)
-    if not stub.is_file():
-        raise CourseError(f"There is no {stub.relative_to(course.root)}. Run `autograder build` first.")
-    yield Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds.right[:1])
-
-
-def _trivial(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
-    for name, source in trivial.trivial_answers(course, assignment):
-        yield Case("trivial", assignment.name, name, source, seeds.right[:1])
-
-
-def _solutions(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
-    solution = course.solution_file(assignment).read_text("utf-8")
-    first, *others = seeds.right
-    yield Case("solution", assignment.name, f"with seed {first}", solution, (first,))
-    for seed in others:
-        yield Case("solution", assignment.name, f"with seed {seed}", solution, here=(seed,))
-
-
-def _alternatives(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
-    for label, text in load_alternatives(course, assignment):
-        yield Case("alternative", assignment.name, label, text, seeds.right[:1], seeds.right[1:])
-
-
-def _mistakes(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
-    solution = load_document(course, assignment).text
-    parts = parts_of_lines(solution)
-    for mistake in load_mistakes(course, assignment):
-        about = {"hint": mistake.hint, "weight": mistake.weight, "part": parts[_first_change(solution, mistake.source)]}
-        yield Case("mistake", assignment.name, mistake.id, mistake.source, seeds.wrong, **about)  # type: ignore[arg-type]
+def _cases(course: Course, assignment: Assignment, seeds: Seeds, kind: str) -> Iterable[Case]:
+    """Yield the answers of one kind; raises CourseError for a stub that was not built."""
+    name, solution = assignment.name, load_document(course, assignment).text
+    first, others = seeds.right[:1], seeds.right[1:]
+    if kind == "stub":
+        stub = course.stub_file(assignment)
+        if not stub.is_file():
+            raise CourseError(f"There is no {course.label(stub)}. Run `autograder build` first.")
+        yield Case("stub", name, stub.name, stub.read_text("utf-8"), first)
+    elif kind == "trivial":
+        for label, source in trivial.trivial_answers(course, assignment):
+            yield Case("trivial", name, label, source, first)
+    elif kind == "solution":
+        yield Case("solution", name, f"with seed {first[0]}", solution, first)
+        for seed in others:
+            yield Case("solution", name, f"with seed {seed}", solution, here=(seed,))
+    elif kind == "alternative":
+        for label, source in load_alternatives(course, assignment):
+            yield Case("alternative", name, label, source, first, others)
+    elif kind == "mistake":
+        parts = parts_of_lines(solution)
+        for mistake in load_mistakes(course, assignment):
+            part = parts[_first_change(solution, mistake.source)]
+            yield Case("mistake", name, mistake.id, mistake.source, seeds.wrong, (), mistake.hint, mistake.weight, part)
+    else:
+        for mutant in mutants(solution):
+            yield Case("mutant", name, mutant.id, mutant.source, (), seeds.right[:MUTANT_SEEDS], mutant.description)
 
 
 def _first_change(solution: str, mistake: str) -> int:
     """Return the index of the first line that the mistake changes; 0 if it only adds or removes lines at the end."""
     lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
     return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
-
-
-def _mutants(course: Course, assignment: Assignment, seeds: Seeds) -> Iterable[Case]:
-    for mutant in mutants(course.solution_file(assignment).read_text("utf-8")):
-        here = seeds.right[:MUTANT_SEEDS]
-        yield Case("mutant", assignment.name, mutant.id, mutant.source, here=here, hint=mutant.description)
-
-
-_CASES: dict[str, Callable[[Course, Assignment, Seeds], Iterable[Case]]] = {
-    "stub": _stubs,
-    "trivial": _trivial,
-    "solution": _solutions,
-    "mistake": _mistakes,
-    "alternative": _alternatives,
-    "mutant": _mutants,
-}
 
 
 def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:

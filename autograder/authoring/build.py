@@ -17,7 +17,7 @@ from pathlib import Path
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all
 from autograder.authoring.leaks import leaks
 from autograder.authoring.promises import broken_promises
-from autograder.authoring.released import CACHES, files_below, relative_name, released
+from autograder.authoring.released import CACHES, files_below, released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
@@ -27,10 +27,7 @@ _IMPORT_SECONDS = 120
 
 
 def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
-    """Write the students' files of the named assignments (all for None); return the files, sorted.
-
-    Raises CourseError before writing anything if a document or a file of a suite is invalid or missing.
-    """
+    """Write and return the files of these assignments (all for None); raises CourseError before it writes anything."""
     assignments = course.select(names)
     texts = _texts(course, assignments)
     texts |= make_all(course, [a for a in assignments if has_hints(course, a) and not _made(course, a)])
@@ -83,11 +80,11 @@ def _made(course: Course, assignment: Assignment) -> bool:
 def _stale_hints(course: Course, assignment: Assignment) -> str:
     file = hints_path(course, assignment)
     what = "was made from other mistakes, tests, solution or engine" if file.is_file() else "is missing"
-    return f"{relative_name(course, file)} {what}; run `autograder build {assignment.name}`."
+    return f"{course.label(file)} {what}; run `autograder build {assignment.name}`."
 
 
 def _stale(course: Course, file: Path, text: str) -> str | None:
-    label = relative_name(course, file)
+    label = course.label(file)
     try:
         current = file.read_bytes().decode("utf-8", errors="replace")
     except FileNotFoundError:
@@ -106,7 +103,7 @@ def _left_over(course: Course, assignments: Iterable[Assignment], built: set[Pat
         folder = course.root / "assignments"
         entries = sorted(folder.iterdir()) if folder.is_dir() else []
         found += [e for e in entries if e.name not in {*known, "README.md", *CACHES}]
-    return [f"{relative_name(course, file)} is not written by the build; remove it." for file in found]
+    return [f"{course.label(file)} is not written by the build; remove it." for file in found]
 
 
 def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
@@ -117,9 +114,9 @@ def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
     shown = {line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()}
     for gap in load_document(course, assignment).gaps:
         if gap.stub_line.strip() not in shown:
-            yield f"{relative_name(course, file)}: the gap of `{gap.function}` has no NotImplementedError."
+            yield f"{course.label(file)}: the gap of `{gap.function}` has no NotImplementedError."
         if not shown.issuperset(gap.todo):
-            yield f"{relative_name(course, file)}: the gap of `{gap.function}` has no TODO."
+            yield f"{course.label(file)}: the gap of `{gap.function}` has no TODO."
 
 
 def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, str]) -> list[str]:
@@ -130,7 +127,7 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
             copy = Path(folder) / stub.parent.name / stub.name
             copy.parent.mkdir()
             copy.write_text(texts[stub], encoding="utf-8")
-            labels[str(copy)] = relative_name(course, stub)
+            labels[str(copy)] = course.label(stub)
         command = [sys.executable, "-I", "-c", filled("import_stubs.py"), *labels]
         try:
             process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS)

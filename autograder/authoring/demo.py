@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from autograder.authoring.answers import ANSWER_KINDS, AnswerBook, AnswerKind, SampleAnswer
+from autograder.authoring.answers import AnswerBook, SampleAnswer
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
 from autograder.text.files import write_whole
@@ -21,8 +21,8 @@ from autograder.text.wording import counted
 
 _CLASS = yaml.safe_load(Path(__file__).with_name("demo.yml").read_text("utf-8"))
 NAMES: list[str] = _CLASS["names"]
-_WEIGHTS: dict[AnswerKind, tuple[float, float]] = _CLASS["weights"]
-_ONCE: tuple[AnswerKind, ...] = ("loop", "exit", "memory")  # once per class
+_WEIGHTS: dict[str, tuple[float, float]] = _CLASS["weights"]
+ANSWER_KINDS: tuple[str, ...] = (*_CLASS["once"], *_WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -90,23 +90,22 @@ def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStude
     ]
 
 
-def _usual(book: AnswerBook, ability: float, rng: random.Random) -> AnswerKind:
-    kinds = [kind for kind in _WEIGHTS if kind in book.kinds]
+def _usual(book: AnswerBook, ability: float, rng: random.Random) -> str:
+    kinds = [kind for kind in _WEIGHTS if book.has(kind)]
     weights = [low + ability * (high - low) for low, high in map(_WEIGHTS.__getitem__, kinds)]
     return rng.choices(kinds, weights)[0]
 
 
-def _add_the_rare(kinds: dict[tuple[str, str], AnswerKind], books: dict[str, AnswerBook], rng: random.Random) -> None:
+def _add_the_rare(kinds: dict[tuple[str, str], str], books: dict[str, AnswerBook], rng: random.Random) -> None:
     """Insert the kinds that occur once per class, then, if there is room, those that were not drawn."""
     slots = list(kinds)
     rng.shuffle(slots)
-    wanted = [*_ONCE, *(kind for kind in ANSWER_KINDS if kind not in _ONCE)]
-    for kind in wanted[: len(slots) // 2]:
+    for kind in ANSWER_KINDS[: len(slots) // 2]:
         if kind in kinds.values():
             continue
         counts = Counter(kinds.values())
         for slot in slots:
-            if counts[kinds[slot]] > 1 and kind in books[slot[1]].kinds:
+            if counts[kinds[slot]] > 1 and books[slot[1]].has(kind):
                 kinds[slot] = kind
                 break
 

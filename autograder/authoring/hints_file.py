@@ -7,21 +7,21 @@ tests or `ANSWERS_VERSION` changed: near a border, two computers can choose diff
 from __future__ import annotations
 
 import ast
-import contextlib
 import hashlib
 import json
+import multiprocessing
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
+from autograder.records import InfrastructureError
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
 ANSWERS_VERSION = 2
-FOUND = 1
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
 
@@ -52,27 +51,25 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 
 
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
-    """Return the text of each assignment's hints.json, running the mistakes in several processes.
-
-    Raises CourseError if a mistake or a suite cannot be used.
-    """
+    """Return the text of each assignment's hints.json, each made in a process of its own; raises CourseError."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = pool.map(lambda assignment: _make_elsewhere(course, assignment), assignments)
         return {hints_path(course, a): text for a, text in zip(assignments, texts)}
 
 
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
-    command = [sys.executable, "-m", __name__, str(course.root), assignment.name]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment)
-    if done.returncode == FOUND:
-        raise CourseError(done.stderr.strip().splitlines())
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        raise CourseError(
-            f"The hints of {assignment.name} cannot be made: Python stopped with exit code {done.returncode} ({last})."
-        )
-    return done.stdout
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_begin) as process:
+        try:
+            return process.submit(make, course, assignment).result()
+        except (CourseError, InfrastructureError):
+            raise
+        except Exception as error:
+            raise CourseError(f"The hints of {assignment.name} cannot be made: {error!r}.") from error
+
+
+def _begin() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"
+    sys.stdout = sys.stderr  # what a solution prints is no output of the command
 
 
 def make(course: Course, assignment: Assignment) -> str:
@@ -202,20 +199,3 @@ def _sources(course: Course, assignment: Assignment) -> str:
 def _seal(record: dict[str, Any]) -> str:
     kept = {key: value for key, value in record.items() if key != "seal"}
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-
-
-def main(folder: str, name: str) -> int:
-    """Print one assignment's hints.json; `make_all` runs this in a process, to isolate itself from the solutions."""
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            course = load_course(folder)
-            text = make(course, course.assignment(name))
-    except CourseError as error:
-        print(error, file=sys.stderr)
-        return FOUND
-    print(text, end="")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

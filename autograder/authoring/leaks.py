@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.released import files_below, relative_name, released, suite_text
+from autograder.authoring.promises import promises
+from autograder.authoring.released import files_below, released
 from autograder.course.config import Assignment, Course
 from autograder.course.document import Document, load_document
 
@@ -39,7 +40,7 @@ def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str
     """Return the leaks in named texts of an assignment, as defined by `leaks`."""
     document = load_document(course, assignment)
     secrets = _secrets(document)
-    hidden = [re.compile(rf"\b{name}\b") for name in _hidden_tests(course, assignment)]
+    hidden = [re.compile(rf"\b{name}\b") for name in promises(course, assignment)]
     found: dict[str, None] = {}
     for label, text in texts:
         shown = [_squeezed(line) for line in _strings(label, text)]
@@ -95,24 +96,15 @@ def _squeezed(line: str) -> str:
     return "".join(line.split()).replace("'", '"')
 
 
-def _hidden_tests(course: Course, assignment: Assignment) -> list[str]:
-    file = course.hidden_test_file(assignment)
-    if not file.is_file():
-        return []
-    tree = ast.parse(suite_text(course, file))
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return [function.name for function in functions if function.name.startswith("test_")]
-
-
 def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, str]) -> Iterator[tuple[str, str]]:
     folder = course.release_folder(assignment)
     for file, text in texts.items():
         if file.parent == folder:
-            yield relative_name(course, file), text
+            yield course.label(file), text
     for file in files_below(folder):
         text = file.read_bytes().decode("utf-8", errors="replace")
         if text != texts.get(file):
-            yield relative_name(course, file), text
+            yield course.label(file), text
 
 
 def _strings(label: str, text: str) -> list[str]:

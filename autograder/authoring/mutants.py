@@ -16,21 +16,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from pydantic import Field, RootModel
-
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
-from autograder.text.files import read_utf8
 
 _SHOWN = 100
 _ANNOTATIONS = {"annotation", "returns", "type_comment", "type_params"}
 _LOOSE = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
-
-
-class EquivalentMutantsError(CourseError):
-    """An unusable equivalent_mutants.yml; one sentence per problem, with file and line."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +50,7 @@ class _Place:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Yield all mutants of a solution from top to bottom; all differ from each other and from the solution.
-
-    Raises ValueError if the source is not Python. A source without gaps has no mutants.
-    """
+    """Yield all mutants of a solution, top to bottom, all different; raises ValueError if it is not Python."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
@@ -185,43 +175,34 @@ class _Entry(YamlRecord):
     reason: Text
 
 
-class _Entries(RootModel[tuple[_Entry, ...]]):
-    root: tuple[_Entry, ...] = Field(strict=False)
-
-
 def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises EquivalentMutantsError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
+    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
     current solution.
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
-    label = file.relative_to(course.root).as_posix()
     if not file.exists():
         return {}
-    text = read_utf8(file, label, EquivalentMutantsError)
-    document = MarkedYaml(label, text, "the list of equivalent mutants", item="mutant")
-    entries = document.read(_Entries)
+    text = course.read(file, CourseError)
+    document = MarkedYaml(course.label(file), text, "the list of equivalent mutants", item="mutant")
+    entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
-    if entries:
-        _check_known(document, entries, _mutants_of(course, assignment))
+    known = _mutants_of(course, assignment) if entries else set()
+    for index, entry in enumerate(entries or ()):
+        if entry.id not in known:
+            hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
+            document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")
     if document.problems or entries is None:
-        raise EquivalentMutantsError(document.problems)
-    return {entry.id: entry.reason for entry in entries.root}
+        raise CourseError(document.problems)
+    return {entry.id: entry.reason for entry in entries}
 
 
 def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
     file = course.solution_file(assignment)
-    label = file.relative_to(course.root).as_posix()
-    text = read_utf8(file, label, EquivalentMutantsError, f"{label} is missing; mutants are changes of it.")
+    label = course.label(file)
+    text = course.read(file, CourseError, f"{label} is missing; mutants are changes of it.")
     try:
         return {mutant.id for mutant in mutants(text)}
     except ValueError as error:
-        raise EquivalentMutantsError(f"{label}: {error}") from None
-
-
-def _check_known(document: MarkedYaml, entries: _Entries, known: set[str]) -> None:
-    for index, entry in enumerate(entries.root):
-        if entry.id not in known:
-            hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
-            document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")
+        raise CourseError(f"{label}: {error}") from None

@@ -107,10 +107,7 @@ def _quoted(text: str) -> str:
 
 
 def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
-    """Insert an assignment in a course.yml in the order of the names; all other bytes stay unchanged.
-
-    Raises CourseError if the list of assignments cannot be extended line by line.
-    """
+    """Insert an assignment in the order of names, and change no other byte; raises CourseError if it cannot."""
     key, value = _nodes(text)
     new, before = yaml.safe_load(entry)[0], _assignments(text)
     if not before and isinstance(value, yaml.SequenceNode):  # `[]`, which becomes lines

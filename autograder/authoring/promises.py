@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.authoring.released import relative_name, suite_text
+from autograder.authoring.released import suite_text
 from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
 
@@ -22,11 +22,8 @@ def promises(course: Course, assignment: Assignment) -> dict[str, tuple[str, ...
 
 
 def broken_promises(course: Course, assignment: Assignment) -> list[str]:
-    """Return a sentence for each hidden test without a promise, and for each promise that the stub does not make.
-
-    A suite without a single promise has no problems here: the audit counts its tests.
-    """
-    label = relative_name(course, course.hidden_test_file(assignment))
+    """Return a sentence for each hidden test without a promise, if others have one, and for each broken one."""
+    label = course.label(course.hidden_test_file(assignment))
     stub = _plain(load_document(course, assignment).stub)
     found = promises(course, assignment)
     none = [f"{label}: `{test}` names no promise of the stub." for test in found if not found[test]]

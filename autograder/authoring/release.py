@@ -126,7 +126,7 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     for assignment in assignments:
         own = [*released(course, assignment)]
         own += [hints_path(course, assignment)] if has_hints(course, assignment) else []
-        files |= {file.relative_to(course.root).as_posix(): file.read_bytes() for file in own}
+        files |= {course.label(file): file.read_bytes() for file in own}
     kit = _kit(wheel)
     files |= {f"{KIT}/{name}": content for name, content in kit.items()}
     needed = [f"./{KIT}/{name}" for name in kit] or [f"autograder=={autograder.__version__}"]

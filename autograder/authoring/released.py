@@ -10,7 +10,6 @@ import nbformat
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
-from autograder.text.files import read_utf8
 
 GIVEN = "given"  # a suite's folder of further modules for students
 CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
@@ -29,23 +28,19 @@ def released(course: Course, assignment: Assignment) -> dict[Path, str]:
     if course.pictures_file(assignment).exists():
         texts[course.released_pictures_file(assignment)] = suite_text(course, course.pictures_file(assignment))
     elif any(cell.kind == "picture" for cell in document.cells):
-        missing = relative_name(course, course.pictures_file(assignment))
+        missing = course.label(course.pictures_file(assignment))
         raise CourseError(f"{document.label} has a cell for a picture, but there is no {missing}.")
     return texts
 
 
 def suite_text(course: Course, file: Path) -> str:
-    label = relative_name(course, file)
-    text = read_utf8(file, label, CourseError, f"{label} is missing; students receive it.")
+    label = course.label(file)
+    text = course.read(file, CourseError, f"{label} is missing; students receive it.")
     try:
         ast.parse(text)
     except SyntaxError as error:
         raise CourseError(f"{label}, line {error.lineno}: this is not Python: {error.msg}.") from None
     return text.rstrip() + "\n"
-
-
-def relative_name(course: Course, file: Path) -> str:
-    return file.relative_to(course.root).as_posix()
 
 
 def files_below(folder: Path) -> list[Path]:

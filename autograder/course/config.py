@@ -9,12 +9,12 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
@@ -195,13 +195,47 @@ class LatePolicy(YamlRecord):
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
 
 
+Visibility = Literal["visible", "parts", "hints", "full"]
+
+
+class Feedback(YamlRecord):
+    """What students see of hidden tests before the due date and after it; a single word stands for both.
+
+    `visible` is nothing, `parts` the points of each part, `hints` sentences and hints, `full` inputs and numbers, too.
+    """
+
+    before_due: Visibility = "hints"
+    after_due: Visibility = "hints"
+
+    @property
+    def graded(self) -> str:
+        """The messages that grading stores: `hints`, `full` or `both`."""
+        return "full" if self.before_due == "full" else "both" if self.after_due == "full" else "hints"
+
+
+def _feedback(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value not in VISIBILITIES:
+        hint = did_you_mean(value, VISIBILITIES) or "."
+        raise ValueError(f'must be {one_of(VISIBILITIES)}, or a block of these, not the text "{value}"{hint}')
+    return {"before_due": value, "after_due": value}
+
+
+VISIBILITIES: tuple[str, ...] = get_args(Visibility)
+_LEVEL = {"enum": list(VISIBILITIES)}
+_DATED = {"type": "object", "properties": dict.fromkeys(Feedback.model_fields, _LEVEL), "additionalProperties": False}
+FeedbackSetting = Annotated[Feedback, BeforeValidator(_feedback), WithJsonSchema({"anyOf": [_LEVEL, _DATED]})]
+
+
 class CourseFile(YamlRecord):
     """The contents of course.yml, as written there."""
 
     title: Text
-    feedback: Literal["hints", "full"] = Field(
-        default="hints",
-        description="What students see of hidden tests: sentences and hints, or inputs and numbers, too.",
+    feedback: FeedbackSetting = Field(
+        default=Feedback(),
+        description="What students see of hidden tests: nothing (visible), the points of each part (parts), sentences "
+        "and hints (hints), or inputs and numbers, too (full); or one of these `before_due` and one `after_due`.",
     )
     follow_through: Annotated[float, Field(ge=0, le=1)] = Field(
         default=1.0,
@@ -254,6 +288,14 @@ class Course(CourseFile):
         """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
+    def label(self, file: Path) -> str:
+        """Return the path of a file in the course's folder, as messages name it."""
+        return file.relative_to(self.root).as_posix()
+
+    def read(self, file: Path, problem: Callable[[str], Exception], missing: str = "") -> str:
+        """Read one of the course's files as UTF-8; raises `problem` with a sentence if that fails."""
+        return read_utf8(file, self.label(file), problem, missing)
+
     @property
     def hidden_folders(self) -> list[Path]:
         """Return the folders that must be hidden from students and from the processes of their code."""
@@ -305,10 +347,7 @@ class Course(CourseFile):
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """Load the course.yml at `path`, or in the nearest folder at or above it.
-
-    Raises CourseError with one sentence for each error.
-    """
+    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = _find(Path(path))
     document = MarkedYaml(file.name, read_utf8(file, file.name, CourseError), "the course")
     record = document.read(CourseFile)

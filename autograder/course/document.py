@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import itertools
 import re
 import tokenize
 from collections.abc import Iterator
@@ -23,7 +24,6 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
 from autograder.course.markers import ANSWER, BEGIN, END
 from autograder.course.yaml_file import closest, did_you_mean
-from autograder.text.files import read_utf8
 
 UNWRITTEN = " is not written yet."
 PLACEHOLDER = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
@@ -39,10 +39,6 @@ _CELL_OPTIONS = (*_KINDS, "tags", "points", "rubric")
 _LEADS = r"To think about|Think about it|One last question|One question to take along"
 _QUESTION = re.compile(rf"(?:^|(?<=\s))\**(?:{_LEADS})\b.*?(?=\n\s*\n|\Z)", re.DOTALL)
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
-
-
-class DocumentError(CourseError):
-    """A solution document that cannot be built; one sentence per problem, each with file and line."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +80,7 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """Return the stub: gaps raise NotImplementedError, and notebook cells are comments that say so.
-
-        Everything else stays as the author wrote it, byte for byte.
-        """
+        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest stays as it is."""
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:
@@ -128,17 +121,17 @@ class Document:
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
-    """Load the solution document of an assignment; raises DocumentError with all errors in it."""
+    """Load the solution document of an assignment; raises CourseError with all errors in it."""
     file = course.solution_file(assignment)
-    label = file.relative_to(course.root).as_posix()
+    label = course.label(file)
     missing = f"{assignment.name} has no solution yet: {label} is missing."
-    document = read_document(read_utf8(file, label, DocumentError, missing), label, assignment)
+    document = read_document(course.read(file, CourseError, missing), label, assignment)
     places: dict[int, list[str]] = {}
     for answer in assignment.answers:
         if answer.part is not None:
             asked = document.questions().get(answer.part, [])
             if len(asked) < answer.number:
-                raise DocumentError(
+                raise CourseError(
                     f"course.yml lets question {answer.number} of the part `{answer.part}` count as `{answer.name}`, but "
                     f"the text of {label} has {len(asked)} there."
                 )
@@ -157,12 +150,12 @@ def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
-    """Parse a document; `label` names the file in the sentences of DocumentError."""
+    """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"
     reader = _Reader(text, label, assignment)
     reader.read()
     if reader.problems:
-        raise DocumentError(reader.sentences())
+        raise CourseError(reader.sentences())
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
@@ -173,7 +166,7 @@ def _check_stub(document: Document) -> None:
         ast.parse(document.stub)
     except SyntaxError as error:
         where = document.stub_lines()[(error.lineno or 1) - 1][0]
-        raise DocumentError(
+        raise CourseError(
             f"{document.label}, line {where}: without its gaps the document is not Python ({error.msg}); "
             "a gap must be whole statements."
         ) from None
@@ -236,7 +229,8 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in _KINDS if kind in options]
         if not kinds:
-            self._check_alone(line, cell)
+            if cell.cell_type == "code":
+                self._check_alone(line, cell)
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
@@ -244,12 +238,10 @@ class _Reader:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
 
     def _check_alone(self, line: int, cell: Any) -> None:
-        if cell.cell_type == "code":
-            try:
-                ast.parse(cell.source)
-            except SyntaxError as error:
-                where = line + (error.lineno or 1)
-                self.add(where, f"this cell cannot run by itself in a notebook: {error.msg}.")
+        try:
+            ast.parse(cell.source)
+        except SyntaxError as error:
+            self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
@@ -329,7 +321,7 @@ class _Reader:
     def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
         inside = self.lines[begin : end - 1]
         code = [begin + 1 + i for i, text in enumerate(inside) if text.strip() and not text.strip().startswith("#")]
-        indents = [_indent(self.lines[line - 1]) for line in (begin, end)]
+        indents = [re.sub(r"\S.*", "", self.lines[line - 1]) for line in (begin, end)]
         if not code:
             self.add(begin, "this gap is empty; the solution stands between its markers.")
             return
@@ -347,12 +339,8 @@ class _Reader:
 
     def _todo_above(self, begin: int) -> tuple[str, ...]:
         """Return the comment lines directly above a gap, stripped."""
-        block: list[str] = []
-        for line in reversed(self.lines[: begin - 1]):
-            if not line.strip().startswith("#"):
-                break
-            block.insert(0, line.strip())
-        return tuple(block)
+        above = (line.strip() for line in reversed(self.lines[: begin - 1]))
+        return tuple(itertools.takewhile(lambda line: line.startswith("#"), above))[::-1]
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
         """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
@@ -373,10 +361,6 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.rstrip()
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:

@@ -18,17 +18,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
-from autograder.text.files import read_utf8
-
-
-class MistakesError(CourseError):
-    """An unusable mistakes.yml or alternative; one sentence per problem, with file and line."""
-
 
 Weight = Literal["slip", "idea"]
 
@@ -70,10 +64,6 @@ class _Entry(YamlRecord):
     edits: Annotated[tuple[_Edit, ...], Field(min_length=1, strict=False)] | None = None
 
 
-class _Entries(RootModel[tuple[_Entry, ...]]):
-    root: tuple[_Entry, ...] = Field(strict=False)
-
-
 @dataclass(frozen=True)
 class _Span:
     """The position of a text in the solution, and its replacement."""
@@ -84,56 +74,48 @@ class _Span:
 
 
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
-    """Load the known mistakes of an assignment in the file's order; empty without a mistakes.yml.
-
-    Raises MistakesError with all errors in the file.
-    """
+    """Load the known mistakes, in order; none without a mistakes.yml. Raises CourseError with all errors in it."""
     file = course.mistakes_file(assignment)
     if not file.exists():
         return ()
     solution = course.solution_file(assignment)
-    return _mistakes(_label(course, file), _read(course, file), _label(course, solution), _read(course, solution))
+    return _mistakes(course.label(file), _read(course, file), course.label(solution), _read(course, solution))
 
 
 @lru_cache(maxsize=32)
 def _mistakes(label: str, text: str, solution_label: str, solution_text: str) -> tuple[Mistake, ...]:
     """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
-    entries = document.read(_Entries)
+    entries = document.read_list(_Entry)
     document.check_unique((), "id", "mistake")
     solution = _parsed(solution_label, solution_text)
     mistakes = []
-    for index, entry in enumerate(entries.root if entries else ()):
+    for index, entry in enumerate(entries or ()):
         if applied := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
             mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight))
     if document.problems:
-        raise MistakesError(document.problems)
+        raise CourseError(document.problems)
     return tuple(mistakes)
 
 
 def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:
-    """Load the alternatives as (name, text), sorted by name; raises MistakesError for invalid Python."""
+    """Load the alternatives as (name, text), sorted by name; raises CourseError for invalid Python."""
     alternatives, problems = [], []
     for file in course.alternatives(assignment):
         text = _read(course, file)
         try:
             ast.parse(text)
         except SyntaxError as error:
-            problems.append(f"{_label(course, file)}, line {error.lineno}: this is not Python: {error.msg}.")
+            problems.append(f"{course.label(file)}, line {error.lineno}: this is not Python: {error.msg}.")
         alternatives.append((file.stem, text))
     if problems:
-        raise MistakesError(problems)
+        raise CourseError(problems)
     return tuple(alternatives)
 
 
-def _label(course: Course, file: Path) -> str:
-    return file.relative_to(course.root).as_posix()
-
-
 def _read(course: Course, file: Path) -> str:
-    label = _label(course, file)
-    return read_utf8(file, label, MistakesError, f"{label} is missing; mistakes are edits of it.")
+    return course.read(file, CourseError, f"{course.label(file)} is missing; mistakes are edits of it.")
 
 
 def _parsed(label: str, text: str) -> _Solution:
@@ -141,7 +123,7 @@ def _parsed(label: str, text: str) -> _Solution:
         return _Solution(text)
     except SyntaxError as error:
         where = f"{label}, line {error.lineno}"
-        raise MistakesError(f"{where}: this is not Python: {error.msg}.") from None
+        raise CourseError(f"{where}: this is not Python: {error.msg}.") from None
 
 
 def _apply(

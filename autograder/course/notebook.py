@@ -56,13 +56,11 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
         return written
     if picture is not None:
         return nbformat.v4.new_code_cell(f'picture("{picture}")')
-    new = {
-        "markdown": nbformat.v4.new_markdown_cell,
-        "code": nbformat.v4.new_code_cell,
-        "raw": nbformat.v4.new_raw_cell,
-    }[cell.cell_type]
-    tags = [*cell.metadata.get("tags", []), *_may_fail(cell)]
+    new = getattr(nbformat.v4, f"new_{cell.cell_type}_cell")
     code = cell.cell_type == "code"
+    tags = list(cell.metadata.get("tags", []))
+    if code and _DEMONSTRATION in cell.source:
+        tags.append("raises-exception")  # so that a notebook goes on after unfinished code
     written = new(with_narrow_lines(cell.source) if code else cell.source, metadata={"tags": tags} if tags else {})
     function = _first_gap(cell.source) if code else None
     if function:
@@ -94,11 +92,6 @@ def _meaning(source: str) -> str | None:
         return ast.dump(ast.parse(source))
     except SyntaxError:
         return None
-
-
-def _may_fail(cell: NotebookNode) -> list[str]:
-    """Return the tag that lets a notebook continue after a demonstration of unfinished code."""
-    return ["raises-exception"] if cell.cell_type == "code" and _DEMONSTRATION in cell.source else []
 
 
 def _first_gap(source: str) -> str | None:

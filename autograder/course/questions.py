@@ -7,7 +7,6 @@ from pydantic import RootModel
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.yaml_file import MarkedYaml
-from autograder.text.files import read_utf8
 from autograder.text.wording import counted
 
 
@@ -24,8 +23,7 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
     file = course.answers_file(assignment)
     if not file.is_file():
         return {}
-    label = file.relative_to(course.root).as_posix()
-    document = MarkedYaml(label, read_utf8(file, label, CourseError), "the file of answers")
+    document = MarkedYaml(course.label(file), course.read(file, CourseError), "the file of answers")
     record = document.read(_Answers)
     answers, asked = record.root if record else {}, load_document(course, assignment).questions()
     for part in [] if document.problems else {**asked, **answers}:

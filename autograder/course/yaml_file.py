@@ -9,27 +9,16 @@ import difflib
 import types
 import typing
 from collections.abc import Hashable, Iterable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
-_KINDS = {
-    "int_type": "a whole number", "int_from_float": "a whole number",
-    "float_type": "a number", "finite_number": "an ordinary number",
-    "string_type": "text", "bool_type": "true or false",
-    "tuple_type": "a list (lines that begin with `- `)", "list_type": "a list (lines that begin with `- `)",
-    "model_type": "a block of `name: value` lines", "model_attributes_type": "a block of `name: value` lines",
-    "dict_type": "a block of `name: value` lines",
-    "datetime_type": "a date and time such as `2026-11-27 23:59`",
-}  # fmt: skip
-_BORDERS = {
-    "greater_than": ("greater than", "gt"),
-    "greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le"),
-}  # fmt: skip
+_SENTENCES: dict[str, str] = yaml.safe_load(Path(__file__).with_name("yaml_errors.yml").read_text("utf-8"))
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
@@ -105,6 +94,12 @@ class MarkedYaml:
                     continue  # present under a misspelt name, which is reported
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
+
+    def read_list(self, kind: type[Record]) -> tuple[Record, ...] | None:
+        """Return the records of a file that is a list of them, or None if there are problems."""
+        several: Any = RootModel[Annotated[tuple[kind, ...], Field(strict=False)]]  # type: ignore[valid-type]
+        record = self.read(several)
+        return record.root if record else None
 
     def check_unique(self, place: YamlPath, key: str, noun: str) -> None:
         """Add a problem for each item of the list at `place` that repeats the `key` of an earlier one."""
@@ -214,30 +209,18 @@ class MarkedYaml:
 
 def _demand(kind: type[BaseModel], detail: Any) -> str:
     """`must be a whole number, not the text "ten".`"""
-    error, given, context = detail["type"], detail["input"], detail.get("ctx", {})
+    error, given, place = detail["type"], detail["input"], detail["loc"]
     if given is None:
         return "is empty."
-    if error in _KINDS:
-        quotable = error == "string_type" and not isinstance(given, dict | list)
-        advice = " (put it in quotes)" if quotable else ""
-        return f"must be {_KINDS[error]}, not {_shown(given)}{advice}."
-    if error in _BORDERS:
-        words, key = _BORDERS[error]
-        return f"must be {words} {context[key]:g}, not {_shown(given)}."
-    if error == "string_too_short":
-        return "is empty."
-    if error == "too_short":
-        return "must not be an empty list."
-    if error == "string_pattern_mismatch":
-        field = _model_at(kind, detail["loc"][:-1]).model_fields[detail["loc"][-1]]
-        return f"must be {field.description}, not {_shown(given)}."
     if error == "literal_error":
-        model = _model_at(kind, detail["loc"][:-1])
-        known = _words(_annotation(model, detail["loc"][-1]))
+        known = _words(_annotation(_model_at(kind, place[:-1]), place[-1]))
         return f"must be {one_of(known)}, not {_shown(given)}" + (did_you_mean(given, known) or ".")
-    if error == "value_error":
-        return f"{context['error']}"
-    return f"is wrong: {detail['msg']}."
+    words = {"given": _shown(given), "message": detail["msg"], **detail.get("ctx", {})}
+    if error == "string_pattern_mismatch":
+        words["description"] = _model_at(kind, place[:-1]).model_fields[place[-1]].description
+    sentence = _SENTENCES.get(error, "is wrong: {message}.").format(**words)
+    quotable = error == "string_type" and not isinstance(given, dict | list)
+    return sentence.removesuffix(".") + " (put it in quotes)." if quotable else sentence
 
 
 def _words(annotation: Any) -> list[str]:

@@ -103,10 +103,7 @@ class Comparison:
 
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
-    """Compare two gradings, using the last grade of each student and assignment.
-
-    Lower scores come first, and within a kind the largest difference.
-    """
+    """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
     old, new = ({(g.student, g.assignment): g for g in grades} for grades in (before, after))
     places = sorted({*old, *new})
     found = [_change(*place, old.get(place), new.get(place)) for place in places]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from autograder.gradebook.journal import FILE_NAME
+from autograder.text.files import numbered
 
 MARK = ".made-up"  # a file in the folder of a made-up class, and in that of its grades
 
@@ -28,16 +29,7 @@ def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
     if made_up:
         mark(grades)
     elif marked:
-        aside = _free(grades.with_name(f"{grades.name}-made-up"))
+        aside = next(path for path in numbered(grades.with_name(f"{grades.name}-made-up")) if not path.exists())
         grades.rename(aside)
         return grades, f"The grades of the made-up class were moved to {aside}."
     return grades, ""
-
-
-def _free(folder: Path) -> Path:
-    """Return this path, or the first unused one with the suffix `-2`, `-3`, …."""
-    free, number = folder, 1
-    while free.exists():
-        number += 1
-        free = folder.with_name(f"{folder.name}-{number}")
-    return free

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from autograder.course.config import Course
+from autograder.course.config import Assignment, Course
 from autograder.gradebook.final_scores import final_of, number
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.records import Grade
@@ -16,20 +16,15 @@ def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey,
     for grade in (final_of(grade, finals).journal or grade for grade in grades):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, set()).add(grade.max_score)
-    return [sentence for name in sorted(found) if (sentence := _differs(course, name, found[name]))]
+    return [sentence for name in sorted(found) if (sentence := _differs(course.find(name), name, found[name]))]
 
 
-def _differs(course: Course, name: str, points: set[float]) -> str | None:
-    assignment = course.find(name)
+def _differs(assignment: Assignment | None, name: str, points: set[float]) -> str:
     if assignment is None:
         return (
             f"{name}: there are grades of it, but course.yml has no assignment of that name; they count as they are. "
             "If it has a new name, rename the submissions' folders, too, and grade them again."
         )
-    others = sorted(points - {assignment.points})
-    if not others:
-        return None
-    return (
-        f"{name}: there are grades out of {' and '.join(map(number, others))} points, but course.yml says "
-        f"{number(assignment.points)}. `autograder grade` grades these again."
-    )
+    others = " and ".join(map(number, sorted(points - {assignment.points})))
+    said = f"{name}: there are grades out of {others} points, but course.yml says {number(assignment.points)}."
+    return f"{said} `autograder grade` grades these again." if others else ""

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from autograder import __version__
 from autograder.gradebook.suites import SuiteMissingError, Suites
-from autograder.records import Grade, InfrastructureError, RefusedError
+from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 
 FILE_NAME = "grades.jsonl"
 PIECE = 64 * 1024
@@ -23,10 +23,7 @@ LISTED = 3  # maximum number of line numbers in a message
 
 
 class Journal:
-    """An open journal, as a context manager; `latest` holds the last grade of each student and assignment.
-
-    `problem` is a message about lines that cannot be read, or None.
-    """
+    """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable lines or None."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,9 +57,9 @@ class Journal:
             ) from None
         self.latest[grade.student, grade.assignment] = self._suites.to_grade(line)  # shares texts with other grades
 
-    def holds(self, student: str, assignment: str, submission_sha256: str, suite_sha256: str) -> bool:
+    def holds(self, submission: Submission, submission_sha256: str, suite_sha256: str | None) -> bool:
         """Whether this text was already graded by this suite and this version of the engine."""
-        known = self.latest.get((student, assignment))
+        known = self.latest.get((submission.student, submission.assignment))
         if known is None or known.status != "graded" or known.autograder != __version__:
             return False
         return (known.submission_sha256, known.suite_sha256) == (submission_sha256, suite_sha256)

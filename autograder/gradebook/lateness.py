@@ -112,10 +112,7 @@ def days_later(moment: datetime, days: int) -> datetime:
 
 
 def days_late(due: datetime, submitted: datetime, grace: timedelta) -> int:
-    """Return the number of days begun since the due date and its grace period; 0 for work in time.
-
-    A day ends at the local time of the due date plus the grace period.
-    """
+    """Return the days begun since the due date and its grace period, by the local clock; 0 for work in time."""
     moment = submitted.astimezone(timezone.utc)
     days = max(0, (moment - due.astimezone(timezone.utc)) // DAY - 1)
     while moment > days_later(due, days).astimezone(timezone.utc) + grace:
@@ -161,10 +158,7 @@ def rescored(course: Course, final: Final, score: float) -> Final:
 def finals(
     course: Course, grades: Iterable[Grade], times: Times, late: Container[Attempt] = ()
 ) -> dict[GradeKey, Final]:
-    """Return the final score of each grade, by student and assignment.
-
-    `late` holds the submissions that the course site marked as late.
-    """
+    """Return the final score of each grade; `late` holds the submissions that the course site marked as late."""
     found = {}
     for grade in grades:
         submitted = _time(times, grade)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from autograder.gradebook.lateness import Attempt
 from autograder.gradebook.texts import StoredSubmission
 from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source import gate
@@ -27,9 +28,6 @@ NAMES = "names.json"
 STAMP = "timestamp.txt"  # nbgrader's
 STAMP_BYTES = 200
 SCHEMA = 1
-
-Attempt = tuple[str, str, str]  # student, assignment and digest
-Times = dict[Attempt, datetime]
 
 
 def keep_times(
@@ -65,7 +63,7 @@ def keep_times(
         _write(folder / NAMES, {"names": dict(sorted(names.items()))})
 
 
-def read_times(folder: Path) -> Times:
+def read_times(folder: Path) -> dict[Attempt, datetime]:
     """Return the submission times by student, assignment and digest; empty without a file.
 
     Raises InfrastructureError if the file cannot be read, because without it scores would be too high.

@@ -35,7 +35,7 @@ class Bundle:
 
     @classmethod
     def of(cls, plan: Plan) -> Bundle:
-        archive = zipped({str(file.relative_to(plan.course.root)): file.read_bytes() for file in _files(plan)})
+        archive = zipped({plan.course.label(file): file.read_bytes() for file in _files(plan)})
         digest = hashlib.sha256(archive).hexdigest()
         return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))
 

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from autograder.course.yaml_file import MarkedYaml
+from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import read_utf8
 
@@ -27,10 +27,8 @@ RUNNING = ("tls://", "tcp://")
 FORMS = "Write `local:4`, `tls://scheduler:8786`, or the name of a YAML file that describes a cluster."
 
 
-class ClusterFile(BaseModel):
+class ClusterFile(YamlRecord):
     """A YAML file that names a class of `dask_jobqueue`, its arguments, and how many jobs are submitted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     kind: str = Field(alias="class", description="such as `SLURMCluster`")
     jobs: int = Field(gt=0, description="How many jobs are submitted.")
@@ -39,10 +37,7 @@ class ClusterFile(BaseModel):
 
 @contextmanager
 def connect(address: str) -> Iterator[Client]:
-    """Connect to a cluster; one that is started here ends with the context.
-
-    Raises RefusedError for an address that cannot be used, InfrastructureError if there is no connection.
-    """
+    """Connect for as long as the context; raises RefusedError for the address, or InfrastructureError."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are reported by the run
     with ExitStack() as started:
         try:

@@ -8,7 +8,7 @@ import pytest
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.grading.reference import load_reference
-from autograder.grading.workers import WorkerFactory
+from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.proxy.subject import Subject, uses_in
 from autograder.records import InfrastructureError, RefusedError
 from autograder.sandbox.launcher import Sandbox
@@ -59,4 +59,4 @@ class CourseSubjects(FilesBeside):
         file = read_source(disk_file(submission))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         self._workers = WorkerFactory(course, sandbox, [assignment])
-        return self._workers.subject(assignment, file)
+        return LoadedSubmission(self._workers, assignment, file).subject()

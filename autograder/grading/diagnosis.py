@@ -3,7 +3,7 @@
 A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, through the
 same frames as a student's code, so both leave transcripts. In one run all students meet the same inputs, so a
 mistake takes each test once, and only as far as its answers are those of a student who failed it. A mistake is named
-where its transcripts explain three quarters of the failing tests of a part.
+where its transcripts explain three quarters of the failing tests of a part; two where they explain all together.
 
 Most mistakes never take a test. The solution takes it once, and the functions that it calls are noted: before the
 first call of a function that it changes, a mistake answers as the solution does.
@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
+from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
@@ -26,7 +27,6 @@ from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import KeptTranscripts, Transcript
-from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
@@ -72,16 +72,10 @@ class Diagnosis:
     """The known mistakes of one assignment, taking tests as they are asked for."""
 
     def __init__(
-        self,
-        session: SuiteSession,
-        mistakes: Sequence[Mistake],
-        reference: Any,
-        solution: SourceFile,
-        run_seed: int,
-        watch: Watch,
+        self, session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
     ) -> None:
-        self._session, self._mistakes, self._reference = session, mistakes, reference
-        self._solution, self._run_seed, self._watch = solution, run_seed, watch
+        self._session, self._mistakes, self._reference = session, prepared.mistakes, reference
+        self._solution, self._run_seed, self._watch = prepared.solution, run_seed, watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self._right: dict[str, tuple[Transcript, dict[int, int]]] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
@@ -103,6 +97,8 @@ class Diagnosis:
             if len(failed) not in map(len, explained.values()):  # most students make one mistake
                 others = [mistake for mistake in self._mistakes if mistake not in found]
                 explained |= self._explained(others, failed)
+            if len(failed) not in map(len, explained.values()):
+                explained |= self._two_mistakes(failed)
             for mistake, tests in explained.items():
                 found.setdefault(mistake, []).extend(tests)
         named: dict[str, Mistake] = {}
@@ -131,6 +127,16 @@ class Diagnosis:
                 elif share:
                     explained[mistake].append(test.name)
         return {mistake: explained[mistake] for mistake in missing}
+
+    def _two_mistakes(self, failed: Sequence[tuple[Test, Transcript]]) -> dict[Mistake, list[str]]:
+        """Two mistakes that together explain every failing test of one part: the second all that the first does not."""
+        for mistake in self._explained(self._mistakes, failed[:1]):
+            rest = [failure for failure in failed if not self._explained([mistake], [failure])]
+            names = [test.name for test, _ in rest]
+            for other, tests in self._explained(self._mistakes, rest).items():
+                if tests == names:
+                    return {mistake: [test.name for test, _ in failed if test.name not in names], other: tests}
+        return {}
 
     def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript, right: Transcript) -> float:
         key = mistake.id, test.name

@@ -64,10 +64,7 @@ class Disposable:
         return int(process.exitcode)
 
     def _reply(self, *request: Any) -> tuple[Any, str, bool] | None:
-        """What `_serve` sends: a value or an exception, its traceback, and whether the fork is in doubt.
-
-        None when the fork has ended.
-        """
+        """What `_serve` sends: value or exception, its traceback, whether the fork is in doubt; None if it ended."""
         if self._process is None:
             self._watch.clear()
             context: Any = multiprocessing.get_context("fork")

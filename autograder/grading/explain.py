@@ -14,16 +14,8 @@ from itertools import takewhile
 from types import FrameType
 
 from autograder.checks import CheckFailed
-from autograder.protocol.errors import (
-    EXCEPTIONS,
-    Frame,
-    MissingNameError,
-    RemoteException,
-    StudentCrashedError,
-    StudentRaisedError,
-    StudentTimeoutError,
-)
-from autograder.proxy.local import describe_error
+from autograder.protocol import errors
+from autograder.protocol.errors import Frame, RemoteException, describe_error
 from autograder.records import Outcome, SourceFile
 from autograder.source.text import notebook_cells
 from autograder.suite.alarm import TestAlarm
@@ -56,16 +48,16 @@ def explain(
     A function of the file without a `return` is named where a None came back.
     `own` tells the student's steps of a traceback when their code ran in this process.
     """
-    if isinstance(error, (StudentTimeoutError, TestAlarm)):
+    if isinstance(error, (errors.StudentTimeoutError, TestAlarm)):
         return Failure("timeout", str(error) or "This test took too long.")
-    if isinstance(error, StudentCrashedError):
+    if isinstance(error, errors.StudentCrashedError):
         return Failure("crashed", clean(str(error) if full else _without_details(str(error))))
     if isinstance(error, CheckFailed):
         sentence = str(error) if full else error.public
         return Failure("failed", clean(sentence + (no_return(file) if " None; " in sentence else "")))
-    if isinstance(error, MissingNameError):
+    if isinstance(error, errors.MissingNameError):
         return Failure("failed", clean(str(error)))
-    if isinstance(error, StudentRaisedError):
+    if isinstance(error, errors.StudentRaisedError):
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
         absent = no_return(file) if "NoneType" in error.remote.text else ""
         return Failure("failed", clean(_raised(remote, full) + absent))
@@ -83,7 +75,7 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
 
     A worker's claims could carry inputs out: in the name of an exception, of a function, in a line that never was.
     """
-    names = (name for name in (error.type, *error.bases) if name in EXCEPTIONS or _defines(file, name))
+    names = (name for name in (error.type, *error.bases) if name in errors.EXCEPTIONS or _defines(file, name))
     frames = [step for frame in error.frames[-1:] if (step := _step_of(file, frame)) is not None]
     return replace(error, type=next(names, "Exception"), text="", frames=tuple(frames))
 
@@ -111,10 +103,7 @@ def _is_in_notebook(line: str, file: SourceFile) -> bool:
 
 
 def no_return(file: SourceFile | None) -> str:
-    """Name the functions of a file that are annotated with a result and have no `return`, as a sentence or as "".
-
-    The text is not parsed: hostile text could exhaust a parser.
-    """
+    """Name functions with an annotated result and no `return`; the text is searched: it could exhaust a parser."""
     lines, found, owner = _lines(file) if file else [], [], ""
     for number, line in enumerate(lines):
         begun = _BEGUN.match(line)

@@ -59,7 +59,7 @@ class FollowThrough:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
         cache = ReplayCache()  # its own: these answers are not those of the submission alone
-        suite_run = SuiteRun(self._session, loaded, self._assignment, cache, self._watch, again=True)
+        suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
         found = {}
         try:

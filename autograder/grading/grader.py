@@ -79,9 +79,10 @@ class Grader:
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
-            assignment = self._assignment(submission)
+            if submission.assignment not in self.assignments:
+                raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
-                return self._graded(assignment, submission, started)
+                return self._graded(self.assignments[submission.assignment], submission, started)
         except TaskEndedError:
             sentence = "Reading it, and what it answers, takes too long."
             return refused(self.course, submission, sentence, self.run_seed)
@@ -93,7 +94,7 @@ class Grader:
         if self._unsound[assignment.name]:
             raise CourseError(self._unsound[assignment.name])
         loaded = self.load(assignment, self.choose(assignment, submission))
-        results = self._results(prepared, loaded)
+        results, seconds = self._results(prepared, loaded)
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -108,6 +109,7 @@ class Grader:
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
             flags=_flags(prepared, loaded),
+            test_seconds=seconds,
         )
 
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
@@ -167,22 +169,17 @@ class Grader:
         self.run_seed = run_seed
         self._cache = ReplayCache()
         self._diagnoses = {
-            name: Diagnosis(
-                self.session, prepared.mistakes, self.workers.references[name], prepared.solution, run_seed, self.watch
-            )
+            name: Diagnosis(self.session, prepared, self.workers.references[name], run_seed, self.watch)
             for name, prepared in self._prepared.items()
         }
 
-    def _assignment(self, submission: Submission) -> Assignment:
-        if submission.assignment not in self.assignments:
-            raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
-        return self.assignments[submission.assignment]
-
-    def _results(self, prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[TestResult, ...]:
+    def _results(
+        self, prepared: PreparedAssignment, loaded: LoadedSubmission
+    ) -> tuple[tuple[TestResult, ...], tuple[float, ...]]:
         assignment = prepared.assignment
         try:
             self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            suite_run = SuiteRun(self.session, loaded, assignment, self._cache, self.watch)
+            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
         finally:
@@ -203,7 +200,7 @@ class Grader:
             retry = again.get(name, ending)
             result = self._result(retry if name in own else ending, loaded.file, named.get(name))
             results.append(self._followed(result, retry.used) if retry.followed else result)
-        return tuple(results)
+        return tuple(results), tuple(ending.seconds for ending in endings)
 
     def _followed(self, result: TestResult, used: tuple[str, ...]) -> TestResult:
         names = listed([f"`{name}`" for name in used])
@@ -223,16 +220,17 @@ class Grader:
         return problems
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
-        test = ending.test
-        failure = ending.skipped
+        test, failure, full_message = ending.test, ending.skipped, None
         if ending.error is not None:
-            failure = explain(ending.error, full=not test.hidden or self.course.feedback == "full", file=file)
-        passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
+            messages = self.course.feedback.graded if test.hidden else "full"
+            failure = explain(ending.error, full=messages == "full", file=file)
+            full_message = explain(ending.error, full=True, file=file).message if messages == "both" else None
+        passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden)
         if failure is None:
             return passed
         hint, name = (mistake.hint, mistake.id) if mistake else (None, None)
         failed = replace(passed, outcome=failure.outcome, score=0.0, message=failure.message)
-        return replace(failed, hint=hint, mistake=name)
+        return replace(failed, hint=hint, mistake=name, full_message=full_message)
 
 
 def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:

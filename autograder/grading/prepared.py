@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import suite_digest
@@ -54,7 +53,7 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
     for assignment in assignments:
         for file in (course.visible_test_file(assignment), course.hidden_test_file(assignment)):
             if not file.is_file():
-                raise CourseError(f"{assignment.name} has no {file.relative_to(course.root)}.")
+                raise CourseError(f"{assignment.name} has no {course.label(file)}.")
             files.append(file)
     return SuiteSession(files, course.root)
 
@@ -66,28 +65,18 @@ def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignm
     problems = [problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])]
     if problems:
         raise CourseError(problems)
-    return {
-        name: PreparedAssignment(
-            assignment,
-            _read(course.solution_file(assignment)),
-            tests[name],
-            load_mistakes(course, assignment),
-            _look_ups(course.solution_file(assignment)),
-            _outline(course.stub_file(assignment)),
-            suite_digest(course, assignment),
-        )
-        for name, assignment in chosen.items()
-    }
+    return {name: _prepared(course, each, tests[name]) for name, each in chosen.items()}
 
 
-def _read(solution: Path) -> SourceFile:
-    return SourceFile(solution.name, solution.read_text("utf-8"))
-
-
-def _look_ups(solution: Path) -> frozenset[str]:
-    found = source.names_used(solution.read_text("utf-8"), solution.name)["dynamic"]
-    return frozenset(name for name, *_ in found)
-
-
-def _outline(stub: Path) -> str:
-    return source.outline(stub.read_text("utf-8"), stub.name) if stub.exists() else ""
+def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
+    solution, stub = course.solution_file(assignment), course.stub_file(assignment)
+    text = solution.read_text("utf-8")
+    return PreparedAssignment(
+        assignment,
+        SourceFile(solution.name, text),
+        tests,
+        load_mistakes(course, assignment),
+        frozenset(name for name, *_ in source.names_used(text, solution.name)["dynamic"]),
+        source.outline(stub.read_text("utf-8"), stub.name) if stub.exists() else "",
+        suite_digest(course, assignment),
+    )

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
 from autograder.course.config import Course
-from autograder.course.digests import submission_digest, suite_digest
+from autograder.course.digests import suite_digest
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.texts import StoredSubmission
 from autograder.grading.pool import Plan, grade_one, graders
@@ -33,22 +33,26 @@ class RunSummary:
     notes: list[str] = field(default_factory=list)  # machines of a cluster that took no part
 
 
+def ungraded(course: Course, stored: Iterable[StoredSubmission], journal: Journal) -> list[StoredSubmission]:
+    """The submissions whose text the journal does not hold as graded by the present suite."""
+    suites = {assignment.name: suite_digest(course, assignment) for assignment in course.assignments}
+    return [
+        one for one in stored if not journal.holds(one.submission, one.digest, suites.get(one.submission.assignment))
+    ]
+
+
 def grade_class(
     plan: Plan,
     submissions: Iterable[Submission],
     journal: Journal,
-    tell: Callable[[Grade | None], None],
-    regrade: bool = False,
+    tell: Callable[[Grade], None],
     cluster: str | None = None,
 ) -> RunSummary:
-    """Grade all submissions that the journal does not hold yet, or all with `regrade`; on this machine or a cluster.
+    """Grade all submissions, on this machine or a cluster; `tell` is called with each grade.
 
-    `tell` is called with each new grade, and with None for a submission that was graded before. Failures of the
-    machine are collected in the outcome; a course that cannot be graded raises CourseError.
+    Failures of the machine are collected in the outcome; a course that cannot be graded raises CourseError.
     """
     summary = RunSummary()
-    if not regrade:
-        submissions = _new(plan, submissions, journal, summary, tell)
     grades = _on_cluster(cluster) if cluster else _graded
     for grade in grades(plan, iter(submissions), summary):
         journal.append(grade)
@@ -56,40 +60,6 @@ def grade_class(
         summary.refused += grade.status == "refused"
         tell(grade)
     return summary
-
-
-def assignments_to_grade(
-    course: Course, stored: Iterable[StoredSubmission], journal: Journal, regrade: bool = False
-) -> tuple[str, ...]:
-    """The assignments with a submission that the journal does not hold yet; with `regrade`, with any submission."""
-    is_graded = _graded_in(journal, course)
-    names = {each.submission.assignment for each in stored if regrade or not is_graded(each.submission, each.digest)}
-    return tuple(assignment.name for assignment in course.assignments if assignment.name in names)
-
-
-def _graded_in(journal: Journal, course: Course) -> Callable[[Submission, str], bool]:
-    """Whether the journal holds the grade of a submission with this digest."""
-    suites = {assignment.name: suite_digest(course, assignment) for assignment in course.assignments}
-    return lambda submission, digest: journal.holds(
-        submission.student, submission.assignment, digest, suites.get(submission.assignment, "")
-    )
-
-
-def _new(
-    plan: Plan,
-    submissions: Iterable[Submission],
-    journal: Journal,
-    summary: RunSummary,
-    tell: Callable[[Grade | None], None],
-) -> Iterator[Submission]:
-    """The submissions that have to be graded; the others are counted and told of."""
-    is_graded = _graded_in(journal, plan.course)
-    for submission in submissions:
-        if is_graded(submission, submission_digest(submission)):
-            summary.unchanged += 1
-            tell(None)
-        else:
-            yield submission
 
 
 def _on_cluster(address: str) -> Callable[[Plan, Iterator[Submission], RunSummary], Iterator[Grade]]:

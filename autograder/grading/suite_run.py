@@ -9,9 +9,8 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from autograder.course.config import Assignment
 from autograder.grading.explain import Failure
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
@@ -44,7 +43,7 @@ class SolutionFailsError(InfrastructureError):
 class TestEnding:
     """How one test ended: an error, a reason to skip it, or neither when it passed.
 
-    `used` are the names for which the solution answered (see `follow_through`).
+    `used` are the names for which the solution answered (see `follow_through`), `seconds` the elapsed time.
     """
 
     __test__ = False
@@ -55,6 +54,7 @@ class TestEnding:
     transcript: Transcript | None = None
     ended_grader: bool = False
     used: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -89,19 +89,12 @@ class SuiteRun:
     """One submission takes the tests of a suite, in their order; once only when they are taken `again`."""
 
     def __init__(
-        self,
-        session: SuiteSession,
-        loaded: LoadedSubmission,
-        assignment: Assignment,
-        cache: ReplayCache,
-        watch: Watch,
-        again: bool = False,
+        self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
     ) -> None:
-        self._again = again
-        self._session, self._loaded, self._limits = session, loaded, assignment.limits
-        self._cache, self._watch = cache, watch
+        self._session, self._loaded, self._limits = session, loaded, loaded.assignment.limits
+        self._cache, self._watch, self._again = cache, watch, again
         self._kept = KeptTranscripts()
-        self._end = time.monotonic() + assignment.limits.submission_seconds
+        self._end = time.monotonic() + self._limits.submission_seconds
         self._titles: dict[str, str] = {}
 
     def take(self, test: Test) -> TestEnding:
@@ -115,6 +108,7 @@ class SuiteRun:
         if time.monotonic() > self._end:
             self._session.skip(test)
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
+        begun = time.monotonic()
         ending = self._once(test, fresh=False)
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
         if ending.deserves_another and (late or not self._again):
@@ -123,7 +117,7 @@ class SuiteRun:
             raise ending.error
         if ending.failed and ending.transcript is not None:
             self._kept.add(ending.transcript)
-        return ending
+        return replace(ending, seconds=round(time.monotonic() - begun, 3))
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
         try:

@@ -22,10 +22,7 @@ LONGEST_NAME = 2000  # a longer dotted name is compared with none, and looked at
 
 
 class WorkerFactory:
-    """Opens workers for submissions of some assignments; each is compared with that assignment's reference.
-
-    Raises CourseError for a solution that does not run, InfrastructureError where it cannot run.
-    """
+    """Opens workers for submissions, and holds the references; raises CourseError, or InfrastructureError."""
 
     def __init__(
         self,
@@ -38,46 +35,11 @@ class WorkerFactory:
         self.forbidden = forbidden or {}  # by assignment: the names of which it is recorded whether they are entered
         chosen = list(assignments)
         self.references = {each.name: load_reference(course, each) for each in chosen}
-        self._entry_points = {each.name: entry_points(course, each) for each in chosen}
-
-    def subject(
-        self,
-        assignment: Assignment,
-        file: SourceFile,
-        uses: Sequence[Use] | None = None,
-        endless: Counter[str] | None = None,
-        stand_ins: StandIns | None = None,
-    ) -> RemoteSubject[WorkerConnection]:
-        """The submission loaded in a fresh worker; raises StudentTimeoutError or StudentCrashedError when that fails.
-
-        Left out, the `uses` of names are read by the worker before it has run a line of the text. `endless`
-        counts the calls that did not end, by name; they are not waited for as long again.
-        """
-        connection = self._connect(assignment, endless)
-        try:
-            if uses is None:
-                uses = read_uses(connection, assignment, file, self._entry_points[assignment.name])
-            seconds = assignment.limits.load_seconds
-            kinds = connection.answer_with(stand_ins) if stand_ins else {}
-            loaded = connection.request(
-                "load",
-                seconds,
-                text=file.text,
-                filename=_name(assignment, file),
-                forbidden=list(self.forbidden.get(assignment.name, ())),
-                stand_ins=kinds,
-            )
-            with malformed("the result of loading"):
-                errors = [told_exception(claim) for claim in loaded["errors"]]
-        except StudentError:
-            connection.close()
-            raise
-        student = RemoteStudent(connection, errors)
-        return RemoteSubject(connection, student, self.references[assignment.name], uses)
+        self.entry_points = {each.name: entry_points(course, each) for each in chosen}
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
-        reader = self._connect(assignment)
+        reader = self.connect(assignment)
         try:
             return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
         finally:
@@ -86,7 +48,8 @@ class WorkerFactory:
     def close(self) -> None:
         self.sandbox.close()
 
-    def _connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
+    def connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
+        """Start a worker. `endless` counts the calls that did not end; they are not waited for as long again."""
         worker = self.sandbox.spawn(assignment.limits, assignment.preload)
         return WorkerConnection(worker, assignment.limits.call_seconds, endless)
 
@@ -97,7 +60,7 @@ class LoadedSubmission:
     def __init__(
         self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
     ) -> None:
-        self._workers, self._assignment, self.file = workers, assignment, file
+        self._workers, self.assignment, self.file = workers, assignment, file
         self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self._uses: list[Use] | None = None
@@ -126,7 +89,7 @@ class LoadedSubmission:
             self._subject = None
 
     def _read_entries(self, subject: RemoteSubject[WorkerConnection]) -> None:
-        forbidden = self._workers.forbidden.get(self._assignment.name)
+        forbidden = self._workers.forbidden.get(self.assignment.name)
         if not forbidden or subject.connection.dead:
             return
         try:
@@ -153,9 +116,28 @@ class LoadedSubmission:
             raise
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        subject = self._workers.subject(self._assignment, self.file, self._uses, self._endless, self._stand_ins)
-        self._uses = subject.uses
-        return subject
+        """Load the text in a fresh worker, which has read the names that it uses before it runs a line of it."""
+        connection = self._workers.connect(self.assignment, self._endless)
+        name = self.assignment.name
+        try:
+            uses = self._uses
+            if uses is None:
+                uses = read_uses(connection, self.assignment, self.file, self._workers.entry_points[name])
+            loaded = connection.request(
+                "load",
+                self.assignment.limits.load_seconds,
+                text=self.file.text,
+                filename=_name(self.assignment, self.file),
+                forbidden=list(self._workers.forbidden.get(name, ())),
+                stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
+            )
+            with malformed("the result of loading"):
+                errors = [told_exception(claim) for claim in loaded["errors"]]
+        except StudentError:
+            connection.close()
+            raise
+        self._uses = uses
+        return RemoteSubject(connection, RemoteStudent(connection, errors), self._workers.references[name], uses)
 
 
 def read_uses(

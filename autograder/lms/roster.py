@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograder.gradebook.final_scores import ClassList
 from autograder.lms.sheet import Sheet, read_sheet, titles
-from autograder.submissions.collected import CollectError
+from autograder.records import RefusedError
 from autograder.text.names import safe_name, shown, student_name
 
 FILE_NAME = "roster.csv"  # beside course.yml
@@ -117,6 +117,20 @@ class Roster:
             groups={group: tuple(ids[person] for person in persons) for group, persons in members.items() if persons},
         )
 
+    def student_id(self, text: str, known: Mapping[str, str]) -> str:
+        """Return the id in the grades that a name, a login or an address identifies; the text itself if none or several.
+
+        `known` has the students in the grades and their names, empty if unknown.
+        """
+        if text in known:
+            return text
+        directory, students = Directory(), sorted(known)
+        for number, student in enumerate(students):
+            person = self.graded(student, known[student]) or Person(student)
+            directory.add(number, (student, known[student], person.name, person.id, *person.aliases))
+        place = directory.find((text,))
+        return text if place is None else students[place]
+
     def of_section(self, section: str) -> Roster:
         return Roster(person for person in self.people if person.section == section)
 
@@ -135,10 +149,7 @@ class Roster:
         return f"in the roster, {' and '.join(known)} {verb} more than one student."
 
     def graded(self, student: str, name: str = "") -> Person | None:
-        """Return the person with this id in the grades; `name` is the known name of the student.
-
-        None if the names differ, as two sites can use the same number.
-        """
+        """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
         known = None if _is_number(student) and name else self._by_student.get(student)
         return known or self.find((student, name), (name,))
 
@@ -146,7 +157,7 @@ class Roster:
 def read_roster(path: Path | None) -> Roster:
     """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
 
-    A column `group` lists the groups of students that hand in together, `section` the section. Raises CollectError if
+    A column `group` lists the groups of students that hand in together, `section` the section. Raises RefusedError if
     there is no column of ids or an id occurs twice.
     """
     if path is None:
@@ -155,7 +166,7 @@ def read_roster(path: Path | None) -> Roster:
     named = sheet.column("name", "full name") is not None
     column = sheet.column(*(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"])
     if column is None:
-        raise CollectError(
+        raise RefusedError(
             f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
             "email addresses and the numbers of the course site."
         )
@@ -168,7 +179,7 @@ def read_roster(path: Path | None) -> Roster:
         if not identity:
             continue
         if identity in people:
-            raise CollectError(f"{sheet.name} has the id {identity} twice.")
+            raise RefusedError(f"{sheet.name} has the id {identity} twice.")
         called = sheet.cell(row, name) or _first_and_last(sheet, row)
         section = sheet.cell(row, sheet.column(*COLUMNS["section"]))
         people[identity] = Person(identity, called, row_texts(sheet, row), _groups(sheet, row), section)

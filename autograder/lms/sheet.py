@@ -1,7 +1,4 @@
-"""A table downloaded from a course site: read cell by cell, and filled in without changes to any other byte.
-
-Byte-order mark, quotes, line ends, separators and the order of columns are preserved.
-"""
+"""A table of a course site: read cell by cell, and filled in without changes to any other byte of the file."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ import yaml
 
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
-from autograder.submissions.collected import CollectError
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")
@@ -42,7 +38,7 @@ class Sheet:
         self._cells = _rows(self._text, self.separator, name)
         self._filled: dict[tuple[int, int], str] = {}
         if not self._cells:
-            raise CollectError(f"{name} is empty.")
+            raise RefusedError(f"{name} is empty.")
         self.header = [cell.value.strip() for cell in self._cells[0]]
         self.rows = [[cell.value for cell in row] for row in self._cells[1:]]
 
@@ -83,30 +79,26 @@ def titles(site: str) -> Any:
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Read the table at `path`; raises CollectError if it is not a table."""
+    """Read the table at `path`; raises RefusedError if it is not a table."""
     try:
         with open_regular(path, SHEET_BYTES) as stream:
             return Sheet(stream.read(), path.name)
-    except CollectError:
-        raise
-    except RefusedError as refusal:
-        raise CollectError(str(refusal)) from None
     except OSError as error:
-        raise CollectError(f"{path} cannot be read: {error.strerror}.") from None
+        raise RefusedError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def _decode(data: bytes, name: str) -> tuple[bytes, str, str]:
     """Return the byte-order mark, the encoding and the text; data that is not UTF-8 is decoded byte by byte."""
     if data.startswith(b"PK"):
-        raise CollectError(f"{name} is a workbook or an archive, not a table; save it as CSV.")
+        raise RefusedError(f"{name} is a workbook or an archive, not a table; save it as CSV.")
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             try:
                 return mark, encoding, data[len(mark) :].decode(encoding)
             except UnicodeDecodeError:
-                raise CollectError(f"{name} is broken: its letters are not {encoding}.") from None
+                raise RefusedError(f"{name} is broken: its letters are not {encoding}.") from None
     if b"\0" in data:
-        raise CollectError(f"{name} is not a text; save it as CSV.")
+        raise RefusedError(f"{name} is not a text; save it as CSV.")
     try:
         return b"", "utf-8", data.decode("utf-8")
     except UnicodeDecodeError:
@@ -131,7 +123,7 @@ def _rows(text: str, separator: str, name: str) -> list[list[SheetCell]]:
         quoted, end = match["quoted"] is not None, match.end()
         if not quoted and text.startswith('"', at):
             line = text.count("\n", 0, at) + 1
-            raise CollectError(f"{name}: a quote that opens in line {line} is never closed.")
+            raise RefusedError(f"{name}: a quote that opens in line {line} is never closed.")
         row.append(SheetCell((match["inner"] or "").replace('""', '"') + match["rest"], at, end, quoted))
         at = end + 1
         if not text.startswith(separator, end):

@@ -17,10 +17,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from autograder.grading.explain import clean, explain
-from autograder.protocol.errors import MissingNameError, RemoteException
+from autograder.protocol.errors import MissingNameError, RemoteException, describe_error
 from autograder.protocol.server import Server
 from autograder.proxy.connection import told_exception
-from autograder.proxy.local import LocalStudent, describe_error, from_file
+from autograder.proxy.local import LocalStudent, from_file
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
@@ -203,7 +203,8 @@ class _Examination:
         details = _details(test)
         if session.blocked_by(test):
             session.skip(test)
-            return Finding(_without_points(skeleton, "skipped", "This waits for an earlier test."), details)
+            waiting = replace(skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test.")
+            return Finding(waiting, details)
         printed = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()):
             error = session.run(test, self._graded, time_limit)
@@ -211,13 +212,12 @@ class _Examination:
             return Finding(skeleton, details)
         if not isinstance(error, TestAlarm):
             with contextlib.redirect_stdout(printed):
-                error = (
-                    session.run(test, self._subject, time_limit) or error
-                )  # includes the frames of a plain traceback
+                # again without the protocol, for the frames of a plain traceback
+                error = session.run(test, self._subject, time_limit) or error
             session.skip(test)
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
-        result = _without_points(skeleton, failure.outcome, message)
+        result = replace(skeleton, outcome=failure.outcome, score=0.0, message=message)
         missing = isinstance(error, MissingNameError)
         place = None if missing else place_of_frame(describe_error(error, self._own))
         place = self._text.named(place) if place else None
@@ -328,7 +328,3 @@ def _details(test: Test) -> str:
     """Return a test's docstring without its title."""
     text = inspect.cleandoc(getattr(test.item.obj, "__doc__", None) or "")  # type: ignore[attr-defined]
     return text.partition("\n\n")[2].strip()
-
-
-def _without_points(result: TestResult, outcome: Any, message: str) -> TestResult:
-    return TestResult(result.name, result.part, result.title, outcome, 0.0, result.max_score, message)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
+import runpy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,9 +99,5 @@ def _from_here(file: Path) -> str:
 def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
     if not file.is_file():
         raise RefusedError(f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures.")
-    spec = importlib.util.spec_from_file_location("pictures", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    pictures: dict[str, list[Callable[[Any], Any]]] = module.PICTURES
+    pictures: dict[str, list[Callable[[Any], Any]]] = runpy.run_path(str(file))["PICTURES"]
     return pictures

@@ -1,7 +1,4 @@
-"""Hints in steps, never code: the topic of the test, a question, the location, and a section to read again.
-
-The steps shown are stored in `.autograder/hints.json` beside the student's file; no other file is written.
-"""
+"""Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the student's file."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +9,9 @@ from pydantic import ValidationError
 
 from autograder.course.config import Assignment, Course, Part
 from autograder.records import RefusedError, SourceFile
+from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import Work, read
-from autograder.text.files import zipped
+from autograder.text.files import numbered, zipped
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ def pack(work: Work, folder: Path) -> Packed:
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
     data = zipped({f"{assignment.name}/{name}": text})
-    free, newest = _free_name(folder / f"{assignment.name}.zip")
+    names = numbered(folder / f"{assignment.name}.zip")
+    newest, free = None, next(names)
+    while free.exists():
+        newest, free = free, next(names)
     if newest is not None and newest.read_bytes() == data:
         return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)
     try:
@@ -66,7 +69,7 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> So
 
 def _assignment(work: Work) -> Assignment:
     """Return the assignment as far as a student's folder defines it; only its name matters here."""
-    name = _name_in_hints(work.folder) or work.name
+    name = LockedHints(work.folder).assignment or work.name  # the folder may have another name than in the course
     if name.partition("_")[2] != work.stem:
         raise RefusedError(f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}.")
     try:
@@ -76,22 +79,3 @@ def _assignment(work: Work) -> Assignment:
         raise RefusedError(
             f"The folder {name} should have the assignment's name, for example 03_{work.stem}."
         ) from None
-
-
-def _name_in_hints(folder: Path) -> str:
-    """Return the assignment's name in the course, which the folder's name can differ from."""
-    try:
-        return str(json.loads((folder / "hints.json").read_text("utf-8"))["assignment"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-
-
-def _free_name(archive: Path) -> tuple[Path, Path | None]:
-    """Return this path, or the first unused one with `-2`, `-3`, …; and the last used one."""
-    free, newest = archive, None
-    number = 1
-    while free.exists():
-        newest = free
-        number += 1
-        free = archive.with_name(f"{archive.stem}-{number}.zip")
-    return free, newest

@@ -67,9 +67,7 @@ class Watch:
         self._say("Checking …")
         try:
             if not isinstance(self._target, Path) or self._target.is_dir():
-                self.work = find_work(
-                    self._target
-                )  # the other file, such as a notebook, can be the more complete one now
+                self.work = find_work(self._target)  # the notebook, or else the script, can be the fuller one now
             record = run_in_child(lambda: check_work(self.work).as_record(), self._seconds, self._changed)
             self._report, self._problem = CheckReport.from_record(record), ""
         except GivenUp:

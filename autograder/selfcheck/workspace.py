@@ -1,7 +1,4 @@
-"""A student's folder: the student's file, its tests, and the lines of functions and sections in it.
-
-Does not read course.yml, which students do not have.
-"""
+"""A student's folder, without course.yml: the student's file, its tests, and the lines of functions and sections."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from autograder.course.definitions import Definition, definitions
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError
 from autograder.source.text import notebook_cells
@@ -304,19 +302,11 @@ def _notebook_cells(text: str) -> Iterator[_Cell]:
         return
 
 
-def _definitions(cell: _Cell) -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
+def _definitions(cell: _Cell) -> Iterator[tuple[str, Definition]]:
     try:
-        yield from _defined_in(ast.parse(cell.text)) if cell.code else ()
+        yield from definitions(ast.parse(cell.text)) if cell.code else ()
     except SyntaxError:
         return
-
-
-def _defined_in(tree: ast.AST, around: str = "") -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            yield f"{around}{node.name}", node
-        if isinstance(node, ast.ClassDef):
-            yield from _defined_in(node, f"{around}{node.name}.")
 
 
 def _todo(line: str) -> str:

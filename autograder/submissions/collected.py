@@ -3,8 +3,6 @@
 Reports and late policies read it with `read_collected`; a folder that was not collected has none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
@@ -19,10 +17,6 @@ from autograder.text.files import write_whole
 FILE_NAME = "collected.json"
 SCHEMA = 1
 FILE_BYTES = 256 << 20  # enough for 100,000 students
-
-
-class CollectError(RefusedError):
-    """A file that collecting needs cannot be read or parsed; `str(error)` is the message for the instructor."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class Collected:
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
     """Return the records of a folder of submissions by student and assignment; empty if it was not collected.
 
-    Raises CollectError if the file exists but is invalid.
+    Raises RefusedError if the file exists but is invalid.
     """
     path = folder / FILE_NAME
     if not path.is_file():
@@ -63,10 +57,10 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
     try:
         record = json.loads(gate.read_text(path, FILE_BYTES))
         if record["schema"] != SCHEMA:
-            raise CollectError(f"{path} was written by another version of autograder; collect again.")
+            raise RefusedError(f"{path} was written by another version of autograder; collect again.")
         submissions = [_from_record(entry) for entry in record["submissions"]]
     except (RefusedError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise CollectError(f"{path} cannot be read ({error}). Move it away and collect again.") from None
+        raise RefusedError(f"{path} cannot be read ({error}). Move it away and collect again.") from None
     return {(one.student, one.assignment): one for one in submissions}
 
 

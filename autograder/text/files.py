@@ -1,11 +1,10 @@
 """Reading texts, atomic writing of files, and reproducible zip archives."""
 
-from __future__ import annotations
-
 import io
+import itertools
 import os
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from autograder.records import RefusedError
@@ -45,6 +44,12 @@ def marked(mark: bytes) -> Callable[[Path], bool]:
             return mark in opened.read(BEGINNING)
 
     return ours
+
+
+def numbered(path: Path) -> Iterator[Path]:
+    """Yield the path itself, then with `-2`, `-3`, … at the end of its name."""
+    yield path
+    yield from (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
 
 
 def read_utf8(file: Path, label: str, problem: Callable[[str], Exception], missing: str = "") -> str:

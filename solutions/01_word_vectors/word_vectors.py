@@ -472,6 +472,13 @@ if __name__ == "__main__":
 # %% picture="neighbours"
 
 # %% [markdown]
+# ## Harder: word vectors without training
+#
+# Not graded; about 40 minutes, ●●○. What skip-gram finds with many thousand guesses can also be counted and compressed.
+# The file `harder.py` beside this one asks for both: a table of neighbours, and the vectors that a singular value
+# decomposition makes of it. Run `python harder.py`: it checks what you write there and says in sentences what is
+# missing.
+#
 # ## Where this leads
 #
 # **Counting instead of guessing.** Go through the text once, count how often each two words occur near

@@ -560,6 +560,12 @@ if __name__ == "__main__":
     plt.show()
 
 # %% [markdown]
+# ## Harder: how good is a translation?
+#
+# Not graded; about 35 minutes, ●●○. The table of results in *Attention Is All You Need* measures translations with
+# BLEU. The file `harder.py` beside this one asks for it, by hand, in two functions of about ten lines each. Run
+# `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # You now know all three families. An encoder alone is BERT, a decoder without cross-attention is GPT, and both

@@ -638,6 +638,12 @@ if __name__ == "__main__":
             print(f"{truth:>12}" + "".join(f"{count:11d}" for count in row))
 
 # %% [markdown]
+# ## Harder: fine-tuning with few numbers
+#
+# Not graded; about 40 minutes, ●●○. There is a third way between frozen and not frozen: two thin matrices beside each
+# frozen one. The file `harder.py` beside this one asks for LoRA, which most large models are fine-tuned with today. Run
+# `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # What did pre-training contribute? Not the task: nobody told the encoder what a complaint is. It contributed the

@@ -752,6 +752,12 @@ if __name__ == "__main__":
 # One seed is one throw of the dice. Before you believe a difference of 0.05, run both again with `seed=1` and
 # `seed=2`: how far do two runs of the *same* recipe differ?
 #
+# ## Harder: Muon
+#
+# Not graded; about 45 minutes, ●●●. AdamW treats a matrix as a bag of numbers. The file `harder.py` beside this one
+# asks for an optimiser that treats it as a matrix, and in which rare directions count as much as frequent ones. Run
+# `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # You have written every habit of a modern training run, and of one of them you know what it is worth. The recipe

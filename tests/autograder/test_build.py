@@ -14,7 +14,7 @@ from autograder.authoring.build import build, check
 from autograder.authoring.leaks import leaks
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.course.document import DocumentError, load_document
+from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
 
@@ -64,7 +64,7 @@ def rewrite(file: Path, old: str, new: str) -> None:
 def document_problems(course: Course, old: str, new: str) -> str:
     adding = course.assignments[0]
     rewrite(course.solution_file(adding), old, new)
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(CourseError) as caught:
         load_document(course, adding)
     return str(caught.value)
 
@@ -381,7 +381,7 @@ def test_document_without_gaps_is_reported(course: Course) -> None:
     file = course.solution_file(course.assignments[0])
     kept = [line for line in file.read_text().splitlines() if "SOLUTION" not in line and "TODO" not in line]
     file.write_text("\n".join(kept))
-    with pytest.raises(DocumentError, match="line 1: the document has no gap"):
+    with pytest.raises(CourseError, match="line 1: the document has no gap"):
         load_document(course, course.assignments[0])
 
 

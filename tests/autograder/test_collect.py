@@ -23,9 +23,9 @@ from autograder.lms.collecting.choose import named_in
 from autograder.lms.collecting.times import read_moment
 from autograder.lms.exports import Exported, ExportRequest, export
 from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
-from autograder.records import Grade
+from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
-from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
+from autograder.submissions.collected import Collected, read_collected, write_collected
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
@@ -693,7 +693,7 @@ def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, 
 
 @pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])
 def test_invalid_roster_is_reported(roster, text):
-    with pytest.raises(CollectError, match=r"roster\.csv.*\.$"):
+    with pytest.raises(RefusedError, match=r"roster\.csv.*\.$"):
         roster(text)
 
 
@@ -821,7 +821,7 @@ def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, ta
 def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_path):
     files = {"lovelaceada_1001_1_adding.py": "x\n", "lovelaceada_1001_2_many_heads.py": "x\n"}
     archive = packed("submissions.zip", files)
-    with pytest.raises(CollectError, match="does not say for which assignment"):
+    with pytest.raises(RefusedError, match="does not say for which assignment"):
         gather(archive, times=table("student,submitted_at\n1001,2026-11-28 00:05\n"))
     assert not (tmp_path / "submitted").exists()
     rows = "1001,adding,2026-11-28 00:05\n1001,02_many_heads,2026-11-29\n"
@@ -840,7 +840,7 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     ],
 )
 def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, text, sentence):
-    with pytest.raises(CollectError, match=sentence):
+    with pytest.raises(RefusedError, match=sentence):
         gather(packed("adding.zip", CANVAS), times=table(text))
     assert not (tmp_path / "submitted").exists()
 
@@ -961,7 +961,7 @@ def test_record_round_trip(tmp_path):
 )
 def test_invalid_record_is_reported(tmp_path, text):
     (tmp_path / "collected.json").write_text(text, "utf-8")
-    with pytest.raises(CollectError, match=r"collect again\.$"):
+    with pytest.raises(RefusedError, match=r"collect again\.$"):
         read_collected(tmp_path)
 
 

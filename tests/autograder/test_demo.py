@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from autograder.authoring.answers import ANSWER_KINDS, SampleAnswer
-from autograder.authoring.demo import DemoStudent, write_demo
+from autograder.authoring.answers import SampleAnswer
+from autograder.authoring.demo import ANSWER_KINDS, DemoStudent, write_demo
 from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader

@@ -24,12 +24,12 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading import prepared, suite_run
-from autograder.grading import run as grading_run
 from autograder.grading.grader import Grader
 from autograder.grading.pool import Plan
-from autograder.grading.run import RunSummary, grade_class
+from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.protocol import wire
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
@@ -102,7 +102,7 @@ def outcomes(grade: Grade) -> set[str]:
 
 def same(grade: Grade) -> dict:
     """Return the fields of a grade that must not depend on when and where it was made."""
-    return {**json.loads(grade.to_json()), "seconds": None}
+    return {**json.loads(grade.to_json()), "seconds": None, "test_seconds": None}
 
 
 # ------------------------------------------------------------------ what students hand in
@@ -402,6 +402,22 @@ def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch)
         grade("x = 1")
 
 
+def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox):
+    """The suite breaks after the grader has begun: what the solution cannot pass here is no student's failure."""
+    hidden = tiny.hidden_test_file(tiny.assignment(TINY))
+    text = hidden.read_text("utf-8").replace("import random\n", "import random\n\nTAKEN = []\n", 1)
+    before = "    a, b = random.randint(-99, 99), random.randint(100, 199)\n"
+    assert before in text
+    broken = "    TAKEN.append(1)\n    if len(TAKEN) > 1:\n        b = None\n"
+    hidden.write_text(text.replace(before, before + broken), "utf-8")
+    grader = Grader(tiny, sandbox, 1)
+    try:
+        with pytest.raises(suite_run.SolutionFailsError, match="does not pass test_any_two_numbers here"):
+            grader.grade(handed_in(WRONG.replace("a - b", "a + b"), "ada")[0])
+    finally:
+        grader.close()
+
+
 # ------------------------------------------------------------------ the journal and a class
 
 WRONG = ALTERNATIVE.replace("sum((a, b))", "a - b")
@@ -435,9 +451,13 @@ def lines(folder: Path) -> list[str]:
     return [grade.student for grade in read_journal(folder / "grades.jsonl")]
 
 
-def run(plan: Plan, submissions: list[Submission], folder: Path, **options: bool) -> RunSummary:
+def run(plan: Plan, submissions: list[Submission], folder: Path, regrade: bool = False) -> RunSummary:
     with Journal(folder) as journal:
-        return grade_class(plan, submissions, journal, lambda _: None, **options)
+        stored = texts.put(folder, submissions)
+        new = stored if regrade else ungraded(plan.course, stored, journal)
+        summary = grade_class(plan, texts.iterate(folder, new), journal, lambda _: None)
+    summary.unchanged = len(stored) - len(new)
+    return summary
 
 
 @pytest.mark.slow
@@ -476,7 +496,7 @@ def test_killed_grader_loses_no_submission(tiny, tmp_path):
     submissions = class_of(12)
     out, finished, killed = tmp_path / "grades", [], []
 
-    def count(grade: Grade | None) -> None:
+    def count(grade: Grade) -> None:
         finished.append(grade)
         if len(finished) == 3:
             victim = multiprocessing.active_children()[0]
@@ -495,7 +515,8 @@ import sys
 from pathlib import Path
 from autograder.course.config import load_course
 from autograder.gradebook.journal import Journal
-from autograder.grading.run import grade_class
+from autograder.gradebook import texts
+from autograder.grading.run import grade_class, ungraded
 from tests.autograder.test_grading import class_of, plan_of
 
 if __name__ == "__main__":
@@ -507,8 +528,10 @@ if __name__ == "__main__":
             print("stopped", flush=True)
             sys.stdin.read()
 
-    with Journal(Path(sys.argv[2])) as journal:
-        grade_class(plan_of(load_course(sys.argv[1]), jobs=2), class_of(10), journal, count)
+    plan, folder = plan_of(load_course(sys.argv[1]), jobs=2), Path(sys.argv[2])
+    with Journal(folder) as journal:
+        new = ungraded(plan.course, texts.put(folder, class_of(10)), journal)
+        grade_class(plan, texts.iterate(folder, new), journal, count)
 """
 
 
@@ -569,7 +592,7 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(grading_run, "grade_class", stop)
+    monkeypatch.setattr("autograder.api.grade_class", stop)
     stopped = "Stopped. Finished work is kept; run the same command again to continue."
     done = grade_command(tiny, tmp_path / "class", out)
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (130, stopped)

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import MistakesError, load_alternatives, load_mistakes
+from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.records import CourseError
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def run(source: str) -> ModuleType:
 def problems_of(course: Course, text: str) -> list[str]:
     adding = course.assignments[0]
     course.mistakes_file(adding).write_text(text)
-    with pytest.raises(MistakesError) as caught:
+    with pytest.raises(CourseError) as caught:
         load_mistakes(course, adding)
     return list(caught.value.problems)
 
@@ -157,10 +158,10 @@ def test_edit_that_does_not_compile_is_reported(course: Course) -> None:
 
 def test_invalid_solution_is_reported(course: Course, adding: Assignment) -> None:
     course.solution_file(adding).write_text("def add(:\n")
-    with pytest.raises(MistakesError, match=r"adding\.py, line 1: this is not Python: invalid syntax"):
+    with pytest.raises(CourseError, match=r"adding\.py, line 1: this is not Python: invalid syntax"):
         load_mistakes(course, adding)
     course.solution_file(adding).unlink()
-    with pytest.raises(MistakesError, match=r"adding\.py is missing; mistakes are edits of it"):
+    with pytest.raises(CourseError, match=r"adding\.py is missing; mistakes are edits of it"):
         load_mistakes(course, adding)
 
 
@@ -175,7 +176,7 @@ def test_alternatives_are_sorted_by_name(course: Course, adding: Assignment) -> 
     assert [name for name, _ in load_alternatives(course, adding)] == ["a_first", "with_sum"]
     assert run(load_alternatives(course, adding)[1][1]).add(2, 3) == 5
     (folder / "a_first.py").write_text("def add(\n")
-    with pytest.raises(MistakesError, match=r"alternatives/a_first\.py, line 1: this is not Python"):
+    with pytest.raises(CourseError, match=r"alternatives/a_first\.py, line 1: this is not Python"):
         load_alternatives(course, adding)
 
 

@@ -19,7 +19,7 @@ from autograder.lms.collecting.submission_folder import ImportStatus, Submission
 from autograder.lms.collecting.times import SubmissionTimes, read_times
 from autograder.lms.roster import Person, Roster, folder_name, graded_name, same_name
 from autograder.records import RefusedError
-from autograder.submissions.collected import Collected, CollectError
+from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import Entry, File, Folder, Odd, suffix
 from autograder.text.names import shown
@@ -78,17 +78,17 @@ class CollectOptions:
 def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> CollectReport:
     """Import the submissions in these archives and folders into `options.output`, one archive after another.
 
-    Entries that are not understood are listed in the report and do not stop the import. Raises CollectError before
+    Entries that are not understood are listed in the report and do not stop the import. Raises RefusedError before
     anything is written if a path or source does not exist, the table of times cannot be read, or the output is unusable.
     """
     missing = [path for path in paths if not path.exists()]
     if missing:
-        raise CollectError(f"There is no file or folder {missing[0]}.")
+        raise RefusedError(f"There is no file or folder {missing[0]}.")
     if options.source not in (None, *SOURCES):
-        raise CollectError(f"There is no source `{options.source}`; there are {', '.join(SOURCES)}.")
+        raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(SOURCES)}.")
     for path in paths:
         if path.is_file() and not suffix(path.name):  # such as a table
-            raise CollectError(
+            raise RefusedError(
                 f"{path} is not a download of submissions. `collect` takes an archive from a course site, or a "
                 "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
             )
@@ -237,5 +237,5 @@ def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
             if wanted in (None, source) and level and site.fits(level):
                 return source, level
     if wanted is not None:
-        raise CollectError(f"This does not look like a download of {wanted.capitalize()}.")
+        raise RefusedError(f"This does not look like a download of {wanted.capitalize()}.")
     return "folders", entries

@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
+from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, MEGABYTE, open_regular
 from autograder.submissions.archives import CLASS_BYTES
-from autograder.submissions.collected import CollectError
 from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 
@@ -32,7 +32,7 @@ def fits(entries: Sequence[Entry]) -> bool:
 
 
 def read(entries: Sequence[Entry], source: Path) -> Findings:
-    """Return the submissions; raises CollectError if the metadata file is unreadable."""
+    """Return the submissions; raises RefusedError if the metadata file is unreadable."""
     metadata = _metadata(entries, source)
     folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
     found = Findings()
@@ -77,16 +77,16 @@ def _people(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
     entry = next(entry for entry in entries if entry.name == FILE_NAME)
     if not isinstance(entry, File):
-        raise CollectError(f"{FILE_NAME} is not a file.")
+        raise RefusedError(f"{FILE_NAME} is not a file.")
     data = entry.load() if entry.path is None else b""
     if entry.path is not None or len(data) > FILE_BYTES:
         data = _large(entry.path, source)
     try:
         metadata = yaml.load(data.decode("utf-8-sig"), _LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise CollectError(f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}.") from None
+        raise RefusedError(f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}.") from None
     if not isinstance(metadata, dict):
-        raise CollectError(f"{FILE_NAME} in {source} holds no submissions.")
+        raise RefusedError(f"{FILE_NAME} in {source} holds no submissions.")
     return metadata
 
 
@@ -100,9 +100,9 @@ def _large(path: Path | None, source: Path) -> bytes:
                 (name,) = (n for n in archive.namelist() if n.rpartition("/")[2] == FILE_NAME and "__MACOSX" not in n)
                 data = archive.open(name).read(METADATA_BYTES + 1)
         except Exception as error:
-            raise CollectError(f"{FILE_NAME} in {source} cannot be read; unpack the archive first.") from error
+            raise RefusedError(f"{FILE_NAME} in {source} cannot be read; unpack the archive first.") from error
     if len(data) > METADATA_BYTES:
-        raise CollectError(f"{FILE_NAME} in {source} is larger than {METADATA_BYTES // MEGABYTE} MB.")
+        raise RefusedError(f"{FILE_NAME} in {source} is larger than {METADATA_BYTES // MEGABYTE} MB.")
     return data
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from autograder.records import RefusedError
-from autograder.submissions.collected import Collected, CollectError, read_collected, write_collected
+from autograder.submissions.collected import Collected, read_collected, write_collected
 from autograder.submissions.files import DiskFolder, File, Odd
 from autograder.text.files import write_whole
 
@@ -33,7 +33,7 @@ class SubmissionFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CollectError(f"{self.folder} cannot be made: {error.strerror}.") from None
+            raise RefusedError(f"{self.folder} cannot be made: {error.strerror}.") from None
         self.known = read_collected(self.folder)
 
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
@@ -57,7 +57,7 @@ class SubmissionFolder:
             for name, data in files.items():
                 write_whole(place / name, data)
         except OSError as error:
-            raise CollectError(f"{place} cannot be written: {error.strerror}.") from None
+            raise RefusedError(f"{place} cannot be written: {error.strerror}.") from None
         if before and status == "unchanged":  # times and names of earlier imports
             facts = replace(facts, **{k: value for k, value in vars(before).items() if getattr(facts, k) in (None, "")})
         self.known[key] = replace(facts, files=digests)

@@ -16,7 +16,7 @@ from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.choose import named_in
 from autograder.lms.roster import Directory, row_names, row_texts
 from autograder.lms.sheet import Sheet, read_sheet, titles
-from autograder.submissions.collected import CollectError
+from autograder.records import RefusedError
 from autograder.text.names import shown
 
 COLUMNS = titles("times")
@@ -30,22 +30,19 @@ class SubmissionTimes:
     """The submission times of a class; `find` looks up one student and assignment."""
 
     def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
-        """Parse a sheet; `told` is the assignment of rows without one.
-
-        Raises CollectError if a row cannot be parsed.
-        """
+        """Parse a sheet; `told` is the assignment of rows without one. Raises RefusedError for an unclear row."""
         self.name = sheet.name
         self._moments: list[str] = []
         self._rows: dict[str, Directory] = {}
         column = sheet.column(*COLUMNS["time"])
         if column is None:
-            raise CollectError(
+            raise RefusedError(
                 f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
                 f"Its columns are {_listed(sheet.header)}."
             )
         assignment = sheet.column("assignment")
         if assignment is None and told is None:
-            raise CollectError(
+            raise RefusedError(
                 f"{sheet.name} does not say for which assignment its times are. "
                 "Say it with --assignment, or add a column `assignment`."
             )
@@ -65,7 +62,7 @@ class SubmissionTimes:
 
 
 def read_times(path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None) -> SubmissionTimes:
-    """Read the times in a CSV file; raises CollectError if they cannot be determined.
+    """Read the times in a CSV file; raises RefusedError if they cannot be determined.
 
     Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or of
     all archives.
@@ -116,7 +113,7 @@ def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | N
         return moment if moment.tzinfo else moment.replace(tzinfo=zone)
     except ValueError:
         whose = next((cell.strip() for cell in sheet.rows[row] if cell.strip()), "")
-        raise CollectError(
+        raise RefusedError(
             f"{sheet.name}, in the row of {shown(whose)}: {shown(text)!r} is not a time that can be read; "
             "write it like 2026-11-27 23:58, with +01:00 behind it where the offset matters."
         ) from None
@@ -129,7 +126,7 @@ def _assignment(sheet: Sheet, row: int, column: int | None, course: Course, told
     found = course.find(text) or named_in(text, course)
     if found is None:
         names = _listed([assignment.name for assignment in course.assignments])
-        raise CollectError(f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}.")
+        raise RefusedError(f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}.")
     return found.name
 
 

@@ -1,7 +1,4 @@
-"""Exports of grades: each exporter writes the grades of a class in the format of one tool.
-
-An exporter is a module with one function, `export(request)`; `EXPORTERS` lists them.
-"""
+"""Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
 
 from __future__ import annotations
 
@@ -10,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import final_of, harmless, waiting_answers, what_counts
+from autograder.gradebook.final_scores import as_record, final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
+from autograder.gradebook.visibility import as_shown, final_as_shown
 from autograder.lms.roster import Roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
@@ -37,12 +35,9 @@ EXPORTERS = {
 }
 WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
+FOR_STUDENTS = ("classroom50", "junit")
 WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
-
-
-class ExportError(RefusedError):
-    """The requested export is impossible; `str(error)` is the message for the instructor."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +46,10 @@ class ExportRequest:
 
     `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
     its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
-    hidden tests. `folder` holds the grades and their pages, `names` the display names stored there, and `comments` the
-    instructors' comments on a submission. `problems` are unreadable lines of the journal, and decisions that do not fit;
-    `remark` is a sentence for the summary.
+    hidden tests, by default as the course's `feedback` says. `folder` holds the grades and their pages, `names` the
+    display names stored there, and `comments` the instructors' comments on a submission. `problems` are unreadable lines
+    of the journal, and decisions that do not fit; `remark` is a sentence for the summary. `written` are the files of the
+    export so far.
     """
 
     course: Course
@@ -64,13 +60,14 @@ class ExportRequest:
     column: str | None = None
     roster: Roster = field(default_factory=Roster)
     output: Path | None = None
-    hidden: str = "after_published"
+    hidden: str | None = None
     finals: Mapping[GradeKey, Final] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     comments: Mapping[GradeKey, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     remark: str = ""
+    written: list[Path] = field(default_factory=list)
 
     def score(self, grade: Grade) -> float:
         """Return the final score of a grade: the one in `finals`, or else the raw score."""
@@ -89,13 +86,11 @@ class ExportRequest:
         return tuple(a for a in self.course.assignments if a.name in graded)
 
     def write(self, name: str, data: bytes, mark: bytes) -> Path:
-        """Write the export to `output`, or else to the file `name`; return its path.
-
-        Replaces an existing file only if it contains the export's `mark`. Raises RefusedError if it cannot be written.
-        """
+        """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
         write_whole(path, data)
+        self.written.append(path)
         return path
 
     @property
@@ -158,10 +153,15 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """The result of an export: a summary, and a message about each grade that was not exported."""
+    """The result of an export: a summary, a message about each grade that was not exported, files and scores."""
 
     summary: str
     problems: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    scores: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_record(self) -> dict[str, Any]:
+        return {**vars(self), "files": [str(file) for file in self.files]}
 
 
 def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
@@ -188,11 +188,26 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises ExportError, and InfrastructureError if a package is missing."""
+    """Export to a tool of `EXPORTERS`; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
-        raise ExportError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+        raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+    if tool in FOR_STUDENTS:
+        request = _as_shown(request)
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
-    wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
-    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(wanted, request.finals)
-    return Exported(summary, [*request.problems, *request.differences, *waiting, *exported.problems])
+    names = {assignment.name for assignment in request.assignments} if request.grades else set()
+    exported_grades = [grade for grade in request.grades if grade.assignment in names]
+    scores = [as_record(grade, final_of(grade, request.finals)) for grade in exported_grades]
+    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(exported_grades, request.finals)
+    problems = [*request.problems, *request.differences, *waiting, *exported.problems]
+    return Exported(summary, problems, request.written, scores)
+
+
+def _as_shown(request: ExportRequest) -> ExportRequest:
+    """Return the request with the results of hidden tests that students may see at present."""
+    grades = [as_shown(request.course, grade) for grade in request.grades]
+    finals = {
+        (grade.student, grade.assignment): final_as_shown(final_of(grade, request.finals), grade, shown)
+        for grade, shown in zip(request.grades, grades, strict=True)
+    }
+    return replace(request, grades=tuple(grades), finals={**request.finals, **finals})

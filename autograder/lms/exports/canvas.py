@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from autograder.course.config import Assignment
-from autograder.lms.exports import Exported, ExportError, ExportRequest
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet, read_number
 from autograder.lms.sheet import Sheet, titles
+from autograder.records import RefusedError
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
@@ -21,16 +22,16 @@ _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
 
 def export(request: ExportRequest) -> Exported:
-    """Fill each assignment's column; raises ExportError if the sheet is not a gradebook of Canvas."""
+    """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of Canvas."""
     sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
     ids = [column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None]
     who = sheet.column(*COLUMNS["name"])
     if who is None or not ids:
-        raise ExportError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
+        raise RefusedError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
     filling = Filling(request, sheet, students, [*ids, who], [who], who, "EX", KEPT)
     if request.column is not None and len(request.assignments) != 1:
-        raise ExportError("One column is for one assignment; say which one with --assignment.")
+        raise RefusedError("One column is for one assignment; say which one with --assignment.")
     for assignment in request.assignments:
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:
@@ -47,7 +48,7 @@ def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, proble
         wanted, header = request.column.strip(), enumerate(sheet.header)
         column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
         if column is None:
-            raise ExportError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
+            raise RefusedError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
         return column
     names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
     numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]

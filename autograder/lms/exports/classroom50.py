@@ -17,8 +17,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from autograder.lms.exports import Exported, ExportError, ExportRequest
-from autograder.records import Grade
+from autograder.lms.exports import Exported, ExportRequest
+from autograder.records import Grade, RefusedError
 from autograder.submissions import safe_name
 from autograder.text.wording import counted_are
 
@@ -29,11 +29,11 @@ FINEST = 1000  # the maximum factor
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write `result.json`, or a folder of them for several grades. Raises ExportError if there is no grade."""
+    """Write `result.json`, or a folder of them for several grades. Raises RefusedError if there is no grade."""
     wanted = {assignment.name for assignment in request.assignments}
     grades = [grade for grade in request.grades if grade.assignment in wanted]
     if not grades:
-        raise ExportError("There are no grades to export.")
+        raise RefusedError("There are no grades to export.")
     alone = len(grades) == 1
     place = request.output or Path(FILE_NAME if alone else FOLDER)
     for grade in grades:
@@ -81,17 +81,10 @@ def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
     if grade.status == "refused":
         most = math.ceil(grade.max_score)
         return [_test("The submission can be graded.", False, 0, most, message=grade.problem)]
+    scaled = ((test, round(test.score * times), round(test.max_score * times)) for test in grade.tests)
     return [
-        _test(
-            test.title,
-            test.is_right,
-            round(test.score * times),
-            round(test.max_score * times),
-            part=test.part,
-            message=test.message,
-            hint=test.hint,
-        )
-        for test in grade.tests
+        _test(test.title, test.is_right, *points, part=test.part, message=test.message, hint=test.hint)
+        for test, *points in scaled
     ]
 
 

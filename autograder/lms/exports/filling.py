@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.gradebook.final_scores import final_of, number
-from autograder.lms.exports import Exported, ExportError, ExportRequest
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.roster import Directory
 from autograder.lms.sheet import Sheet, read_sheet
-from autograder.records import Grade
-from autograder.text.files import check_folder, write_whole
+from autograder.records import Grade, RefusedError
+from autograder.text.files import check_folder, numbered, write_whole
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
@@ -135,27 +135,21 @@ def read_number(text: str) -> float | None:
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:
-    """Read the downloaded sheet; raises ExportError without one. `where` explains how to download it."""
+    """Read the downloaded sheet; raises RefusedError without one. `where` explains how to download it."""
     if request.sheet is None:
-        raise ExportError(f"Say with --sheet which file to fill: {where}")
+        raise RefusedError(f"Say with --sheet which file to fill: {where}")
     return read_sheet(request.sheet)
 
 
 def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     """Write the filled sheet to a new file, leaving the downloaded one unchanged."""
     assert request.sheet is not None
-    path, data = request.output or _filled(request.sheet), sheet.data
-    if request.output is None:
-        number = 1
-        while path.exists() and path.read_bytes() != data:
-            number += 1
-            path = _filled(request.sheet, f"-{number}")
+    data, path = sheet.data, request.output
+    if path is None:
+        filled = request.sheet.with_name(f"{request.sheet.stem}-filled{request.sheet.suffix}")
+        path = next(each for each in numbered(filled) if not each.exists() or each.read_bytes() == data)
     elif path.exists():
-        raise ExportError(f"{path} is there already. Name another file with --output.")
+        raise RefusedError(f"{path} is there already. Name another file with --output.")
     check_folder(path.parent)
     write_whole(path, data)
     return path
-
-
-def _filled(sheet: Path, ending: str = "") -> Path:
-    return sheet.with_name(f"{sheet.stem}-filled{ending}{sheet.suffix}")

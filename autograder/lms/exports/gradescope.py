@@ -14,8 +14,8 @@ from pathlib import Path
 
 import autograder
 from autograder.course.config import Assignment, Course
-from autograder.lms.exports import Exported, ExportError, ExportRequest
-from autograder.records import InfrastructureError
+from autograder.lms.exports import Exported, ExportRequest
+from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import zipped
 
 VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
@@ -28,13 +28,14 @@ _SCRIPTS = Path(__file__).parent
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the zip for one assignment; raises ExportError if the assignment is ambiguous."""
+    """Write the zip for one assignment; raises RefusedError if the assignment is ambiguous."""
     if request.assignment is None:
-        raise ExportError("Gradescope has an autograder for each assignment; say which one with --assignment.")
-    if request.hidden not in VISIBILITIES:
-        raise ExportError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
+        raise RefusedError("Gradescope has an autograder for each assignment; say which one with --assignment.")
+    hidden = request.hidden or _usual(request.course)
+    if hidden not in VISIBILITIES:
+        raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
-    data = zipped(files(request.course, assignment, request.hidden), PROGRAMS)
+    data = zipped(files(request.course, assignment, hidden), PROGRAMS)
     path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
@@ -42,8 +43,15 @@ def export(request: ExportRequest) -> Exported:
     )
 
 
+def _usual(course: Course) -> str:
+    """Return when Gradescope shows hidden tests, by the course's `feedback`."""
+    if course.feedback.before_due in ("hints", "full"):
+        return "after_published"
+    return "after_due_date" if course.feedback.after_due in ("hints", "full") else "hidden"
+
+
 def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, bytes]:
-    """Return the contents of the zip by name; raises ExportError if a part of the course is missing."""
+    """Return the contents of the zip by name; raises RefusedError if a part of the course is missing."""
     settings = {"assignment": assignment.name, "hidden": hidden}
     found = {
         "setup.sh": _SCRIPTS.joinpath("gradescope_setup.sh").read_bytes(),
@@ -57,7 +65,7 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     for path in _below(package):
         found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
     for path in _of_the_course(course, assignment):
-        found[f"course/{path.relative_to(course.root).as_posix()}"] = path.read_bytes()
+        found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
 
 
@@ -65,7 +73,7 @@ def _of_the_course(course: Course, assignment: Assignment) -> Iterator[Path]:
     needed = [course.root / "course.yml", course.solution_file(assignment), course.stub_file(assignment)]
     missing = [path for path in needed if not path.is_file()]
     if missing:
-        raise ExportError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
+        raise RefusedError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
     yield from needed
     yield from _below(course.suite_folder(assignment))
 

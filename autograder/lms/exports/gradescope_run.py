@@ -16,6 +16,7 @@ from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
+from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
@@ -59,13 +60,13 @@ def results(
     refused = grade.status == "refused"
     seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
     said = f"This submission could not be graded. {grade.problem}" if refused else _greeting(grade, seen)
+    if visibility == "after_due_date":
+        grade = with_full_messages(grade)
     return {
         "score": grade.score,
         "execution_time": round(grade.seconds, 3),
         "output": said,
-        "output_format": "text",
-        "test_output_format": "text",
-        "test_name_format": "text",
+        **dict.fromkeys(("output_format", "test_output_format", "test_name_format"), "text"),
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {
@@ -117,10 +118,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Read the student's upload, which can be a repository with a folder for each assignment.
-
-    An unusable upload becomes a refused submission, which also has results.
-    """
+    """Read the upload, or the assignment's folder in it; one that cannot be used becomes a refused submission."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     try:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from autograder.course.config import Assignment
 from autograder.gradebook.final_scores import harmless
-from autograder.lms.exports import Exported, ExportError, ExportRequest
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import Filling, open_sheet
 from autograder.lms.roster import hidden_name, participant
 from autograder.lms.sheet import titles
-from autograder.records import Grade
+from autograder.records import Grade, RefusedError
 from autograder.text.names import shown
 
 COLUMNS = titles("moodle")
@@ -20,7 +20,7 @@ NO = ("no", "nein")
 
 
 def export(request: ExportRequest) -> Exported:
-    """Fill the column of grades; raises ExportError if this is not a worksheet or the assignment is ambiguous."""
+    """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
     filling, _, column = worksheet(request)
     sheet, assignment = filling.sheet, the_assignment(request)
     most = next((sheet.cell(row, sheet.column(*COLUMNS["most"])) for row in filling.rows), "")
@@ -31,20 +31,20 @@ def export(request: ExportRequest) -> Exported:
 
 
 def the_assignment(request: ExportRequest) -> Assignment:
-    """Return the assignment of a worksheet; raises ExportError if it is ambiguous."""
+    """Return the assignment of a worksheet; raises RefusedError if it is ambiguous."""
     assignments = request.assignments
     if len(assignments) != 1:
-        raise ExportError("A grading worksheet is of one assignment; say which one with --assignment.")
+        raise RefusedError("A grading worksheet is of one assignment; say which one with --assignment.")
     return assignments[0]
 
 
 def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
-    """Return the downloaded worksheet with its columns of participants and of grades; raises ExportError without one."""
+    """Return the downloaded worksheet with its columns of participants and of grades; raises RefusedError without one."""
     sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
     identifier = sheet.column(*COLUMNS["id"])
     column = sheet.column(request.column) if request.column else sheet.column(*COLUMNS["grade"])
     if identifier is None or column is None:
-        raise ExportError(
+        raise RefusedError(
             f"{sheet.name} is not a grading worksheet from Moodle: it has no columns `Identifier` and "
             f"`{shown(request.column or 'Grade')}`. In another language, name the column of grades with --column."
         )

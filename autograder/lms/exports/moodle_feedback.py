@@ -20,7 +20,7 @@ KIND = "_assignsubmission_file_"
 
 
 def export(request: ExportRequest) -> Exported:
-    """Write the zip; raises ExportError without a worksheet of Moodle, or if the assignment is ambiguous."""
+    """Write the zip; raises RefusedError without a worksheet of Moodle, or if the assignment is ambiguous."""
     assignment = the_assignment(request)
     filling, identifier, _ = worksheet(request)
     folder = request.folder or Path()

@@ -13,10 +13,7 @@ from autograder.gradebook.lateness import due_for
 
 
 def open_course(converter: Any) -> tuple[Course, Assignment]:
-    """Return the course in nbgrader's folder and the converter's assignment.
-
-    Raises NbGraderException with a message.
-    """
+    """Return the course in nbgrader's folder and the converter's assignment; raises NbGraderException."""
     folder = converter.coursedir
     try:
         course = load_course(folder.root)

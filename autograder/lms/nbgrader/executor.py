@@ -38,6 +38,7 @@ from autograder.gradebook.final_scores import is_answer
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names, read_stamp
+from autograder.gradebook.visibility import as_shown
 from autograder.grading.pool import Plan
 from autograder.lms.collecting.raw_submission import files_below
 from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_course, refusal
@@ -77,10 +78,7 @@ class GradedExporter(NotebookExporter):
         return self.from_notebook_node(notebook, resources, **kwargs)
 
     def begin(self) -> None:
-        """Read the submissions that nbgrader will process, and start to grade them in the background.
-
-        Raises NbGraderException if the course cannot be graded at all.
-        """
+        """Read the submissions that nbgrader will process, and grade them behind it; raises NbGraderException."""
         self.submissions = {
             student: read_submission(self._submitted(student), self.course, self.assignment, student)
             for student in self._due()
@@ -239,16 +237,14 @@ class ShowGrade(NbGraderPreprocessor):
     """A replacement for nbgrader's Execute that writes the grader's results to the test cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return the notebook with feedback and scores.
-
-        Raises InfrastructureError if the submission could not be graded because of the machine.
-        """
+        """Return the notebook with feedback and scores; raises InfrastructureError if the machine failed."""
         exporter, student = self.parent, resources["nbgrader"]["student"]
         grade = exporter.grade(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
+        visible = as_shown(exporter.course, grade, scores=True)
         pictures = exporter.drawn(grade)
-        show_grade(nb, exporter.assignment, with_titles(grade, titles_of(exporter.course)), pictures)
+        show_grade(nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)), pictures)
         return nb, resources
 
 

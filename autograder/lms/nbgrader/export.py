@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
 from autograder.gradebook.final_scores import number
-from autograder.lms.exports import Exported, ExportError, ExportRequest
+from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.nbgrader.by_hand import by_part
-from autograder.records import Grade, InfrastructureError, Submission
+from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import SubmissionsError, find_submissions, safe_name
 from autograder.submissions.files import SOURCES
 
@@ -73,11 +73,11 @@ def _application(course: Course) -> NbGrader:
 
 
 def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
-    """Return the submissions by student and assignment; raises ExportError if the path has none."""
+    """Return the submissions by student and assignment; raises RefusedError if the path has none."""
     try:
         found = list(find_submissions(path, course))
     except SubmissionsError as error:
-        raise ExportError(f"{error} Say where the submissions are with --submissions.") from None
+        raise RefusedError(f"{error} Say where the submissions are with --submissions.") from None
     return {(submission.student, submission.assignment): submission for submission in found}
 
 

@@ -57,10 +57,7 @@ class _Cell:
 def submitted_notebook(
     assignment: Assignment, release: NotebookNode, files: Iterable[SourceFile], problem: str | None = None
 ) -> NotebookNode:
-    """Return the submission with the test cells of `release`, the notebook that students received.
-
-    `problem` is shown at the top if the files could not be read.
-    """
+    """Return the submission with the test cells of `release`, below the `problem` of files that cannot be read."""
     files = list(files)
     notes = [problem] if problem else []
     cells: list[_Cell] = []

@@ -60,10 +60,10 @@ class BackgroundRun:
         return by_part(decided[0].grade, course.assignment(decided[0].grade.assignment)) if decided else None
 
     def _is_known(self, submission: Submission, suite: str) -> bool:
-        whose = submission.student, submission.assignment
-        if not self._journal.holds(*whose, submission_digest(submission), suite):
+        if not self._journal.holds(submission, submission_digest(submission), suite):
             return False
-        self._grades[submission.student].set_result(self._journal.latest[whose])
+        known = self._journal.latest[submission.student, submission.assignment]
+        self._grades[submission.student].set_result(known)
         return True
 
     def _grade_all(self) -> None:
@@ -102,10 +102,9 @@ class BackgroundRun:
                 return
             yield submission
 
-    def _tell(self, grade: Grade | None) -> None:
-        if grade is not None:
-            self._log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
-            self._grades[grade.student].set_result(grade)
+    def _tell(self, grade: Grade) -> None:
+        self._log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
+        self._grades[grade.student].set_result(grade)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def source_notebook(course: Course, assignment: Assignment) -> Path:
 
 
 def write_source(course: Course, assignment: Assignment) -> None:
-    """Write that notebook; raises DocumentError if the solution cannot be built."""
+    """Write that notebook; raises CourseError if the solution cannot be built."""
     from autograder.course.document import load_document
     from autograder.course.notebook import to_notebook
 
