@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,12 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
 
 
 def with_narrow_lines(source: str) -> str:
-    """Move the shape at the end of each line that is too wide for a notebook: above code, or below a comment."""
-    meaning = ast.dump(ast.parse(source))
-    lines = source.split("\n")
+    """Move the shape at the end of each line that is too wide for a notebook: above code, or below a comment.
+
+    Docstrings are wrapped.
+    """
+    lines = _with_narrow_docstrings(source.split("\n"), ast.parse(source))
+    meaning = _meaning("\n".join(lines))
     for number in reversed(range(len(lines))):
         noted = _NOTED.fullmatch(lines[number]) if len(lines[number]) > WIDE else None
         if noted is None:
@@ -85,6 +89,28 @@ def with_narrow_lines(source: str) -> str:
         if _meaning("\n".join(narrow)) == meaning:  # not in a text of several lines
             lines = narrow
     return "\n".join(lines)
+
+
+def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
+    """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it does not fit."""
+    texts = (node.body[0] for node in ast.walk(tree) if isinstance(node, Definition) and ast.get_docstring(node))
+    wide = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
+    return [
+        narrow
+        for number, line in enumerate(lines)
+        for narrow in (_wrapped(line) if number in wide and len(line) > WIDE else [line])
+    ]
+
+
+def _wrapped(line: str) -> list[str]:
+    """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column, what it means."""
+    start, gap, end = re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr]
+    indent = line[: len(line) - len(line.lstrip())]
+    if gap and end.startswith(("(", "->")):
+        return [f"{start}  {end}"] if len(f"{start}  {end}") <= WIDE else [start, f"{indent}    {end}"]
+    column = " " * len(start + gap) if gap else indent
+    pieces = textwrap.wrap(line[len(column) :], WIDE - len(column), break_long_words=False, break_on_hyphens=False)
+    return [line[: len(column)] + pieces[0], *(column + piece for piece in pieces[1:])]
 
 
 def _meaning(source: str) -> str | None:

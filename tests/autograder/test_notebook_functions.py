@@ -146,6 +146,36 @@ def test_shapes_of_wide_lines_get_a_line_of_their_own() -> None:
     ]
 
 
+WIDE_DOCSTRING = '''\
+class Head:
+    """One head of attention.                                               (B, T, C) -> (B, T, D)
+
+    key         the linear layer from C to D without a bias that makes a key of each word of the sentence
+    wei                                                                     (B, T, T)
+    The scores are divided by the square root of D, and after that every future word is hidden by the mask.
+        Head(8, 4)(x) -> a line of an example with one space
+    """
+'''
+NARROW_DOCSTRING = '''\
+class Head:
+    """One head of attention.  (B, T, C) -> (B, T, D)
+
+    key         the linear layer from C to D without a bias that makes a key of
+                each word of the sentence
+    wei  (B, T, T)
+    The scores are divided by the square root of D, and after that every future
+    word is hidden by the mask.
+        Head(8, 4)(x) -> a line of an example with one space
+    """
+'''
+
+
+def test_wide_docstrings_are_wrapped_in_a_notebook() -> None:
+    assert with_narrow_lines(WIDE_DOCSTRING) == NARROW_DOCSTRING
+    assert with_narrow_lines(NARROW_DOCSTRING) == NARROW_DOCSTRING
+    assert outline(WIDE_DOCSTRING, "a.py") == outline(NARROW_DOCSTRING, "b.py")
+
+
 def test_pictures_are_readable_on_light_and_dark_pages() -> None:
     """Outside the axes there is no background; dark words there become grey, and colours stay as they are."""
     from matplotlib.figure import Figure

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from autograder import api
 from autograder.authoring.released import released
 from autograder.cli import app
-from autograder.course.config import Course, load_course
-from autograder.course.document import PLACEHOLDER, DocumentError, load_document
+from autograder.course.config import Course, CourseError, load_course
+from autograder.course.document import PLACEHOLDER, load_document
 from autograder.course.notebook import to_notebook
 from autograder.course.questions import load_questions
 from autograder.gradebook import texts
@@ -208,7 +208,7 @@ def test_a_question_of_the_text_counts_by_a_line_of_course_yml(tmp_path):
 )
 def test_errors_in_the_cell_of_an_answer_are_sentences(tmp_path, header, sentence):
     course = course_with(tmp_path, SOLUTION.replace('# %% part="add"\n', f'# %% part="add"\n\n{header}\n'))
-    with pytest.raises(DocumentError, match=sentence):
+    with pytest.raises(CourseError, match=sentence):
         load_document(course, course.assignment(NAME))
 
 
@@ -216,5 +216,5 @@ def test_a_question_that_is_not_there_is_a_sentence(tmp_path):
     parts = "      - {name: total, title: A running total, points: 6}\n"
     line = "    answers: [{name: order, points: 3, part: add, number: 4}]\n"
     course = course_with(tmp_path, SOLUTION, COURSE.replace(parts, parts + line))
-    with pytest.raises(DocumentError, match="lets question 4 of the part `add` count as `order`, but the text of"):
+    with pytest.raises(CourseError, match="lets question 4 of the part `add` count as `order`, but the text of"):
         load_document(course, course.assignment(NAME))
