@@ -12,9 +12,8 @@ import math
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-
 from harder import induction_scores, silenced
+from torch import Tensor, nn
 
 V, T, C, H, LAYERS = 32, 32, 64, 4, 2
 

@@ -18,7 +18,7 @@ import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
-from autograder.course.config import Assignment, Course, CourseError, Moment, Text
+from autograder.course.config import Assignment, Course, CourseError, Moment, Text, WrittenAnswer
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
 from autograder.gradebook.texts import get
 from autograder.records import Grade, RefusedError, SourceFile, TestResult
@@ -244,14 +244,14 @@ def with_answers(assignment: Assignment, grade: Grade, files: Iterable[SourceFil
     Without the files, all of them wait.
     """
     texts = {} if files is None else written_answers(assignment, files)
-    results = [
-        TestResult(answer.name, answer.name, answer.title, "waiting", 0.0, answer.points, texts.get(answer.name))
-        if texts.get(answer.name, "?")
-        else TestResult(answer.name, answer.name, answer.title, "failed", 0.0, answer.points, "Nothing is written.")
-        for answer in assignment.answers
-    ]
+    results = [_answer_result(answer, texts.get(answer.name)) for answer in assignment.answers]
     most = grade.max_score + sum(result.max_score for result in results)
     return replace(grade, max_score=most, tests=(*grade.tests, *results) if grade.status == "graded" else grade.tests)
+
+
+def _answer_result(answer: WrittenAnswer, text: str | None) -> TestResult:
+    waiting = TestResult(answer.name, answer.name, answer.title, "waiting", 0.0, answer.points, text, hidden=False)
+    return replace(waiting, outcome="failed", message="Nothing is written.") if text == "" else waiting
 
 
 def answer_digest(text: str | None) -> str | None:

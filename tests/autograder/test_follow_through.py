@@ -256,6 +256,7 @@ def test_a_head_is_right_once_attention_is(course, grader):
     assert Grade.from_json(grade.to_json()) == grade
 
 
+@pytest.mark.slow
 def test_classes_follow_through_too(course, grader):
     edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
     grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, edit))
@@ -265,6 +266,7 @@ def test_classes_follow_through_too(course, grader):
     assert grade.score < grade.max_score
 
 
+@pytest.mark.slow
 def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
     broken = ("return x + self.dropout(self.ff(self.norm2(x)))", "return self.dropout(self.ff(self.norm2(x)))")
     edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")

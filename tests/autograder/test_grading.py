@@ -245,7 +245,7 @@ DISASTERS = {
     "pytest.exit": (IN_ATTENTION, "import pytest; pytest.exit('done', 0)", AFTER_ATTENTION, "Your code raised an Exit"),
     "interrupt": (IN_ATTENTION, "raise KeyboardInterrupt", AFTER_ATTENTION, "Your code raised a KeyboardInterrupt"),
 }
-SAMPLE = ("exit at import", "endless loop", "os._exit", "too much memory", "much output", "pytest.exit")
+SAMPLE = ("endless loop", "os._exit", "much output")
 
 
 @pytest.mark.parametrize("name", sampled(DISASTERS, SAMPLE.__contains__))
@@ -355,6 +355,7 @@ def test_killed_worker_is_replaced(grade, grader, solution, monkeypatch, when, r
     assert killed and found.score == FULL, messages(found)
 
 
+@pytest.mark.slow
 def test_killed_fork_server_is_restarted(grade, grader, solution):
     sandbox = grader.workers.sandbox
     wrong = solution.replace(".tril()", ".triu()")
@@ -492,6 +493,7 @@ def test_only_changed_submissions_or_suites_are_graded_again(tiny, tmp_path):
     assert (outcome.graded, outcome.unchanged) == (2, 0)
 
 
+@pytest.mark.slow
 def test_killed_grader_loses_no_submission(tiny, tmp_path):
     submissions = class_of(12)
     out, finished, killed = tmp_path / "grades", [], []
