@@ -106,7 +106,7 @@ def _wrapped(line: str) -> list[str]:
     """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column, what it means."""
     start, gap, end = re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr]
     indent = line[: len(line) - len(line.lstrip())]
-    if gap and end.startswith(("(", "->")):
+    if gap and len(start + gap) > WIDE // 2:
         return [f"{start}  {end}"] if len(f"{start}  {end}") <= WIDE else [start, f"{indent}    {end}"]
     column = " " * len(start + gap) if gap else indent
     pieces = textwrap.wrap(line[len(column) :], WIDE - len(column), break_long_words=False, break_on_hyphens=False)

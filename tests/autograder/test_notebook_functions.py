@@ -136,7 +136,8 @@ def f(x):
 
 def test_shapes_of_wide_lines_get_a_line_of_their_own() -> None:
     assert with_narrow_lines(SHAPES).splitlines()[3:] == [
-        SHAPES.splitlines()[3],
+        "    a line of a text that is much wider than any notebook shows beside its bar",
+        "        # (B, T)",
         '    """',
         "    # TODO: a comment that is much wider than any notebook shows beside it",
         "    #       (B, T, C)",
