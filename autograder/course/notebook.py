@@ -21,6 +21,8 @@ from autograder.course.markers import BEGIN
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
 _NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
+FULL = 100  # characters of a line of a docstring that has no room for another word
+_BEGINS = re.compile(r"\W*$|\w+: |(Example|Returns|Raises)\b")  # a new paragraph of a docstring
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
@@ -94,17 +96,36 @@ def with_narrow_lines(source: str) -> str:
 def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
     """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it does not fit."""
     texts = (node.body[0] for node in ast.walk(tree) if isinstance(node, Definition) and ast.get_docstring(node))
-    wide = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
-    return [
-        narrow
-        for number, line in enumerate(lines)
-        for narrow in (_wrapped(line) if number in wide and len(line) > WIDE else [line])
-    ]
+    inside = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
+    found: list[str] = []
+    number = 0
+    while number < len(lines):
+        first = last = lines[number]
+        paragraph, wide = [first], number in inside and len(first) > WIDE
+        while wide and number + 1 in inside and _goes_on(first, last, lines[number + 1]):
+            number, last = number + 1, lines[number + 1]
+            paragraph.append(last.strip())
+        found += _wrapped(" ".join(paragraph)) if wide else paragraph
+        number += 1
+    return found
+
+
+def _goes_on(first: str, last: str, line: str) -> bool:
+    """Whether the author broke a paragraph here only because the line was full."""
+    start, gap, _ = _columns(first)
+    column = len(start + gap) if gap else len(first) - len(first.lstrip())
+    full = len(f"{last} {line.strip().partition(' ')[0]}") > FULL
+    return full and len(line) - len(line.lstrip()) == column and not _BEGINS.match(line.strip())
+
+
+def _columns(line: str) -> tuple[str, str | None, str | None]:
+    """Split a line at the last gap of several spaces: what is left of it, the gap, and what is right of it."""
+    return re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr,return-value]
 
 
 def _wrapped(line: str) -> list[str]:
     """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column, what it means."""
-    start, gap, end = re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr]
+    start, gap, end = _columns(line)
     indent = line[: len(line) - len(line.lstrip())]
     if gap and len(start + gap) > WIDE // 2:
         return [f"{start}  {end}"] if len(f"{start}  {end}") <= WIDE else [start, f"{indent}    {end}"]
