@@ -91,12 +91,15 @@ def new(
     title: Annotated[
         str | None, typer.Option(help="The title that students read; by default derived from the name.")
     ] = None,
+    ci: Annotated[
+        str | None, typer.Option(help="Also write workflows, for github or gitlab: the course's and one for students.")
+    ] = None,
     course_path: CourseOption = Path("."),
 ) -> int:
     """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
-    for file in making(course_path, name, title):
+    for file in making(course_path, name, title, ci):
         print(os.path.relpath(file))
     say(f"Next: autograder build {name}, then autograder audit {name}")
     return DONE

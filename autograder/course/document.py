@@ -22,11 +22,10 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
-from autograder.course.markers import ANSWER, BEGIN, END
+from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER
 from autograder.course.yaml_file import closest, did_you_mean
 
 UNWRITTEN = " is not written yet."
-PLACEHOLDER = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 
 _COMMENTS = {

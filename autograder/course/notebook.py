@@ -15,12 +15,12 @@ from nbformat import NotebookNode
 
 from autograder.course.config import Assignment
 from autograder.course.definitions import Definition
-from autograder.course.document import PERCENT, PLACEHOLDER, UNWRITTEN
-from autograder.course.markers import BEGIN
+from autograder.course.document import PERCENT, UNWRITTEN
+from autograder.course.markers import BEGIN, PLACEHOLDER
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
-_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
+_NOTED = re.compile(r"(\s*)(\S.*?)\s+# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
 FULL = 100  # characters of a line of a docstring that has no room for another word
 _BEGINS = re.compile(r"\W*$|\w+: |(Example|Returns|Raises)\b")  # a new paragraph of a docstring
 _DEMONSTRATION = 'if __name__ == "__main__":'

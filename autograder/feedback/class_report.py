@@ -27,7 +27,7 @@ from autograder.feedback.statistics import (
     unnamed_failures,
 )
 from autograder.feedback.student_page import student_path
-from autograder.feedback.titles import TitleOf, titles_of
+from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
 from autograder.gradebook.lateness import Final
@@ -135,6 +135,7 @@ def write_class_report(
         ],
         names=read_names(folder) | dict(effective.people.names),
         decisions=_decisions(effective),
+        unfitting=effective.problems,
         late=[(grade, link(grade), final) for grade, final in count if final.days],
         untimed=sum(not final.known for _, final in count),
         graded=sum(grade.status == "graded" for grade in grades),
@@ -229,13 +230,10 @@ def _section(
 
 
 def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSection]:
-    titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    tests = items(graded)
-    shares = part_shares(graded)
-    order = [name for name in titles if name in shares] + [name for name in shares if name not in titles]
+    tests, shares = items(graded), part_shares(graded)
     return [
-        PartSection(titles.get(name, name), shares[name], [test for test in tests if test.part == name])
-        for name in order
+        PartSection(title, shares[name], [test for test in tests if test.part == name])
+        for name, title in parts_in_order(assignment, shares).items()
     ]
 
 

@@ -16,7 +16,7 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_pages
-from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
+from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_titles
 from autograder.gradebook.final_scores import Effective, final_of, is_answer, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import files_of
@@ -163,19 +163,18 @@ def word(grade: Grade) -> str:
 
 
 def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
-    titles = {one.name: one.title for one in assignment.asked} if assignment else {}
-    found = {test.part: in_words(test.part) for test in grade.tests if test.part}
-    order = [name for name in titles if name in found] + [name for name in found if name not in titles]
+    titles = parts_in_order(assignment, dict.fromkeys(test.part for test in grade.tests if test.part))
+    order = list(titles)
     tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
     causes = _causes(tests)
     return [
         _part(
-            titles.get(name, found[name]),
+            title,
             [test for test in tests if test.part == name],
             causes,
             [picture for picture in pictures if picture.part == name],
         )
-        for name in order
+        for name, title in titles.items()
     ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from autograder.course.config import Assignment
-from autograder.course.document import PLACEHOLDER
+from autograder.course.markers import PLACEHOLDER
 from autograder.records import SourceFile
 from autograder.source.text import notebook_cells
 

@@ -179,6 +179,15 @@ def test_decision_survives_a_regrade(decided, folder):
 # ------------------------------------------------------------------ decisions that do not fit
 
 
+def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder, tmp_path):
+    decided("drop: gone, counts: full, reason: R")
+    sentence = "decisions.yml, line 1: 01_adding has no test `gone`."
+    said = [command("report"), command("export", "--to", "csv", "--output", str(tmp_path / "scores.csv"))]
+    said.append(command("compare", str(folder), str(folder)))
+    assert [sentence in done.stderr for done in said] == [True] * 3
+    assert "01_adding has no test <code>gone</code>." in (folder / "index.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [

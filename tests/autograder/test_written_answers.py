@@ -14,7 +14,8 @@ from autograder import api
 from autograder.authoring.released import released
 from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
-from autograder.course.document import PLACEHOLDER, load_document
+from autograder.course.document import load_document
+from autograder.course.markers import PLACEHOLDER
 from autograder.course.notebook import to_notebook
 from autograder.course.questions import load_questions
 from autograder.gradebook import texts
