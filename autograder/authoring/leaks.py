@@ -48,6 +48,9 @@ def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str
             if any(secret in other for other in shown):
                 code = document.text.split("\n")[line - 1].strip()
                 found[f"{label} gives away line {line} of {document.label}: {code}"] = None
+        for answer in assignment.answers:
+            if answer.rubric and answer.rubric in text:
+                found[f"{label} contains the rubric of the written answer `{answer.name}`."] = None
         for name in hidden:
             if match := name.search(text):
                 found[f"{label} names the hidden test `{match[0]}`."] = None

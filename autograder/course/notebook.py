@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from autograder.course.markers import BEGIN, PLACEHOLDER
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
-_NOTED = re.compile(r"(\s*)(\S.*?)\s{2,}# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
+_NOTED = re.compile(r"(\s*)(\S.*?)\s+# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
+FULL = 100  # characters of a line of a docstring that has no room for another word
+_BEGINS = re.compile(r"\W*$|\w+: |(Example|Returns|Raises)\b")  # a new paragraph of a docstring
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
@@ -70,9 +73,12 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
 
 
 def with_narrow_lines(source: str) -> str:
-    """Move the shape at the end of each line that is too wide for a notebook: above code, or below a comment."""
-    meaning = ast.dump(ast.parse(source))
-    lines = source.split("\n")
+    """Move the shape at the end of each line that is too wide for a notebook: above code, or below a comment.
+
+    Docstrings are wrapped.
+    """
+    lines = _with_narrow_docstrings(source.split("\n"), ast.parse(source))
+    meaning = _meaning("\n".join(lines))
     for number in reversed(range(len(lines))):
         noted = _NOTED.fullmatch(lines[number]) if len(lines[number]) > WIDE else None
         if noted is None:
@@ -85,6 +91,47 @@ def with_narrow_lines(source: str) -> str:
         if _meaning("\n".join(narrow)) == meaning:  # not in a text of several lines
             lines = narrow
     return "\n".join(lines)
+
+
+def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
+    """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it does not fit."""
+    texts = (node.body[0] for node in ast.walk(tree) if isinstance(node, Definition) and ast.get_docstring(node))
+    inside = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
+    found: list[str] = []
+    number = 0
+    while number < len(lines):
+        first = last = lines[number]
+        paragraph, wide = [first], number in inside and len(first) > WIDE
+        while wide and number + 1 in inside and _goes_on(first, last, lines[number + 1]):
+            number, last = number + 1, lines[number + 1]
+            paragraph.append(last.strip())
+        found += _wrapped(" ".join(paragraph)) if wide else paragraph
+        number += 1
+    return found
+
+
+def _goes_on(first: str, last: str, line: str) -> bool:
+    """Whether the author broke a paragraph here only because the line was full."""
+    start, gap, _ = _columns(first)
+    column = len(start + gap) if gap else len(first) - len(first.lstrip())
+    full = len(f"{last} {line.strip().partition(' ')[0]}") > FULL
+    return full and len(line) - len(line.lstrip()) == column and not _BEGINS.match(line.strip())
+
+
+def _columns(line: str) -> tuple[str, str | None, str | None]:
+    """Split a line at the last gap of several spaces: what is left of it, the gap, and what is right of it."""
+    return re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr,return-value]
+
+
+def _wrapped(line: str) -> list[str]:
+    """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column, what it means."""
+    start, gap, end = _columns(line)
+    indent = line[: len(line) - len(line.lstrip())]
+    if gap and len(start + gap) > WIDE // 2:
+        return [f"{start}  {end}"] if len(f"{start}  {end}") <= WIDE else [start, f"{indent}    {end}"]
+    column = " " * len(start + gap) if gap else indent
+    pieces = textwrap.wrap(line[len(column) :], WIDE - len(column), break_long_words=False, break_on_hyphens=False)
+    return [line[: len(column)] + pieces[0], *(column + piece for piece in pieces[1:])]
 
 
 def _meaning(source: str) -> str | None:

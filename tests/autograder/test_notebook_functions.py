@@ -136,7 +136,8 @@ def f(x):
 
 def test_shapes_of_wide_lines_get_a_line_of_their_own() -> None:
     assert with_narrow_lines(SHAPES).splitlines()[3:] == [
-        SHAPES.splitlines()[3],
+        "    a line of a text that is much wider than any notebook shows beside its bar",
+        "        # (B, T)",
         '    """',
         "    # TODO: a comment that is much wider than any notebook shows beside it",
         "    #       (B, T, C)",
@@ -144,6 +145,36 @@ def test_shapes_of_wide_lines_get_a_line_of_their_own() -> None:
         "    y = x.reshape(1, 2, 3).transpose(0, 1).reshape(6)",
         "    return y  # short",
     ]
+
+
+WIDE_DOCSTRING = '''\
+class Head:
+    """One head of attention.                                               (B, T, C) -> (B, T, D)
+
+    key         the linear layer from C to D without a bias that makes a key of each word of the sentence
+    wei                                                                     (B, T, T)
+    The scores are divided by the square root of D, and after that every future word is hidden by the mask.
+        Head(8, 4)(x) -> a line of an example with one space
+    """
+'''
+NARROW_DOCSTRING = '''\
+class Head:
+    """One head of attention.  (B, T, C) -> (B, T, D)
+
+    key         the linear layer from C to D without a bias that makes a key of
+                each word of the sentence
+    wei  (B, T, T)
+    The scores are divided by the square root of D, and after that every future
+    word is hidden by the mask.
+        Head(8, 4)(x) -> a line of an example with one space
+    """
+'''
+
+
+def test_wide_docstrings_are_wrapped_in_a_notebook() -> None:
+    assert with_narrow_lines(WIDE_DOCSTRING) == NARROW_DOCSTRING
+    assert with_narrow_lines(NARROW_DOCSTRING) == NARROW_DOCSTRING
+    assert outline(WIDE_DOCSTRING, "a.py") == outline(NARROW_DOCSTRING, "b.py")
 
 
 def test_pictures_are_readable_on_light_and_dark_pages() -> None:

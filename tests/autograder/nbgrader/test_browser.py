@@ -1,11 +1,12 @@
-"""Jupyter in a real browser: formgrader shows a graded class, and a student completes the first part of a
-notebook.
+"""Jupyter in a real browser: formgrader shows a class and grades an answer, and students solve notebooks.
 
 Needs Playwright and a Chromium of the system (`apt-get install chromium`). The pictures go to build/screenshots.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +25,12 @@ import pytest
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
 pytest.importorskip("playwright", reason="Playwright is not installed: pip install 'autograder[browser]'")
 
+import nbformat
 from playwright.sync_api import sync_playwright
 
-from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, tiny_classroom
+from autograder import api
+from autograder.authoring.build import build
+from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, tiny_classroom
 from tests.autograder.waiting import HANGS, hang_guard
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -39,14 +44,29 @@ pytestmark = [
 ]
 
 
+QUESTION = '# %% answer="why_one" points=2 rubric="Names counting on."'
+ANSWER = "Because counting on gives the same number."
+
+
+def write_answer(notebook: Any) -> None:
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == "why_one":
+            cell.source = ANSWER
+
+
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
-    """A class of three, graded."""
+    """A class of four, graded: Ada has answered the question, and Dora's file is refused."""
     room = tiny_classroom(tmp_path_factory.mktemp("browser"))
-    text = (room.folder / "solutions" / TINY / "adding.py").read_text().replace("a + b", "a - b")
-    for student, work in {"ada": room.solution(), "bob": room.stub()}.items():
+    source = room.folder / "solutions" / TINY / "adding.py"
+    source.write_text(source.read_text().replace('# %% part="add"\n', f'# %% part="add"\n\n{QUESTION}\n'))
+    room = Classroom(room.folder)
+    build(room.course)
+    answered = edited(room.solution(), write_answer)
+    for student, work in {"ada": answered, "bob": room.stub()}.items():
         room.hand_in(student, work)
-    room.hand_in("cleo", text, "adding.py")
+    room.hand_in("cleo", source.read_text().replace("a + b", "a - b"), "adding.py")
+    room.hand_in("dora", b"%PDF-1.4", "homework.pdf")
     room.nbgrader("generate_assignment", TINY)
     room.nbgrader("autograde", TINY)
     return room
@@ -135,16 +155,57 @@ def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Cla
 
 
 def test_formgrader_shows_the_autograders_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
-    from nbgrader.api import Gradebook
-
-    with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
-        submission = gradebook.find_submission_notebook("adding", TINY, "cleo").id
+    submission = submission_of(room, "cleo")
     with page_of(browser, "formgrader-submission") as page:
         page.goto(f"{jupyter}/formgrader/submissions/{submission}/")
         page.get_by_text("Two numbers: 0 of 4 points").wait_for()
         page.get_by_text("Do two heaps become smaller when they are put together?").first.wait_for()
         assert page.locator("input.score").first.get_attribute("placeholder") == "0"
         page.get_by_text("Two numbers: 0 of 4 points").scroll_into_view_if_needed()
+
+
+def submission_of(room: Classroom, student: str) -> str:
+    """Return the id under which formgrader shows a student's notebook."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        return str(gradebook.find_submission_notebook("adding", TINY, student).id)
+
+
+def test_points_and_a_comment_for_an_answer_reach_the_export(browser: Any, jupyter: str, room: Classroom) -> None:
+    with page_of(browser, "formgrader-answer") as page:
+        page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'ada')}/")
+        page.get_by_text(ANSWER).wait_for()
+        cell = page.locator(".nbgrader_cell", has_text=ANSWER)
+        cell.locator("input.score").fill("1.5")
+        cell.locator("input.score").press("Tab")
+        cell.locator("textarea.comment").fill("Which number do you count from?")
+        cell.locator("textarea.comment").press("Tab")
+        deadline = hang_guard()
+        while "Which number" not in exported(room) and time.monotonic() < deadline:
+            page.wait_for_timeout(500)
+        cell.scroll_into_view_if_needed()
+    rows = {row["student"]: row for row in csv.DictReader(io.StringIO(exported(room)))}
+    assert (rows["ada"][TINY], rows["ada"][f"{TINY}: why_one"]) == ("11.5", "1.5")
+    assert rows["ada"]["comments"] == f"{TINY}: Which number do you count from?"
+
+
+def exported(room: Classroom) -> str:
+    """Return the scores for a spreadsheet."""
+    api.export("csv", room.folder / "grades", room.folder, output=room.folder / "scores.csv")
+    return (room.folder / "scores.csv").read_text("utf-8")
+
+
+def test_formgrader_asks_for_a_person_where_a_file_is_refused(browser: Any, jupyter: str, room: Classroom) -> None:
+    with page_of(browser, "formgrader-refused-class") as page:
+        page.goto(f"{jupyter}/formgrader/manage_submissions/{TINY}")
+        row = page.locator("tr", has_text="dora")
+        row.get_by_text("needs manual grading").wait_for()
+        assert page.locator("tr", has_text="bob").get_by_text("needs manual grading").count() == 0
+    with page_of(browser, "formgrader-refused") as page:
+        page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'dora')}/")
+        page.get_by_text("Not graded: No file").first.wait_for()
+        assert page.get_by_text("homework.pdf").count() and not page.get_by_text(str(room.folder)).count()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -196,3 +257,72 @@ def settings(room: Classroom, name: str, text: str) -> None:
 def run_all(page: Any) -> None:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+
+def solve(folder: Path, room: Classroom) -> None:
+    """Write a notebook with only correct answers over the one in a student's folder."""
+    nbformat.write(room.solution(), folder / f"{room.stem}.ipynb")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["02_positional_encoding", "03_masked_heads", "05_encoder_block", "07_mini_gpt"])
+def test_notebook_from_the_stub_to_full_marks(
+    browser: Any, jupyter: str, room: Classroom, name: str, theme: str
+) -> None:
+    """At 1200 pixels beside the side bar: nothing is cut off, no traceback is shown, and all output is accessible."""
+    real = Classroom(ROOT, name)
+    folder = room.folder / "walk" / theme / name
+    shutil.copytree(real.course.release_folder(real.assignment), folder)
+    settings(room, "themes", f'{{"theme": "JupyterLab {theme.capitalize()}"}}')
+    for state in ("stub", "solved"):
+        if state == "solved":
+            solve(folder, real)
+        with page_of(browser, f"walk-{name[:2]}-{theme}-{state}-end") as page:
+            page.set_viewport_size({"width": 1200, "height": 1000})
+            address = f"walk/{theme}/{name}/{real.stem}.ipynb"
+            page.goto(f"{jupyter}/lab/workspaces/walk-{theme}-{name}-{state}/tree/{address}?reset")
+            page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+            run_all(page)
+            walk(page, f"walk-{name[:2]}-{theme}-{state}", [part.name for part in real.assignment.parts], state)
+
+
+def walk(page: Any, picture: str, parts: list[str], state: str) -> None:
+    """Look at the check and the picture of each part, which JupyterLab renders once they are scrolled to."""
+    told = {"stub": "visible points of this part so far", "solved": "All visible tests of this part pass"}[state]
+    for part in parts:
+        cell = scroll_to(page, f'check("{part}")')
+        cell.get_by_text(told).first.wait_for()
+        look_at(page, cell, f"{picture}-{part}-check")
+        accessible(page)
+        if state == "solved" and (cell := scroll_to(page, f'picture("{part}")')).count():
+            cell.locator("img").first.wait_for()
+            look_at(page, cell, f"{picture}-{part}-picture")
+
+
+def look_at(page: Any, cell: Any, picture: str) -> None:
+    """Take a screenshot of a cell; its output must not be wider than its place, and hold no traceback."""
+    cell.locator(".jp-OutputArea").first.scroll_into_view_if_needed()
+    photograph(page, picture)
+    assert not cell.get_by_text("Traceback").count()
+    wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"
+    assert cell.locator(".jp-OutputArea-output").evaluate_all(wide) == 0, f"{picture}: the output is cut off"
+
+
+def scroll_to(page: Any, call: str) -> Any:
+    """Return the first code cell with this call, after scrolling down until it is rendered."""
+    cells = page.locator(".jp-CodeCell", has_text=call)
+    notebook = page.locator(".jp-WindowedPanel-outer").first
+    for _ in range(200):
+        if cells.count():
+            break
+        notebook.evaluate("one => one.scrollBy(0, 400)")
+        page.wait_for_timeout(50)
+    return cells.first
+
+
+def accessible(page: Any) -> None:
+    """Check our own output; the rest of the page is JupyterLab's."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = axe.run(page, context=".jp-OutputArea div[role=status]").response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
