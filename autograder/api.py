@@ -75,6 +75,15 @@ class Report:
     def messages(self) -> tuple[str, ...]:
         return (*self.notes, *self.undrawn, *self.differences)
 
+    def as_record(self) -> dict[str, Any]:
+        """Return the scores and the paths of the pages as a JSON-serializable dict."""
+        from autograder.feedback.pages import feedback_path
+        from autograder.gradebook.final_scores import as_record, final_of
+
+        scores = [as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g)) for g in self.grades]
+        paths = {"output": str(self.folder), "report": str(self.index)}
+        return {**paths, "grades": scores, "absent": dict(self.absent), "messages": list(self.messages)}
+
 
 @dataclass(frozen=True)
 class Run(Report):
@@ -182,7 +191,7 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
 
 def decide(
     student: str | None,
-    assignment: str,
+    assignment: str | None = None,
     course: AnyPath | Course = ".",
     grades: AnyPath = "grades",
     *,
@@ -192,25 +201,38 @@ def decide(
 ) -> list[Decided]:
     """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
+    `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
+    assignment.
     `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-    loaded = load_course(course)
-    effective = _effective(grades_at(Path(grades)), loaded)
+    from autograder.gradebook.times import read_names
+
+    loaded, reading = load_course(course), grades_at(Path(grades))
+    effective = _effective(reading, loaded)
+    known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(effective.people.groups, "")
+    known |= read_names(reading.path.parent) | dict(effective.people.names)
+    places = Path(student or "").parts
+    assignment = assignment or next((place for place in reversed(places) if loaded.find(place)), None)
+    if assignment is None:
+        raise RefusedError("Say which assignment with --assignment.")
+    if len(places) > 1 and student not in known:
+        student = next((place for place in reversed(places) if place in known), student)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
     points = {"score": score} if decision.get("give") or decision.get("take") else {}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
-    laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal)
-    odd = [
-        text for text in decisions.unfitting(loaded, [new], laid, effective.people.names) if text.startswith(new.place)
-    ]
-    if odd or not journal:
-        raise RefusedError("\n".join(odd) or "There are no grades.")
-    decisions.add_decision(loaded, made)
+    with decisions.locked(loaded):
+        laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal)
+        problems = decisions.unfitting(loaded, [new], laid, known)
+        odd = [text for text in problems if text.startswith(new.place)]
+        if odd or not journal:
+            raise RefusedError("\n".join(odd) or "There are no grades.")
+        decisions.add_decision(loaded, made)
     return [one for one in laid if made in one.made]
 
 
@@ -254,7 +276,7 @@ def export(
     section: str | None = None,
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
-    hidden: str = "after_published",
+    hidden: str | None = None,
 ) -> Exported:
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     from autograder.lms import exports

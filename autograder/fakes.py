@@ -11,8 +11,6 @@ Each is an `nn.Module` without parameters: `eval()`, `train()` and `training` wo
 draw random numbers or check anything.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +31,34 @@ class Call:
     grad: bool
 
 
-class LanguageModel(nn.Module):
+class Fake(nn.Module):
+    """Base class of the fakes: a module without parameters that records each call, of an encoder or a decoder."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encodings: list[Call] = []
+        self.decodings: list[Call] = []
+
+    def _record(self, calls: list[Call], ids: Tensor) -> None:
+        calls.append(Call(ids.detach().clone(), self.training, torch.is_grad_enabled()))
+
+    @property
+    def context_lengths(self) -> list[int]:
+        """The context length of each call of the decoder."""
+        return [call.ids.shape[1] for call in self.decodings]
+
+    @property
+    def modes(self) -> list[bool]:
+        """For each call, whether the model was in training mode."""
+        return [call.training for call in (*self.encodings, *self.decodings)]
+
+    @property
+    def grads(self) -> list[bool]:
+        """For each call, whether gradients were enabled."""
+        return [call.grad for call in (*self.encodings, *self.decodings)]
+
+
+class LanguageModel(Fake):
     """Base class of fake language models: `model(ids, targets=None) -> (logits, loss or None)`.
 
     `block_size` is the maximum context length; a longer context raises ValueError, as in a real model.
@@ -43,11 +68,11 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.vocab_size = vocab_size
         self.block_size = block_size
-        self.calls: list[Call] = []
+        self.calls = self.decodings  # a language model is a decoder alone
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Map ids (B, T) to logits (B, T, V) and, with targets (B, T), their mean cross-entropy."""
-        self.calls.append(Call(ids.detach().clone(), self.training, torch.is_grad_enabled()))
+        self._record(self.calls, ids)
         if ids.shape[1] > self.block_size:
             raise ValueError(f"the context has T = {ids.shape[1]} words, but block_size = {self.block_size}")
         logits = self.logits(ids)  # (B, T, V)
@@ -59,21 +84,6 @@ class LanguageModel(nn.Module):
     def logits(self, ids: Tensor) -> Tensor:
         """Return the logits after each token: (B, T) -> (B, T, V)."""
         raise NotImplementedError
-
-    @property
-    def context_lengths(self) -> list[int]:
-        """The context length of each call."""
-        return [call.ids.shape[1] for call in self.calls]
-
-    @property
-    def modes(self) -> list[bool]:
-        """For each call, whether the model was in training mode."""
-        return [call.training for call in self.calls]
-
-    @property
-    def grads(self) -> list[bool]:
-        """For each call, whether gradients were enabled."""
-        return [call.grad for call in self.calls]
 
 
 class Successor(LanguageModel):
@@ -119,7 +129,7 @@ class Coin(Die):
         self.heads, self.tails = heads, tails
 
 
-class Reverser(nn.Module):
+class Reverser(Fake):
     """A translation model that outputs its source backwards, then EOS, with a small margin.
 
     Before the end the correct token leads by `margin`, with EOS second; EOS itself leads by twice that. So only the
@@ -137,12 +147,10 @@ class Reverser(nn.Module):
         self.vocab_size = vocab_size
         self.bos_id, self.eos_id, self.pad_id = bos_id, eos_id, pad_id
         self.margin = margin
-        self.encodings: list[Call] = []
-        self.decodings: list[Call] = []
 
     def encode(self, src: Tensor, src_padding_mask: Tensor | None = None) -> Tensor:
         """Map src (B, S) and a mask (B, S), True at padding, to memory (B, S, V): one-hot tokens."""
-        self.encodings.append(Call(src.detach().clone(), self.training, torch.is_grad_enabled()))
+        self._record(self.encodings, src)
         hidden = torch.zeros_like(src, dtype=torch.bool) if src_padding_mask is None else src_padding_mask
         shift = ((src == self.pad_id) & ~hidden).sum(dim=1, keepdim=True)  # (B, 1), unmasked PADs
         tokens = torch.where(src == self.pad_id, src, (src + shift) % self.vocab_size)  # (B, S)
@@ -150,7 +158,7 @@ class Reverser(nn.Module):
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
         """Map y (B, T), BOS and the previous output, memory (B, S, V) and mask (B, S) to logits (B, T, V)."""
-        self.decodings.append(Call(y.detach().clone(), self.training, torch.is_grad_enabled()))
+        self._record(self.decodings, y)
         hidden = memory.new_zeros(memory.shape[:2]) if memory_padding_mask is None else memory_padding_mask
         rows = [
             self._row(output.tolist(), tokens[~padding.bool()].argmax(dim=-1).tolist())
@@ -166,21 +174,6 @@ class Reverser(nn.Module):
     def encoder_calls(self) -> int:
         """The number of encoder calls."""
         return len(self.encodings)
-
-    @property
-    def context_lengths(self) -> list[int]:
-        """The context length of each call of `decode`."""
-        return [call.ids.shape[1] for call in self.decodings]
-
-    @property
-    def modes(self) -> list[bool]:
-        """For each call of `encode` and `decode`, whether the model was in training mode."""
-        return [call.training for call in (*self.encodings, *self.decodings)]
-
-    @property
-    def grads(self) -> list[bool]:
-        """For each call of `encode` and `decode`, whether gradients were enabled."""
-        return [call.grad for call in (*self.encodings, *self.decodings)]
 
     def _row(self, output: list[int], source: list[int]) -> Tensor:
         """Return the logits of one sentence, (T, V)."""

@@ -66,7 +66,8 @@ class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
     "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
-    instructor's decision about the points, never in a journal.
+    instructor's decision about the points, never in a journal. `full_message` has the inputs and numbers of a hidden
+    test, if the course shows them after the due date only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -80,6 +81,8 @@ class TestResult:
     message: str | None = None
     hint: str | None = None
     mistake: str | None = None
+    hidden: bool = True
+    full_message: str | None = None
 
     @property
     def is_right(self) -> bool:
@@ -100,7 +103,8 @@ class TestResult:
 class Grade:
     """The grade of one submission, as the journal holds it.
 
-    `flags` are sentences for the instructor to review; they do not affect the score.
+    `flags` are sentences for the instructor to review; they do not affect the score. `test_seconds` are the elapsed
+    seconds of each test, in the order of `tests`; empty in older grades.
     """
 
     student: str
@@ -117,6 +121,12 @@ class Grade:
     suite_sha256: str = ""
     autograder: str = ""
     flags: tuple[str, ...] = ()
+    test_seconds: tuple[float, ...] = ()
+
+    @property
+    def timed_tests(self) -> list[tuple[TestResult, float]]:
+        """Each test with its elapsed seconds; 0 if unknown, and for an instructor's decision."""
+        return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))
 
     def to_json(self) -> str:
         """Return the grade as one line that is complete in itself."""
@@ -140,7 +150,9 @@ class Grade:
             if tests is None:
                 tests = tuple(TestResult(**_known(TestResult, test)) for test in record["tests"])
             facts = _known(cls, record)
-            grade = cls(**{**facts, "tests": tests, "flags": tuple(map(str, facts.get("flags", ())))})
+            texts_and_times = (("flags", str), ("test_seconds", float))
+            listed = {name: tuple(map(kind, facts.get(name, ()))) for name, kind in texts_and_times}
+            grade = cls(**{**facts, "tests": tests, **listed})
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
         texts = (grade.student, grade.assignment, grade.status)

@@ -4,8 +4,6 @@ Exceptions of the student's code pass through. Random numbers come from a privat
 test's seed, so numbers drawn by the student's code do not affect a check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -127,10 +125,8 @@ def padding_invariant(
     position lengths[b] of row b and after it. Outputs at padding are not compared.
     """
     padding = torch.arange(x.shape[1]) >= torch.tensor(list(lengths))[:, None]
-    first, other = (
-        tensor(function(x.clone(), padding.clone()), what),
-        tensor(function(_repad(x, padding), padding.clone()), what),
-    )
+    first = tensor(function(x.clone(), padding.clone()), what)
+    other = tensor(function(_repad(x, padding), padding.clone()), what)
     starts_like(first, x, 2, what)
     shape(other, tuple(first.shape), what)
     axes = _without_batch(first)

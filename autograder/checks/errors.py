@@ -1,7 +1,5 @@
 """The check that a call raises the expected exception, with a message that names the bad argument."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from torch import Tensor, nn
 from autograder.checks.sentences import (
     CheckFailed,
     actor,
+    article,
     cut,
     kind,
     public_kind,
@@ -63,28 +62,32 @@ class _Refusal:
     words: tuple[Word, ...]
     texts: tuple[str, ...]
 
+    @property
+    def hidden_call(self) -> str:
+        return without_literals(without_inputs(self.call))
+
     def judge(self, error: Exception) -> None:
         """Return if the error is the expected one; otherwise raise a failure with the reason."""
         name = cut(error.remote.type if isinstance(error, StudentRaisedError) else type(error).__name__, 60)
         text = str(error)
         message = f'"{cut(text)}"' if text else "it is empty"
         if not isinstance(error, self.exception):
-            public = f"raised {_article(_public_name(error))}"
-            raise self.failure(f"raised {_article(name)} ({message})", public) from None
+            public = f"raised {article(_public_name(error))}"
+            raise self.failure(f"raised {article(name)} ({message})", public) from None
         if self.words and not any(_mentions(text, word) for word in self.words):
             end = "as it should, but its message does not name"
             raise CheckFailed(
-                f"{actor(self.call)} raised {_article(name)}, {end} {_either(self.words)} ({message}).",
-                f"{actor(_hidden(self.call))} raised {_article(_public_name(error))}, {end} {self._public_words()}.",
+                f"{actor(self.call)} raised {article(name)}, {end} {_either(self.words)} ({message}).",
+                f"{actor(self.hidden_call)} raised {article(_public_name(error))}, {end} {self._public_words()}.",
             ) from None
 
     def failure(self, did: str, public: str) -> CheckFailed:
-        name = _article(self.exception.__name__)
+        name = article(self.exception.__name__)
         full = f"{name} that names {_either(self.words)}" if self.words else name
         hidden = f"{name} that names {self._public_words()}" if self.words else name
         return CheckFailed(
             f"{actor(self.call)} {did}, but {full} was expected.",
-            f"{actor(_hidden(self.call))} {public}, but {hidden} was expected.",
+            f"{actor(self.hidden_call)} {public}, but {hidden} was expected.",
         )
 
     def _public_words(self) -> str:
@@ -103,10 +106,6 @@ def _public_name(error: Exception) -> str:
     return next((name for name in names if name in EXCEPTIONS), "Exception")
 
 
-def _hidden(call: str) -> str:
-    return without_literals(without_inputs(call))
-
-
 def _mentions(message: str, word: Word) -> bool:
     text = str(word)
     if not text.replace("_", "").isalnum():
@@ -118,10 +117,6 @@ def _mentions(message: str, word: Word) -> bool:
 
 def _either(words: tuple[Word, ...]) -> str:
     return " or ".join(str(word) for word in words)
-
-
-def _article(name: str) -> str:
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -4,8 +4,6 @@ Random numbers come from a private generator that is seeded with the test's seed
 code do not affect a check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,24 +1,12 @@
 """Checks of a module's parameters and buffers, and functions that assign weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from autograder.checks.sentences import (
-    CheckFailed,
-    actor,
-    fault,
-    kind,
-    public_kind,
-    returned,
-    several,
-    some,
-    without_inputs,
-)
+from autograder.checks.sentences import CheckFailed, actor, fault, several, some, without_inputs, wrong_type
 
 
 def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module") -> None:
@@ -96,8 +84,7 @@ def copy_parameters(source: nn.Module, target: Any, what: str = "the module") ->
 def _module(value: Any, what: str) -> nn.Module:
     if isinstance(value, nn.Module):
         return value
-    end = "; a module (an nn.Module) was expected."
-    raise CheckFailed(returned(what, kind(value)) + end, returned(without_inputs(what), public_kind(value)) + end)
+    raise wrong_type(value, "a module (an nn.Module)", what)
 
 
 def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str) -> None:

@@ -4,8 +4,6 @@ Values can come from a student's code: the type of a value is checked before any
 shown text has a maximum length.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -15,7 +13,7 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from autograder.text.wording import begun
+from autograder.text.wording import begun, joined
 
 LONGEST = 200
 STANDS_FOR_THE_STUDENTS = ("autograder.protocol.", "autograder.proxy.")  # modules of classes for a student's objects
@@ -114,6 +112,12 @@ def fault(what: str, end: str, begin: Callable[[str], str] = subject) -> CheckFa
     return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end}")
 
 
+def wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
+    """Return the failure for a value that is not `wanted`, such as 'a tensor'."""
+    end = f"; {wanted} was expected."
+    return CheckFailed(returned(what, kind(actual)) + end, returned(without_inputs(what), public_kind(actual)) + end)
+
+
 def cut(text: str, longest: int = LONGEST) -> str:
     """Cut text to one printable line of at most `longest` characters."""
     line = "".join(c if c.isprintable() else " " for c in text[: longest + 1])
@@ -173,7 +177,7 @@ def _show_items(value: Sequence[Any], brackets: str, depth: int) -> str:
 
 
 def _first(items: Iterable[Any]) -> list[Any]:
-    return [item for item in islice(items, MOST_ITEMS)]
+    return list(islice(items, MOST_ITEMS))
 
 
 def _join(shown: list[str], length: int) -> str:
@@ -239,7 +243,11 @@ def _strange_kind(value: Any) -> str:
     if type(value).__module__.startswith(STANDS_FOR_THE_STUDENTS):
         match = re.match(r"<(?:the student's )?(\w+)", repr(value))
         name = match.group(1) if match else "strange object"
-    name = cut(name, 60)
+    return article(cut(name, 60))
+
+
+def article(name: str) -> str:
+    """Return a name with its article: 'an IndexError', 'a tuple'."""
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
@@ -258,10 +266,7 @@ def several(noun: str, names: Sequence[Any]) -> str:
 
 def some(names: Sequence[Any], most: int = 4) -> str:
     """Join names: 'a', 'a and b', 'a, b, c, d and 3 more'; long names are cut."""
-    shown = [cut(str(name), 60) for name in names[:most]]
-    if len(names) > most:
-        shown.append(f"{len(names) - most} more")
-    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
+    return joined([cut(str(name), 60) for name in names], most)
 
 
 def dtype_kind(dtype: torch.dtype) -> str:

@@ -1,7 +1,5 @@
 """Checks of a returned value: its type, its shape, its numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ from autograder.checks.sentences import (
     verb,
     without_inputs,
     without_literals,
+    wrong_type,
 )
 
 
@@ -82,16 +81,14 @@ def shape(
     if got == wanted:
         return
     named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
-    end = f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected."
-    raise fault(what, end)
+    raise fault(what, f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected.")
 
 
 def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
     """Check for a tensor of exactly that dtype."""
     got = tensor(actual, what).dtype
     if got is not expected_dtype:
-        end = f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected."
-        raise fault(what, end)
+        raise fault(what, f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected.")
 
 
 def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None = None) -> None:
@@ -105,7 +102,7 @@ def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None
     if isinstance(actual, Tensor) and is_plain(actual):
         return actual.detach().cpu()
     wanted = "a tensor" if expected is None else kind(expected)
-    raise _wrong_type(actual, wanted, what)
+    raise wrong_type(actual, wanted, what)
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
@@ -113,7 +110,7 @@ def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") ->
     length = names if isinstance(names, int) else len(names)
     wanted = f"a tuple of {length}" if isinstance(names, int) else f"a tuple of {length} ({', '.join(names)})"
     if not isinstance(actual, (tuple, list)) or len(actual) != length:
-        raise _wrong_type(actual, wanted, what)
+        raise wrong_type(actual, wanted, what)
     return tuple(actual)
 
 
@@ -121,7 +118,7 @@ def between(actual: Any, low: float, high: float, what: str = "the result") -> N
     """Check that low <= actual <= high for a number or a tensor of shape (); for shares and statistics."""
     value = actual.item() if isinstance(actual, Tensor) and actual.numel() == 1 else actual
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _wrong_type(actual, "a number", what)
+        raise wrong_type(actual, "a number", what)
     if not low <= value <= high:
         side = "NaN" if value != value else "too small" if value < low else "too large"
         end = f"{number(low)} to {number(high)} was expected."
@@ -138,7 +135,7 @@ def rows_sum_to_one(
     got = tensor(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
     if got.ndim == 0:
-        raise _wrong_type(got, "a tensor with at least one axis", what)
+        raise wrong_type(got, "a tensor with at least one axis", what)
     if bool((got < 0).any()):
         raise fault(what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}.")
     sums = got.double().sum(-1)
@@ -209,11 +206,7 @@ def first_difference(
 def first_index(wrong: Tensor) -> tuple[int, ...]:
     """Return the index of the first True in row-major order."""
     flat = int(wrong.reshape(-1).to(torch.uint8).argmax())
-    index: list[int] = []
-    for size in reversed(wrong.shape):
-        flat, here = divmod(flat, size)
-        index.insert(0, here)
-    return tuple(index)
+    return tuple(map(int, numpy.unravel_index(flat, wrong.shape)))
 
 
 def _exact(t: Tensor) -> bool:
@@ -250,17 +243,14 @@ def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor
     """Return the actual value as a tensor, converting a Python number to the kind of the expected value."""
     if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
         if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
-            raise _wrong_type(actual, "a number" if isinstance(actual, bool) else "True or False", what)
-        return _as_tensor(actual).to(_number_type(wanted))
+            raise wrong_type(actual, "a number" if isinstance(actual, bool) else "True or False", what)
+        whole = _exact(wanted) and wanted.dtype is not torch.bool
+        return _as_tensor(actual).to(torch.float64 if whole else wanted.dtype)
     if not isinstance(actual, Tensor) and not isinstance(expected, Tensor):
-        raise _wrong_type(actual, "a number", what)
+        raise wrong_type(actual, "a number", what)
     got = tensor(actual, what, wanted)
     whole_for_number = _exact(got) and got.dtype is not torch.bool and not isinstance(expected, Tensor)
     return got.double() if whole_for_number else got
-
-
-def _number_type(wanted: Tensor) -> torch.dtype:
-    return torch.float64 if _exact(wanted) and wanted.dtype is not torch.bool else wanted.dtype
 
 
 def _same_tensor(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float) -> None:
@@ -292,12 +282,6 @@ def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] |
             raise fault(what, f"{start}.")
         count = f"{int(odd.sum())} of {odd.numel()} numbers {'is' if int(odd.sum()) == 1 else 'are'} {word}"
         raise fault(what, f"{start} at {place(first_index(odd), axes)}: {count}.")
-
-
-def _wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
-    end = f"; {wanted} was expected."
-    hidden = returned(without_inputs(what), public_kind(actual)) + end
-    return CheckFailed(returned(what, kind(actual)) + end, hidden)
 
 
 def _same_plain(actual: Any, expected: Any) -> bool:
@@ -338,7 +322,7 @@ def _typed(value: Any, shown: str) -> str:
 def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
     word = list if isinstance(expected, list) else tuple
     if not isinstance(actual, word):
-        raise _wrong_type(actual, f"a {word.__name__}", what)
+        raise wrong_type(actual, f"a {word.__name__}", what)
     for i, (item, wanted) in enumerate(zip(actual, expected, strict=False)):
         equal(item, wanted, f"item {i} of {what}")
     if len(actual) != len(expected):
@@ -352,7 +336,7 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
 
 def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
     if not isinstance(actual, dict):
-        raise _wrong_type(actual, "a dict", what)
+        raise wrong_type(actual, "a dict", what)
     missing = [_key(key) for key in expected if key not in actual]
     extra = [_key(key) for key in actual if key not in expected]
     if missing or extra:

@@ -10,13 +10,12 @@ import typer
 
 from autograder import __version__
 from autograder.cli import authors, instructors, students
-from autograder.cli.base import report_errors
+from autograder.cli.base import end_on_sigterm, report_errors
 
 app = typer.Typer(
     name="autograder",
     help="Grade programming assignments fairly, kindly, safely and fast.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -53,4 +52,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
+    end_on_sigterm()
     app()

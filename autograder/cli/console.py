@@ -13,6 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 from rich.text import Text
 
+from autograder.cli.base import QUIET
+
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
     from autograder.sandbox.doctor import TierReport
@@ -37,7 +39,7 @@ def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], S
     Yields a function that takes the name of a step and returns its callback `step(done, total)`. The bar of a step
     appears at the first call.
     """
-    screen = Console(stderr=True, quiet=quiet)
+    screen = Console(stderr=True, quiet=quiet or QUIET.get())
     if transient and not screen.is_terminal:
         yield lambda name: lambda done, total: None
         return

@@ -112,11 +112,12 @@ def report(
     ] = os.cpu_count() or 1,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
     course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
 ) -> int:
     """Write the report pages again from a journal, without grading."""
     from autograder.cli.console import progress
 
-    with progress(quiet=False) as steps:
+    with progress(quiet=as_json) as steps:
         pages = api.report(
             grades,
             course_path,
@@ -127,7 +128,7 @@ def report(
             on_picture=steps("Drawing"),
         )
     say(*pages.messages)
-    print(pages.index)
+    print(json.dumps(pages.as_record(), ensure_ascii=False) if as_json else pages.index)
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
@@ -154,7 +155,9 @@ def compare(
 
 
 def decide(
-    student: Annotated[str | None, typer.Argument(help="The student's id in the grades; none with --drop.")] = None,
+    student: Annotated[
+        str | None, typer.Argument(help="A student's id, name or login, or a submission; none with --drop.")
+    ] = None,
     assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="The assignment.")] = None,
     give: Annotated[float | None, typer.Option(help="Give points back.", metavar="POINTS")] = None,
     take: Annotated[float | None, typer.Option(help="Take points off.", metavar="POINTS")] = None,
@@ -185,8 +188,8 @@ def decide(
         found = api.to_review(grades, course_path, border, within)
         print(json.dumps(found, ensure_ascii=False)) if as_json else show_to_review(console, found)
         return DONE
-    if assignment is None or by is None:
-        raise CommandUsageError(f"Say which {'assignment with --assignment' if by else 'author with --by'}.")
+    if by is None:
+        raise CommandUsageError("Say which author with --by.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
@@ -219,9 +222,11 @@ def export(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
     hidden: Annotated[
-        str, typer.Option(help="When Gradescope shows hidden tests: hidden, after_due_date, after_published, visible.")
-    ] = "after_published",
+        str | None,
+        typer.Option(help="Gradescope shows hidden tests: hidden, after_due_date, after_published, visible."),
+    ] = None,
     course_path: CourseOption = Path("."),
+    as_json: JsonOption = False,
 ) -> int:
     """Export a class's grades, or an assignment's autograder, to another tool."""
     exported = api.export(
@@ -238,7 +243,7 @@ def export(
         hidden=hidden,
     )
     say(*exported.problems)
-    print(exported.summary)
+    print(json.dumps(exported.as_record(), ensure_ascii=False) if as_json else exported.summary)
     return FOUND if exported.problems else DONE
 
 

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from autograder.api import Run
+from autograder.cli.base import VERBOSE
 from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
@@ -48,7 +49,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     summary, folder, grades, count = run.summary, run.folder, list(run.grades), run.final_scores
     if as_json:
         counts = {"graded": summary.graded, "refused": summary.refused, "unchanged": summary.unchanged}
-        print(json.dumps({**counts, "failures": summary.failures, "output": str(folder)}, ensure_ascii=False))
+        print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
         return
     people = read_names(folder)
     refused = (grade for grade in grades if grade.status == "refused")
@@ -58,6 +59,9 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for table in _class_tables(console, course, run):
         console.print(table)
     _show_late(console, count, people)
+    for grade in grades if VERBOSE.get() else ():
+        place = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
+        console.print(f"[dim]{place}: {grade.seconds:.2f} s, seed {grade.seed}, {grade.isolation}[/]", soft_wrap=True)
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:

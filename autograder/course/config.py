@@ -14,7 +14,7 @@ from datetime import date, datetime, time
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
@@ -163,13 +163,47 @@ class LatePolicy(YamlRecord):
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
 
 
+Visibility = Literal["visible", "parts", "hints", "full"]
+
+
+class Feedback(YamlRecord):
+    """What students see of hidden tests before the due date and after it; a single word stands for both.
+
+    `visible` is nothing, `parts` the points of each part, `hints` sentences and hints, `full` inputs and numbers, too.
+    """
+
+    before_due: Visibility = "hints"
+    after_due: Visibility = "hints"
+
+    @property
+    def graded(self) -> str:
+        """The messages that grading stores: `hints`, `full` or `both`."""
+        return "full" if self.before_due == "full" else "both" if self.after_due == "full" else "hints"
+
+
+def _feedback(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value not in VISIBILITIES:
+        hint = did_you_mean(value, VISIBILITIES) or "."
+        raise ValueError(f'must be {one_of(VISIBILITIES)}, or a block of these, not the text "{value}"{hint}')
+    return {"before_due": value, "after_due": value}
+
+
+VISIBILITIES: tuple[str, ...] = get_args(Visibility)
+_LEVEL = {"enum": list(VISIBILITIES)}
+_DATED = {"type": "object", "properties": dict.fromkeys(Feedback.model_fields, _LEVEL), "additionalProperties": False}
+FeedbackSetting = Annotated[Feedback, BeforeValidator(_feedback), WithJsonSchema({"anyOf": [_LEVEL, _DATED]})]
+
+
 class CourseFile(YamlRecord):
     """The contents of course.yml, as written there."""
 
     title: Text
-    feedback: Literal["hints", "full"] = Field(
-        default="hints",
-        description="What students see of hidden tests: sentences and hints, or inputs and numbers, too.",
+    feedback: FeedbackSetting = Field(
+        default=Feedback(),
+        description="What students see of hidden tests: nothing (visible), the points of each part (parts), sentences "
+        "and hints (hints), or inputs and numbers, too (full); or one of these `before_due` and one `after_due`.",
     )
     follow_through: Annotated[float, Field(ge=0, le=1)] = Field(
         default=1.0,

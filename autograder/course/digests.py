@@ -23,7 +23,7 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     Due dates are not included, since they affect the final score only: a new due date needs no new grading.
     """
     record = assignment.model_dump_json(exclude={"due"})
-    digest = hashlib.sha256(f"{record}{course.feedback}{course.follow_through}".encode())
+    digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
     others = [course.mistakes_file(assignment), course.solution_file(assignment), course.stub_file(assignment)]
     for file in [*sorted(tests), *others]:

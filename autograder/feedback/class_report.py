@@ -3,14 +3,15 @@
 It needs no network. Its few lines of JavaScript sort and search the last table.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.feedback.pages import TEMPLATES, feedback_path, render
@@ -25,9 +26,10 @@ from autograder.feedback.statistics import (
     summary,
     unnamed_failures,
 )
+from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import TitleOf, titles_of
 from autograder.gradebook.decisions import Decision
-from autograder.gradebook.final_scores import Effective, final_of, number
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
@@ -37,6 +39,7 @@ FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
 MOST_SHOWN = 12
+MOST_DAYS = 28
 MARKED = "The course site marks it as late, without a submission time."
 LOW, LOWEST = 0.5, 0.25
 
@@ -62,6 +65,7 @@ class Section:
     suites: int
     numbers: dict[str, float | None]
     bars: list[int]
+    days: dict[date, int]
     parts: list[PartSection]
 
     @property
@@ -97,6 +101,7 @@ class Row:
     score: float
     share: float
     other: TableCell | None = None
+    link: str = ""
 
     @property
     def missing(self) -> int:
@@ -187,10 +192,23 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
     for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, []).append((grade, journal))
-    return [_section(name, course.find(name), pairs) for name, pairs in found.items() if pairs]
+    zone = ZoneInfo(course.timezone)
+    return [_section(name, course.find(name), pairs, effective, zone) for name, pairs in found.items() if pairs]
 
 
-def _section(name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]]) -> Section:
+def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
+    """Count the attempts of each day from the first to the last; only the last `MOST_DAYS` days."""
+    counts = Counter(attempt.submitted.astimezone(zone).date() for attempt in attempts if attempt.submitted)
+    if not counts:
+        return {}
+    last = max(counts)
+    span = min((last - min(counts)).days, MOST_DAYS - 1)
+    return {day: counts[day] for day in (last - timedelta(days=back) for back in range(span, -1, -1))}
+
+
+def _section(
+    name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]], effective: Effective, zone: ZoneInfo
+) -> Section:
     """Return the section of these grades, each with the grade in the journal."""
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
@@ -202,6 +220,7 @@ def _section(name: str, assignment: Assignment | None, pairs: list[tuple[Grade, 
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=summary([grade.score for grade in graded]),
         bars=histogram(share(grade.score, grade.max_score) for grade in graded),
+        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts[grade.student, name]), zone),
         parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 
@@ -236,7 +255,8 @@ def _rows(sections: list[Section], effective: Effective) -> list[Row]:
         score = sum(final[section.name].score for section in sections if section.name in own)
         points = sum(section.points for section in sections if (student, section.name) not in excused)
         other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
-        rows.append(Row(student, cells, score, share(score, points), other))
+        page = quote(student_path(student).as_posix()) if own else ""
+        rows.append(Row(student, cells, score, share(score, points), other, page))
     return rows
 
 

@@ -4,10 +4,8 @@ A student's page lists passed and failed tests and asks a question for each fail
 grade, and needs no script, network or other file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,13 +13,15 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Assignment, Course
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.pages import feedback_path, render
-from autograder.feedback.pictures import Picture, pictures_of
+from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
+from autograder.feedback.student_page import write_student_pages
 from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
 from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
 from autograder.gradebook.lateness import Final
-from autograder.gradebook.texts import names_of
+from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names
+from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, TestResult
 from autograder.text.files import write_whole
 from autograder.text.names import safe_name
@@ -38,17 +38,21 @@ STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 @dataclass(frozen=True)
 class HandedIn:
-    """The files of a page, their submission time, the student's display name, and where to write; empty if unknown."""
+    """The files of a page, their submission time, the student's display name, and where to write; empty if unknown.
+
+    `visible_only` says that the page does not tell the points of hidden tests.
+    """
 
     files: tuple[str, ...] = ()
     at: datetime | None = None
     name: str = ""
     contact: str = ""
+    visible_only: bool = False
 
     @property
     def when(self) -> str:
         """`27 November 2026, 12:00 CET`, in the time zone of `at`."""
-        return f"{self.at.day} {self.at:%B %Y, %H:%M %Z}" if self.at else ""
+        return when(self.at) if self.at else ""
 
 
 @dataclass
@@ -89,9 +93,9 @@ class PartPage:
 
 
 def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
-    """Write the gradebook, a page for each grade and the class report, or the report of a section; return its path.
+    """Write the gradebook, the pages and the class report, or only the report of a section; return its path.
 
-    The pages contain the pictures already drawn into `folder`.
+    The pages contain the pictures already drawn into `folder`, and of hidden tests what students may see at present.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
     if section is not None:
@@ -101,10 +105,13 @@ def write_what_counts(folder: Path, course: Course, effective: Effective, sectio
     title_of = titles_of(course)
     names = read_names(folder)
     for grade in grades:
-        pictures = pictures_of(folder, course, grade)
-        final = final_of(grade, count)
+        shown, final = as_shown(course, grade), final_of(grade, count)
+        pictures = [p for p in pictures_of(folder, course, grade) if p.part in failing_parts(shown)]
         came = handed_in(folder, course, grade, final, names.get(grade.student, ""))
-        write_feedback(folder, grade, course.find(grade.assignment), title_of, pictures, final, came)
+        final = final_as_shown(final, grade, shown)
+        came = replace(came, visible_only=shown.max_score != grade.max_score)
+        write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, came)
+    write_student_pages(folder, course, effective, title_of, names | dict(effective.people.names))
     return write_class_report(folder, course, effective, title_of)
 
 
@@ -140,7 +147,8 @@ def write_feedback(
 def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
     """Return the stored submission of a student, with its time in the course's time zone."""
     moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
-    return HandedIn(names_of(folder, grade), moment, "" if name == grade.student else name, course.contact or "")
+    files = tuple(file.name for file in files_of(folder, grade))
+    return HandedIn(files, moment, "" if name == grade.student else name, course.contact or "")
 
 
 def word(grade: Grade) -> str:
@@ -148,6 +156,8 @@ def word(grade: Grade) -> str:
     reached = share(grade.score, grade.max_score)
     if reached <= 0:
         return NOTHING_YET
+    if reached >= 1 and not all(test.is_right for test in grade.tests):
+        return "All visible tests pass."
     return next(sentence for least, sentence in WORDS if reached >= least - 1e-9)
 
 

@@ -4,8 +4,6 @@ They lie in `pictures/` beside the journal, one file per combination of submissi
 them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

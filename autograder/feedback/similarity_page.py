@@ -1,13 +1,11 @@
 """The page of similar submissions: each pair side by side, with shared lines marked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.feedback.pages import render
-from autograder.source.similarity import MOST_WORDS, Pair
+from autograder.source.similarity import MOST_WORDS
 from autograder.source.tokens import Code
 from autograder.submissions.similar import Similar
 from autograder.text.files import check_file, marked, write_whole
@@ -31,17 +29,14 @@ def check_room(path: Path) -> None:
 def write_alike(path: Path, title: str, found: Similar) -> Path:
     """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without jinja2."""
     check_room(path)
-    pairs = [(pair, _sides(pair, found)) for pair in found.pairs]
+    pairs = []
+    for pair in found.pairs:
+        one = _side(pair.one, found.codes[pair.one], (passage.one for passage in pair.passages))
+        other = _side(pair.other, found.codes[pair.other], (passage.other for passage in pair.passages))
+        pairs.append((pair, (one, other)))
     page = render("similar.html.j2", title=title, pairs=pairs, submissions=len(found.codes), most_words=MOST_WORDS)
     write_whole(path, page)
     return path
-
-
-def _sides(pair: Pair, found: Similar) -> tuple[Side, Side]:
-    return (
-        _side(pair.one, found.codes[pair.one], (passage.one for passage in pair.passages)),
-        _side(pair.other, found.codes[pair.other], (passage.other for passage in pair.passages)),
-    )
 
 
 def _side(student: str, code: Code, passages: Iterable[tuple[int, int]]) -> Side:

@@ -3,8 +3,6 @@
 Pure functions of grades; they read no files. None stands for an undefined number.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Item:
-    """The results of a class on one test."""
+    """The results of a class on one test; `without_zeros` is the discrimination without submissions that earn nothing."""
 
     name: str
     part: str
@@ -25,6 +23,7 @@ class Item:
     passed: int
     taken: int
     discrimination: float | None
+    without_zeros: float | None = None
 
     @property
     def rate(self) -> float:
@@ -87,10 +86,12 @@ def items(grades: Sequence[Grade]) -> list[Item]:
 
 
 def _item(results: list[tuple[TestResult, float]]) -> Item:
-    passed = [test.is_right for test, _ in results]
-    last = results[-1][0]
-    found = discrimination(passed, [rest for _, rest in results])
-    return Item(last.name, last.part, last.title, sum(passed), len(passed), found)
+    last, passed = results[-1][0], sum(test.is_right for test, _ in results)
+    earning = [(test, rest) for test, rest in results if test.score + rest > 0]
+    both = (
+        discrimination([test.is_right for test, _ in some], [rest for _, rest in some]) for some in (results, earning)
+    )
+    return Item(last.name, last.part, last.title, passed, len(results), *both)
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:

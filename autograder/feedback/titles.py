@@ -4,8 +4,6 @@ Pages are written from a journal, which holds only ids. If the file is missing o
 mistake, the title is derived from the id, so that a broken file does not prevent a report.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -6,22 +6,25 @@ the decisions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import yaml
+from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
 from autograder.course.config import Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
-from autograder.records import Grade, TestResult
+from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
+WAIT = 30  # seconds for another command
 KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -100,6 +103,16 @@ def read_decisions(course: Course) -> tuple[Entry, ...]:
     """Return the decisions of a course in the file's order; empty without a file. Raises CourseError."""
     file = course.root / FILE_NAME
     return _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
+
+
+@contextmanager
+def locked(course: Course) -> Iterator[None]:
+    """Keep other `decide` commands from reading and writing the file in the meantime. Raises RefusedError."""
+    try:
+        with FileLock(course.root / f".{FILE_NAME}.lock", timeout=WAIT):
+            yield
+    except Timeout:
+        raise RefusedError(f"Another `decide` has been writing {FILE_NAME} for {WAIT} seconds; try again.") from None
 
 
 def add_decision(course: Course, decision: Decision) -> str:
@@ -214,7 +227,7 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
                 f"{entry.place}: {before.student} can {verb} only {counted_points(abs(points))} in {where}, "
                 f"not {abs(wanted):g}."
             )
-        result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0)
+        result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0, hidden=False)
         one.grade = replace(before, score=round(before.score + points, 6), tests=(*before.tests, result))
     if decision.score is not None and abs(decision.score - one.journal.score) > 1e-6:
         one.problems.append(
@@ -246,7 +259,8 @@ def _without(grade: Grade, decision: Decision, points: float) -> Grade:
         if test.name == decision.drop:
             most = test.max_score if full else 0.0
             gained += most - test.score
-            test = TestResult(test.name, test.part, test.title, "decided", most, most, decision.sentence)
+            values = (test.name, test.part, test.title, "decided", most, most, decision.sentence)
+            test = TestResult(*values, hidden=test.hidden)  # type: ignore[arg-type]
         tests.append(test)
     most = grade.max_score - (0 if full else points)
     return replace(grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,16 +65,28 @@ class ClassList:
 ClassOf = Callable[[Mapping[str, str]], ClassList]  # from the students in the grades and their names
 
 
+class PastAttempt(NamedTuple):
+    """A submission that was graded: its last result in the journal, and when it was handed in, if known."""
+
+    digest: str
+    status: str
+    score: float
+    max_score: float
+    submitted: datetime | None
+
+
 class Effective(NamedTuple):
     """What counts of a journal: the sorted grades after the decisions, the final scores, and the class.
 
     `problems` are messages about decisions that do not fit. An excused student without a grade has only a final score.
+    `attempts` are all graded submissions of a student for an assignment, in the order in which they were first graded.
     """
 
     grades: list[Grade]
     finals: dict[GradeKey, Final]
     problems: list[str]
     people: ClassList
+    attempts: Mapping[GradeKey, Sequence[PastAttempt]] = {}
 
     @property
     def absent(self) -> dict[str, str]:
@@ -123,7 +136,8 @@ def what_counts(
     decisions.yml and RefusedError for an unknown section.
     """
     times, late, names = read_times(folder), read_late(folder), read_names(folder)
-    counted = counting(course, grades, times)
+    attempts: dict[GradeKey, dict[str, PastAttempt]] = {}
+    counted = counting(course, _noting(grades, attempts, times), times)
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
@@ -140,8 +154,21 @@ def what_counts(
         if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
             scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
-    effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people)
+    own = {place: (groups.get(place, place[0]), place[1]) for place in map(_key, counted)}
+    past = {place: tuple(attempts[key].values()) for place, key in own.items()}
+    effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people, past)
     return effective.of_section(section) if section else effective
+
+
+def _noting(
+    grades: Iterable[Grade], attempts: dict[GradeKey, dict[str, PastAttempt]], times: Mapping[Attempt, datetime]
+) -> Iterator[Grade]:
+    """Yield the grades of a journal, and note each attempt."""
+    for grade in grades:
+        digest, submitted = grade.submission_sha256, times.get((*_key(grade), grade.submission_sha256))
+        attempt = PastAttempt(digest, grade.status, grade.score, grade.max_score, submitted)
+        attempts.setdefault(_key(grade), {})[digest] = attempt
+        yield grade
 
 
 def _key(grade: Grade) -> GradeKey:
@@ -180,6 +207,13 @@ def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[G
 def number(value: float) -> str:
     """Format a score with at most two decimals: 12, 7.5 or 3.33."""
     return f"{round(value, 2):.10g}"
+
+
+def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str, Any]:
+    """Return the scores of a grade as a JSON-serializable dict; `final_score` is None if excused."""
+    facts = {name: getattr(grade, name) for name in ("student", "assignment", "status", "max_score", "problem", "seed")}
+    scores = {"score": (final.journal or grade).score, "final_score": None if final.excused else final.score}
+    return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
 
 
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:

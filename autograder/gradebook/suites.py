@@ -1,7 +1,8 @@
 """The lines of the journal, schema 2: what all grades by one suite have in common stands once in `suites/`.
 
-`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order. A line of the journal lists
-only the tests that were not passed with full points. A line of schema 1 is complete in itself; it is still read, and
+`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and whether it is hidden: in
+older files, which do not say so, every test is. A line of the journal lists only the tests that were not passed with full
+points. A line of schema 1 is complete in itself; it is still read, and
 still written for a grade whose tests differ from those stored under the digest of its suite.
 """
 
@@ -19,7 +20,7 @@ from autograder.text.files import write_whole
 
 FOLDER = "suites"
 SCHEMA = 2
-COMMON = ("name", "part", "title", "max_score")
+COMMON = ("name", "part", "title", "max_score", "hidden")
 OWN = ("outcome", "score", "message", "hint", "mistake")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -70,10 +71,12 @@ class Suites:
             return ()
         if not grade.tests or not DIGEST.fullmatch(suite):
             return None
-        passed = tuple(_passed(test.name, test.part, test.title, test.max_score) for test in grade.tests)
+        passed = tuple(_passed(**_facts(test, COMMON)) for test in grade.tests)
         try:
             stored = self._read(suite)
         except SuiteMissingError:
+            stored = None
+        if stored is None or stored != passed and _all_hidden(stored) == stored == _all_hidden(passed):
             record = {
                 "schema": SCHEMA,
                 "assignment": grade.assignment,
@@ -87,7 +90,9 @@ class Suites:
         if suite not in self._passed:
             try:
                 tests = json.loads(self._file(suite).read_text("utf-8"))["tests"]
-                self._passed[suite] = tuple(_passed(**{name: test[name] for name in COMMON}) for test in tests)
+                self._passed[suite] = tuple(
+                    _passed(**{name: {"hidden": True, **test}[name] for name in COMMON}) for test in tests
+                )
             except (OSError, ValueError, TypeError, KeyError):
                 raise SuiteMissingError(self._file(suite)) from None
         return self._passed[suite]
@@ -96,17 +101,26 @@ class Suites:
         return self._folder / f"{suite if DIGEST.fullmatch(suite) else 'unknown'}.json"
 
 
-def _passed(name: str, part: str, title: str, max_score: float) -> TestResult:
-    return TestResult(name, part, title, "passed", max_score, max_score)
+def _passed(name: str, part: str, title: str, max_score: float, hidden: bool) -> TestResult:
+    return TestResult(name, part, title, "passed", max_score, max_score, hidden=bool(hidden))
+
+
+def _all_hidden(tests: Tests) -> Tests:
+    return tuple(replace(test, hidden=True) for test in tests)
 
 
 def _facts(test: TestResult, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(test, name) for name in names}
 
 
+def _differences(test: TestResult) -> dict[str, Any]:
+    own = _facts(test, ("name", *OWN))
+    return {**own, "full_message": test.full_message} if test.full_message else own
+
+
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
     """The results of a whole suite, from those that a line lists."""
-    listed = {test["name"]: {name: test[name] for name in OWN} for test in tests}
+    listed = {test["name"]: {n: {"full_message": None, **test}[n] for n in (*OWN, "full_message")} for test in tests}
     found = tuple(replace(right, **listed.pop(right.name)) if right.name in listed else right for right in passed)
     if listed:
         raise ValueError(f"the suite has no test {next(iter(listed))}")

@@ -52,14 +52,14 @@ def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Subm
 
 def get(folder: Path, grade: Grade) -> Submission | None:
     """Return the submission of this grade; None if its text is missing or is not the graded one."""
-    submission = Submission(grade.student, grade.assignment, _files(folder, grade.submission_sha256))
+    submission = Submission(grade.student, grade.assignment, files_of(folder, grade))
     is_whole = submission.files and submission_digest(submission) == grade.submission_sha256
     return submission if is_whole else None
 
 
-def names_of(folder: Path, grade: Grade) -> tuple[str, ...]:
-    """Return the file names of the graded submission; empty if its text is missing."""
-    return tuple(file.name for file in _files(folder, grade.submission_sha256))
+def files_of(folder: Path, grade: Grade) -> tuple[SourceFile, ...]:
+    """Return the files of the graded submission; empty if its text is missing."""
+    return _files(folder, grade.submission_sha256)
 
 
 def _files(folder: Path, digest: str) -> tuple[SourceFile, ...]:

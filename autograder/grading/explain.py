@@ -15,8 +15,7 @@ from types import FrameType
 
 from autograder.checks import CheckFailed
 from autograder.protocol import errors
-from autograder.protocol.errors import Frame, RemoteException
-from autograder.proxy.local import describe_error
+from autograder.protocol.errors import Frame, RemoteException, describe_error
 from autograder.records import Outcome, SourceFile
 from autograder.source.text import notebook_cells
 from autograder.suite.alarm import TestAlarm

@@ -94,7 +94,7 @@ class Grader:
         if self._unsound[assignment.name]:
             raise CourseError(self._unsound[assignment.name])
         loaded = self.load(assignment, self.choose(assignment, submission))
-        results = self._results(prepared, loaded)
+        results, seconds = self._results(prepared, loaded)
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -109,6 +109,7 @@ class Grader:
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
             flags=_flags(prepared, loaded),
+            test_seconds=seconds,
         )
 
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
@@ -172,7 +173,9 @@ class Grader:
             for name, prepared in self._prepared.items()
         }
 
-    def _results(self, prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[TestResult, ...]:
+    def _results(
+        self, prepared: PreparedAssignment, loaded: LoadedSubmission
+    ) -> tuple[tuple[TestResult, ...], tuple[float, ...]]:
         assignment = prepared.assignment
         try:
             self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
@@ -197,7 +200,7 @@ class Grader:
             retry = again.get(name, ending)
             result = self._result(retry if name in own else ending, loaded.file, named.get(name))
             results.append(self._followed(result, retry.used) if retry.followed else result)
-        return tuple(results)
+        return tuple(results), tuple(ending.seconds for ending in endings)
 
     def _followed(self, result: TestResult, used: tuple[str, ...]) -> TestResult:
         names = listed([f"`{name}`" for name in used])
@@ -217,16 +220,17 @@ class Grader:
         return problems
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
-        test = ending.test
-        failure = ending.skipped
+        test, failure, full_message = ending.test, ending.skipped, None
         if ending.error is not None:
-            failure = explain(ending.error, full=not test.hidden or self.course.feedback == "full", file=file)
-        passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
+            messages = self.course.feedback.graded if test.hidden else "full"
+            failure = explain(ending.error, full=messages == "full", file=file)
+            full_message = explain(ending.error, full=True, file=file).message if messages == "both" else None
+        passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden)
         if failure is None:
             return passed
         hint, name = (mistake.hint, mistake.id) if mistake else (None, None)
         failed = replace(passed, outcome=failure.outcome, score=0.0, message=failure.message)
-        return replace(failed, hint=hint, mistake=name)
+        return replace(failed, hint=hint, mistake=name, full_message=full_message)
 
 
 def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:

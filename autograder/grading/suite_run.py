@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.grading.explain import Failure
 from autograder.grading.watch import TaskEndedError, Watch
@@ -41,7 +41,10 @@ class SolutionFailsError(InfrastructureError):
 
 @dataclass(frozen=True)
 class TestEnding:
-    """How one test ended: an error, a reason to skip it, or neither; for the names in `used`, the solution answered."""
+    """How one test ended: an error, a reason to skip it, or neither when it passed.
+
+    `used` are the names for which the solution answered (see `follow_through`), `seconds` the elapsed time.
+    """
 
     __test__ = False
 
@@ -51,6 +54,7 @@ class TestEnding:
     transcript: Transcript | None = None
     ended_grader: bool = False
     used: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -104,6 +108,7 @@ class SuiteRun:
         if time.monotonic() > self._end:
             self._session.skip(test)
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
+        begun = time.monotonic()
         ending = self._once(test, fresh=False)
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
         if ending.deserves_another and (late or not self._again):
@@ -112,7 +117,7 @@ class SuiteRun:
             raise ending.error
         if ending.failed and ending.transcript is not None:
             self._kept.add(ending.transcript)
-        return ending
+        return replace(ending, seconds=round(time.monotonic() - begun, 3))
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
         try:

@@ -117,6 +117,20 @@ class Roster:
             groups={group: tuple(ids[person] for person in persons) for group, persons in members.items() if persons},
         )
 
+    def student_id(self, text: str, known: Mapping[str, str]) -> str:
+        """Return the id in the grades that a name, a login or an address identifies; the text itself if none or several.
+
+        `known` has the students in the grades and their names, empty if unknown.
+        """
+        if text in known:
+            return text
+        directory, students = Directory(), sorted(known)
+        for number, student in enumerate(students):
+            person = self.graded(student, known[student]) or Person(student)
+            directory.add(number, (student, known[student], person.name, person.id, *person.aliases))
+        place = directory.find((text,))
+        return text if place is None else students[place]
+
     def of_section(self, section: str) -> Roster:
         return Roster(person for person in self.people if person.section == section)
 

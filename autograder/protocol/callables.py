@@ -23,8 +23,7 @@ class TestCallable(nn.Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call([], args, kwargs)
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call([], args, kwargs)
+    forward = __call__
 
     def train(self, mode: bool = True) -> TestCallable:
         self.training = mode
@@ -54,7 +53,7 @@ class CallBack:
     def __init__(
         self, server: Any, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        self.link, self.given = server.link, (args, kwargs)
+        self.server, self.given = server, (args, kwargs)
         self.question = {"callback": number, "path": path, "grad": torch.is_grad_enabled()}
         self.reply: dict[str, Any] = {}
 
@@ -68,12 +67,12 @@ class CallBack:
         """Call the callable with these tensors as inputs, and return the tensors of its result."""
         own = iter(tensors)
         args, kwargs = mapped(lambda leaf: next(own) if _is_float(leaf) else leaf, self.given)
-        self.reply = self.link.ask({**self.question, "args": args, "kwargs": kwargs})
-        return tuple(_tensors(self.reply["value"]))
+        self.reply = self.server.ask({**self.question, "args": args, "kwargs": kwargs})
+        return tuple(leaf for leaf in leaves(self.reply["value"]) if isinstance(leaf, torch.Tensor))
 
     def pull_back(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         question = {"pull_back": self.reply["call"], "gradients": list(gradients)}
-        return tuple(self.link.ask(question)["value"])
+        return tuple(self.server.ask(question)["value"])
 
 
 class _CalledBack(torch.autograd.Function):
@@ -120,7 +119,3 @@ class _PulledBack(torch.autograd.Function):
 
 def _is_float(leaf: Any) -> bool:
     return isinstance(leaf, torch.Tensor) and leaf.is_floating_point()
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]

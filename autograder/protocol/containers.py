@@ -3,8 +3,6 @@
 PyTorch's pytree supports many more containers and takes five times as long for every call.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ They are replaced before the code is loaded, in its worker only, where it can un
 person and no evidence. Calls below Python, such as those of `torch.ops`, are not recorded.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps

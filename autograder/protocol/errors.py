@@ -1,11 +1,18 @@
 """The errors of the student's side, distinguished for the feedback."""
 
-from __future__ import annotations
-
 import builtins
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from types import FrameType
 
+from autograder.source import text as source
+
+MAX_FRAMES = 6
+MAX_ERROR_TEXT = 2000
+MAX_FRAME_TEXT = 300
 EXCEPTIONS = {
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 }  # built-in exceptions by name
@@ -59,7 +66,7 @@ class RemoteException:
     type: str
     bases: tuple[str, ...] = ()
     text: str = ""
-    frames: tuple[Frame, ...] = field(default=())
+    frames: tuple[Frame, ...] = ()
 
 
 class StudentRaisedError(StudentError):
@@ -71,6 +78,27 @@ class StudentRaisedError(StudentError):
 
     def __str__(self) -> str:
         return self.remote.text
+
+
+def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
+    """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
+    frames = [
+        Frame(Path(step.f_code.co_filename).name, line, *(text[:MAX_FRAME_TEXT] for text in texts))
+        for step, line in traceback.walk_tb(error.__traceback__)
+        if own(step) and (texts := source.frame_texts(step, line, error))
+    ]
+    if isinstance(error, SyntaxError) and not frames:
+        text = (error.text or "").strip()[:MAX_FRAME_TEXT]
+        frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", text))
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+    return RemoteException(type(error).__name__, bases, _text(error), tuple(frames[-MAX_FRAMES:]))
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(str(error)[:MAX_ERROR_TEXT])
+    except BaseException:  # the student's own __str__ may fail, or leave, too
+        return ""
 
 
 def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:

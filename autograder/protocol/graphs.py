@@ -4,8 +4,6 @@ The trusted side stores them for calls of a test's callables, the student's side
 Second derivatives are not supported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

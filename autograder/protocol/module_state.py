@@ -7,6 +7,7 @@ may have overridden them, and they are too slow to call before and after every c
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -34,6 +35,18 @@ class ModuleState:
         """Whether each parameter requires a gradient."""
         return {name: parameter.requires_grad for name, parameter in self.parameters.items()}
 
+    def changes_since(self, old: Snapshot) -> dict[str, Any] | None:
+        """Return the `values` and `flags` that are not those of an earlier state with the same names.
+
+        The `modes` are all there if one of them changed. None if nothing did.
+        """
+        values = {name: t.detach() for name, t in self.tensors.items() if not is_same(t, old.values[name])}
+        flags = {name: flag for name, flag in self.flags().items() if flag != old.flags[name]}
+        modes = self.modes()
+        if not values and not flags and modes == old.modes:
+            return None
+        return {"values": values, "flags": flags, "modes": modes if modes != old.modes else {}}
+
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
         """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
         for name, part in self.own:
@@ -43,14 +56,31 @@ class ModuleState:
                     yield prefix + key, tensor, key not in passing
 
     def _once(self, book: str, taken: set[int]) -> dict[str, torch.Tensor]:
+        """Return the tensors of `all` that are not in `taken` yet, by their first names."""
         found = {}
-        for name, part in self.own:
-            tensors = vars(part).get(book)
-            for key, tensor in tensors.items() if tensors else ():
-                if tensor is not None and id(tensor) not in taken:
-                    taken.add(id(tensor))
-                    found[f"{name}.{key}" if name else key] = tensor
+        for name, tensor, _ in self.all(book):
+            if id(tensor) not in taken:
+                taken.add(id(tensor))
+                found[name] = tensor
         return found
+
+
+class Snapshot:
+    """The values, flags and modes of a module at one moment."""
+
+    def __init__(self, module: nn.Module) -> None:
+        state = ModuleState(module)
+        self.values = {name: tensor.detach().clone() for name, tensor in state.tensors.items()}
+        self.flags, self.modes = state.flags(), state.modes()
+
+
+def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors have the same type, shape, device and numbers, NaN included."""
+    if (one.dtype, one.shape, one.device) != (other.dtype, other.shape, other.device):
+        return False
+    if one.is_meta or torch.equal(one, other):
+        return True
+    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:

@@ -4,16 +4,16 @@ The student's code can take over this process, so no decision is made here: the 
 errors, and only compares the returned values. Isolation is the task of `jail` before `serve` is called.
 """
 
-from __future__ import annotations
-
 import builtins
 import linecache
 import random
 import socket
 import sys
-import traceback
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import asdict, astuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,43 +25,13 @@ from autograder.protocol import wire
 from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.entries import Entries, record_entries
-from autograder.protocol.errors import MIRRORED
+from autograder.protocol.errors import MIRRORED, describe_error
 from autograder.protocol.graphs import Graphs
-from autograder.protocol.module_state import ModuleState
+from autograder.protocol.module_state import ModuleState, Snapshot, is_same
 from autograder.protocol.stand_ins import Names, stand_in
 from autograder.source import text as source
 
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
-MAX_FRAMES = 6
-MAX_ERROR_TEXT = 2000
-
-
-class Link:
-    """The interface by which the server calls the test's side during a call; replaced if both share a process."""
-
-    def __init__(self, server: Server, sock: socket.socket) -> None:
-        self.server, self.sock = server, sock
-
-    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        wire.send(self.sock, question, register=self.server.register)
-        while True:
-            number, operation, arguments = wire.receive(self.sock, max_text=wire.MAX_DATA)
-            if operation == "return":
-                break
-            answer_one(self.server, self.sock, number, operation, arguments)
-        raise_told(arguments)
-        answer: dict[str, Any] = self.server.localise(arguments)
-        return answer
-
-
-class State:
-    """The parts of a module that a call can change: values, `requires_grad` flags, training modes."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.module = module
-        module_state = ModuleState(module)
-        self.values = {name: t.detach().clone() for name, t in module_state.tensors.items()}
-        self.flags, self.modes = module_state.flags(), module_state.modes()
 
 
 class Server:
@@ -73,8 +43,18 @@ class Server:
         self.numbers: dict[int, int] = {}  # by identity, which is unique because `objects` keeps them alive
         self.graphs = Graphs()
         self.calls = 0
-        self.link: Any = None
+        self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
         self.entries: Entries = {}
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Call the test's side during a call, and raise what a callable of the test raised."""
+        assert self.exchange is not None
+        reply = self.exchange(question)
+        if "error" in reply:
+            kind = reply["type"]
+            raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
+        answer: dict[str, Any] = self.localise(reply)
+        return answer
 
     def load(
         self, text: str, filename: str, forbidden: Sequence[str] = (), stand_ins: dict[str, bool] | None = None
@@ -172,28 +152,28 @@ class Server:
         args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         before = [tensor.detach().clone() for tensor in tensors]
-        before_call = [(number, State(self.objects[number])) for number in modules]
+        before_call = [(number, self.objects[number], Snapshot(self.objects[number])) for number in modules]
         with torch.set_grad_enabled(grad):
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
             result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever its base classes
-        watched = [(number, old, ModuleState(old.module)) for number, old in before_call]
+        watched = [(number, module, old, ModuleState(module)) for number, module, old in before_call]
         outputs = _tensors(result)
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
             sources = [tensors[i] for i in wanted]
-            sources += [p for _, _, now in watched for p in now.parameters.values()]
+            sources += [p for *_, now in watched for p in now.parameters.values()]
             self.graphs.keep(self.calls, outputs, sources)
         return {
             "call": self.calls,
             "result": result,
             "differentiable": differentiable,
-            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if _changed(t, old)],
+            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if not is_same(t, old)],
             "refilled": [
                 [i, container] for i, (container, old) in enumerate(held) if not same_things(contents(container), old)
             ],
-            "modules": [[number, change] for number, old, now in watched if (change := self.change(old, now))],
+            "modules": [[number, change] for number, *rest in watched if (change := self.change(*rest))],
             "generators": generators,
             **_marks(tensors, wanted),
         }
@@ -233,16 +213,11 @@ class Server:
             value = getattr(value, name)
         return value
 
-    def change(self, old: State, now: ModuleState) -> Any:
+    def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""
-        tensors, flags, modes = now.tensors, now.flags(), now.modes()
-        if tensors.keys() != old.values.keys() or flags.keys() != old.flags.keys():
-            return {"description": self.describe(old.module)}
-        values = {name: t.detach() for name, t in tensors.items() if _changed(t, old.values[name])}
-        if not values and (flags, modes) == (old.flags, old.modes):
-            return None
-        changed_flags = {name: flag for name, flag in flags.items() if flag != old.flags[name]}
-        return {"values": values, "flags": changed_flags, "modes": modes if modes != old.modes else {}}
+        if now.tensors.keys() != old.values.keys() or now.flags().keys() != old.flags.keys():
+            return {"description": self.describe(module)}
+        return now.changes_since(old)
 
     def apply_sync(self, sync: list[Any]) -> None:
         for handle, values, requires_grad, modes in sync:
@@ -298,30 +273,30 @@ class Server:
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        frames: list[list[Any]] = [
-            [step.f_code.co_filename, line, *source.frame_texts(step, line, error)]
-            for step, line in traceback.walk_tb(error.__traceback__)
-            if source.is_students(step.f_code.co_filename)
-        ]
-        if isinstance(error, SyntaxError) and source.is_students(error.filename or ""):
-            frames.append([error.filename, error.lineno or 0, "", (error.text or "").strip(), "", ""])
-        return {
-            "type": type(error).__name__,
-            "bases": [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"],
-            "text": _text(error),
-            "frames": [[str(f), int(n), *(str(t)[:300] for t in texts)] for f, n, *texts in frames[-MAX_FRAMES:]],
-        }
+        told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
+        return {**asdict(told), "frames": [list(astuple(frame)) for frame in told.frames]}
 
 
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
     server = Server(types.ModuleType("submission"))
-    server.link = Link(server, sock)
+    server.exchange = partial(exchange, server, sock)
     while True:
         try:
             number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
         except EOFError:
             return
+        answer_one(server, sock, number, operation, arguments)
+
+
+def exchange(server: Server, sock: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
+    """Ask the other side, and answer its requests until its reply comes."""
+    wire.send(sock, question, register=server.register)
+    while True:
+        number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+        if operation == "return":
+            reply: dict[str, Any] = arguments
+            return reply
         answer_one(server, sock, number, operation, arguments)
 
 
@@ -365,13 +340,6 @@ def unsendable(error: wire.WireError) -> dict[str, Any]:
     return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
 
 
-def raise_told(answered: dict[str, Any]) -> None:
-    """Raise the exception that a callable of the test raised, if any."""
-    if "error" in answered:
-        kind = answered["type"]
-        raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(answered["error"])
-
-
 def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Handle one request; return `ok` with a value, or `error` with a description."""
     try:
@@ -382,10 +350,8 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):  # closed by the student, or its file is full
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue  # closed by the student, or its file is full
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
@@ -402,14 +368,6 @@ def _tensors(value: Any) -> list[torch.Tensor]:
         elif isinstance(item, dict):
             waiting.extend(reversed(item.values()))
     return found
-
-
-def _changed(now: torch.Tensor, old: torch.Tensor) -> bool:
-    if now.shape != old.shape or now.dtype != old.dtype or now.device != old.device:
-        return True
-    if now.is_meta or torch.equal(now, old):
-        return False
-    return not now.is_floating_point() or not torch.equal(now.nan_to_num(), old.nan_to_num())
 
 
 def _marks(tensors: list[torch.Tensor], wanted: Collection[int]) -> dict[str, Any]:
@@ -432,10 +390,3 @@ def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
 def _torch_base(module: nn.Module) -> str:
     """Return the PyTorch class of a module or its base, such as ModuleList."""
     return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(str(error)[:MAX_ERROR_TEXT])
-    except BaseException:  # the student's own __str__ may fail, or leave, too
-        return ""

@@ -4,8 +4,6 @@ A function is called there. A class of modules becomes one of real modules here:
 parameters and buffers, so gradients, `state_dict` and `.to(...)` work as usual. PyTorch's own parts run here.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

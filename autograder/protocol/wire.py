@@ -9,9 +9,8 @@ No part of a frame is trusted. Lengths, depth and the number of values are limit
 once, and a hostile frame can cause nothing but a `WireError`.
 """
 
-from __future__ import annotations
-
 import json
+import math
 import socket
 import struct
 import time
@@ -159,15 +158,13 @@ def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tupl
 
 
 def _arm(sock: socket.socket, deadline: Deadline | None) -> None:
-    if deadline is None:
-        return
-    if not isinstance(deadline, float):
+    if isinstance(deadline, float):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        sock.settimeout(left)
+    elif deadline is not None:
         sock.settimeout(deadline.left())
-        return
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    sock.settimeout(left)
 
 
 def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> bytearray:
@@ -185,14 +182,6 @@ def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> byte
             raise EOFError("the other side hung up")
         filled += got
     return buffer
-
-
-def _memory(tensor: torch.Tensor) -> Any:
-    """Return a tensor's numbers in order, as a NumPy array or, for types that NumPy lacks, as bytes."""
-    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    if plain.dtype is torch.bfloat16:
-        plain = plain.reshape(-1).view(torch.uint8)
-    return plain.numpy()
 
 
 def _clean(text: str) -> str:
@@ -290,7 +279,8 @@ class _Encoder:
         if tensor.is_meta:
             return {"!meta": [name, *tensor.shape]}
         if size:
-            self._append(_memory(tensor), size)
+            plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
+            self._append(plain.view(torch.uint8).numpy(), size)  # as bytes, because NumPy has no bfloat16
         return {"!tensor": [name, *tensor.shape]}
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
@@ -338,9 +328,6 @@ class _Decoder:
             for item in items
         ]
 
-    def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
-        return tuple(self._items(_list(content), depth + 1))
-
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
         flat: list[Any] = []
         for pair in _list(content):
@@ -360,9 +347,6 @@ class _Decoder:
             raise WireError("an item of a set is not plain data")
         return set(items)
 
-    def _frozenset(self, content: Any, depth: int) -> frozenset[Any]:
-        return frozenset(self._set(content, depth))
-
     def _take(self, size: Any) -> memoryview:
         if type(size) is not int or not 0 <= size <= len(self.data) - self.position:
             raise WireError("the data are shorter than the header says")
@@ -376,9 +360,6 @@ class _Decoder:
             raise WireError("a text is too long")
         return bytes(raw).decode("utf-8", "replace")
 
-    def _bytes(self, content: Any, depth: int) -> bytes:
-        return bytes(self._take(content))
-
     def _dtype(self, content: Any, depth: int) -> torch.dtype:
         if type(content) is not str or content not in _TORCH_DTYPES:
             raise WireError("unknown dtype")
@@ -391,13 +372,13 @@ class _Decoder:
 
     def _meta(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = self._header(content)
-        if _size(shape, dtype.itemsize) > MAX_DATA:
+        if dtype.itemsize * math.prod(shape) > MAX_DATA:
             raise WireError("a tensor without numbers is too large")  # using its shape would allocate the numbers
         return torch.empty(shape, dtype=dtype, device="meta")
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = self._header(content)
-        raw = self._take(_size(shape, dtype.itemsize))
+        raw = self._take(dtype.itemsize * math.prod(shape))
         if not len(raw):
             return torch.empty(shape, dtype=dtype)
         flat = torch.frombuffer(raw, dtype=torch.uint8).clone()  # a clone is aligned and aliases nothing
@@ -413,7 +394,9 @@ class _Decoder:
 
     def _generator(self, content: Any, depth: int) -> torch.Generator:
         state = self._tensor(content, depth)
-        _check_generator(state)
+        _, left, _, position = _GENERATOR.unpack_from(state.numpy().tobytes())
+        if left < 1 or left + position > _GENERATOR_NUMBERS + 1:
+            raise WireError("a generator's state contradicts itself")  # PyTorch would read out of bounds
         generator = torch.Generator()
         generator.set_state(state)
         return generator
@@ -424,12 +407,6 @@ class _Decoder:
             raise WireError("bad number of a handle")
         return number, *self._items([description], depth + 1)
 
-    def _handle(self, content: Any, depth: int) -> Handle:
-        return Handle(*self._numbered(content, depth))
-
-    def _callable(self, content: Any, depth: int) -> CallableHandle:
-        return CallableHandle(*self._numbered(content, depth))
-
     def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
         name, *shape = _list(content)
         if type(name) is not str or name not in _TORCH_DTYPES or len(shape) > 16:
@@ -437,13 +414,6 @@ class _Decoder:
         if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
             raise WireError("bad shape of a tensor")
         return _TORCH_DTYPES[name], shape
-
-
-def _size(shape: list[int], itemsize: int) -> int:
-    size = itemsize
-    for length in shape:
-        size *= length
-    return size
 
 
 def _is_plain(key: Any) -> bool:
@@ -454,14 +424,6 @@ def _is_plain(key: Any) -> bool:
     return all(map(_is_plain, key)) if kind is tuple else kind is int or kind in _AS_IT_IS
 
 
-def _check_generator(state: torch.Tensor) -> None:
-    """Check a generator's state: PyTorch trusts its position, and would read out of bounds."""
-    raw = state.numpy().tobytes()
-    _, left, _, position = _GENERATOR.unpack_from(raw)
-    if left < 1 or left + position > _GENERATOR_NUMBERS + 1:
-        raise WireError("a generator's state contradicts itself")
-
-
 def _list(content: Any) -> list[Any]:
     if type(content) is not list:
         raise WireError("a list was expected")
@@ -470,17 +432,17 @@ def _list(content: Any) -> list[Any]:
 
 _TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!array": _Decoder._array,
-    "!bytes": _Decoder._bytes,
-    "!callable": _Decoder._callable,
+    "!bytes": lambda decoder, size, depth: bytes(decoder._take(size)),
+    "!callable": lambda decoder, content, depth: CallableHandle(*decoder._numbered(content, depth)),
     "!dict": _Decoder._dict,
     "!dtype": _Decoder._dtype,
-    "!frozenset": _Decoder._frozenset,
+    "!frozenset": lambda decoder, content, depth: frozenset(decoder._set(content, depth)),
     "!generator": _Decoder._generator,
-    "!handle": _Decoder._handle,
+    "!handle": lambda decoder, content, depth: Handle(*decoder._numbered(content, depth)),
     "!meta": _Decoder._meta,
     "!opaque": _Decoder._opaque,
     "!set": _Decoder._set,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,
-    "!tuple": _Decoder._tuple,
+    "!tuple": lambda decoder, content, depth: tuple(decoder._items(_list(content), depth + 1)),
 }

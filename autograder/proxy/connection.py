@@ -4,8 +4,6 @@
 frames, so that their transcripts can be compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import types
 import weakref
@@ -32,6 +30,7 @@ from autograder.proxy.transcript import Transcript
 from autograder.records import InfrastructureError
 
 RECORDED = {"call", "backward", "get", "convert"}
+TOO_MUCH = "What your code gave back is too much, or nested too deeply, to be looked at."
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
 
@@ -57,7 +56,8 @@ class Connection:
             reply = self.exchange(operation, arguments, seconds)
             with malformed("an answer"):
                 if "error" in reply:
-                    raise _told_error(reply["error"])
+                    told = told_exception(reply["error"])
+                    raise student_raised(told) if told.type != "WireError" else StudentCrashedError(TOO_MUCH)
                 value = reply["ok"]
         except StudentError as error:
             if operation in RECORDED:
@@ -182,12 +182,6 @@ def malformed(what: str) -> Iterator[None]:
 
 def too_much_to_send(error: wire.WireError) -> StudentError:
     return StudentError(f"What the test hands over cannot be sent: {error}.")
-
-
-def _told_error(claim: dict[str, Any]) -> StudentError:
-    if claim["type"] == "WireError":
-        return StudentCrashedError("What your code gave back is too much, or nested too deeply, to be looked at.")
-    return student_raised(told_exception(claim))
 
 
 def told_exception(claim: dict[str, Any]) -> RemoteException:

@@ -4,8 +4,6 @@ A call may use N seconds of its own processor time, as the kernel counts it for 
 `CLOCK_FACTOR` times N seconds of the clock.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time

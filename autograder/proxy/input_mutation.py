@@ -4,8 +4,6 @@ By default they are not: a test that calls the student and then the reference mu
 check that inputs are unchanged needs to see the changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -3,17 +3,14 @@
 It isolates nothing; grading uses the sandbox and `remote` instead.
 """
 
-from __future__ import annotations
-
 import linecache
 import sys
-import traceback
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autograder.protocol.errors import Frame, RemoteException, missing_name
+from autograder.protocol.errors import describe_error, missing_name
 from autograder.source import text as source
 
 
@@ -57,16 +54,3 @@ def load_file(path: Path, name: str | None = None) -> LocalStudent:
 def from_file(filename: str) -> Callable[[types.FrameType], bool]:
     """Return a function that decides whether a traceback frame is in that file."""
     return lambda step: step.f_code.co_filename.startswith(filename)
-
-
-def describe_error(error: BaseException, own: Callable[[types.FrameType], bool]) -> RemoteException:
-    """Describe an error as a worker would; `own` decides which frames are the student's."""
-    frames = [
-        Frame(Path(step.f_code.co_filename).name, line, *source.frame_texts(step, line, error))
-        for step, line in traceback.walk_tb(error.__traceback__)
-        if own(step)
-    ]
-    if isinstance(error, SyntaxError) and not frames:
-        frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", (error.text or "").strip()))
-    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
-    return RemoteException(type(error).__name__, bases, str(error)[:2000], tuple(frames[-6:]))

@@ -1,11 +1,8 @@
 """A connection to a trusted module in this process, such as a known mistake, using the frames of the wire format."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +10,7 @@ import torch
 from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
 from autograder.protocol import wire
-from autograder.protocol.server import Server, answer, raise_told, unsendable
+from autograder.protocol.server import Server, answer, unsendable
 from autograder.proxy.connection import Connection, too_much_to_send
 
 
@@ -23,8 +20,9 @@ class LoopbackConnection(Connection):
     def __init__(self, server: Server) -> None:
         super().__init__()
         self.server = server
-        server.link = self
-        self._other_random_numbers = _RandomNumbers.elsewhere()
+        server.exchange = self._answer_question
+        torch_state, _, python_state = _random_state()
+        self._other_random_numbers = torch_state, np.random.MT19937(), python_state
 
     def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         try:
@@ -39,13 +37,11 @@ class LoopbackConnection(Connection):
         except wire.WireError as error:
             return {"error": unsendable(error)}
 
-    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Call the test's callables from the server in this process, as `Link.ask` does."""
+    def _answer_question(self, question: dict[str, Any]) -> dict[str, Any]:
         frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)
-        raise_told(reply)
-        answer: dict[str, Any] = self.server.localise(_travelled(reply, self.register, wire.MAX_DATA))
+        answer: dict[str, Any] = _travelled(reply, self.register, wire.MAX_DATA)
         return answer
 
     @contextmanager
@@ -58,8 +54,11 @@ class LoopbackConnection(Connection):
             self._change_sides()
 
     def _change_sides(self) -> None:
-        here = _RandomNumbers.here()
-        self._other_random_numbers.restore()
+        here = _random_state()
+        torch_state, bit_generator, python_state = self._other_random_numbers
+        torch.default_generator.set_state(torch_state)
+        set_bit_generator(bit_generator)
+        random.setstate(python_state)
         self._other_random_numbers = here
 
 
@@ -67,23 +66,6 @@ def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
     return wire.parse(wire.dumps(value, register, max_text), max_text)
 
 
-@dataclass
-class _RandomNumbers:
-    """The random state of one side. NumPy's generator is swapped as a whole, which is free."""
-
-    of_torch: torch.Tensor
-    of_numpy: Any
-    of_python: tuple[Any, ...]
-
-    @classmethod
-    def here(cls) -> _RandomNumbers:
-        return cls(torch.default_generator.get_state(), get_bit_generator(), random.getstate())
-
-    @classmethod
-    def elsewhere(cls) -> _RandomNumbers:
-        return cls(torch.default_generator.get_state(), np.random.MT19937(), random.getstate())
-
-    def restore(self) -> None:
-        torch.default_generator.set_state(self.of_torch)
-        set_bit_generator(self.of_numpy)
-        random.setstate(self.of_python)
+def _random_state() -> tuple[torch.Tensor, Any, Any]:
+    """Return the random state of PyTorch, NumPy and Python; NumPy's is its generator, which is swapped as a whole."""
+    return torch.default_generator.get_state(), get_bit_generator(), random.getstate()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from functools import partialmethod
 from typing import Any, TypeVar
 
 import torch
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
 from autograder.protocol.errors import RemoteException, StudentError, missing_name
-from autograder.protocol.module_state import ModuleState
+from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
 from autograder.proxy.input_mutation import inputs_are_mirrored
@@ -193,17 +194,10 @@ class Mirror(nn.Module):
         module.describe(converted)
         return self
 
-    def double(self) -> Any:
-        return self.to(torch.float64)
-
-    def float(self) -> Any:
-        return self.to(torch.float32)
-
-    def half(self) -> Any:
-        return self.to(torch.float16)
-
-    def bfloat16(self) -> Any:
-        return self.to(torch.bfloat16)
+    double = partialmethod(to, torch.float64)
+    float = partialmethod(to, torch.float32)
+    half = partialmethod(to, torch.float16)
+    bfloat16 = partialmethod(to, torch.bfloat16)
 
 
 class RemoteModule(Mirror):
@@ -211,7 +205,7 @@ class RemoteModule(Mirror):
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
         super().__init__(None, [], "", "")
-        self.__dict__.update(_connection=connection, _handle=Handle(handle.number), _sent={}, _sent_flags={}, _modes={})
+        self.__dict__.update(_connection=connection, _handle=Handle(handle.number))
         self.describe(handle)
         connection.mirrors[handle.number] = self
 
@@ -224,10 +218,7 @@ class RemoteModule(Mirror):
             self._place_parameters(description["parameters"], places, known)
             self._place_buffers(description["buffers"], places)
             _count_entries(self, {})
-        self._sent.clear()
-        module_state = ModuleState(self)
-        self._sent.update({name: tensor.detach().clone() for name, tensor in module_state.tensors.items()})
-        self.__dict__.update(_sent_flags=module_state.flags(), _modes=module_state.modes())
+        self.__dict__["_sent"] = Snapshot(self)
 
     def _place_modules(self, modules: list[Any]) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
@@ -258,9 +249,10 @@ class RemoteModule(Mirror):
         for name, value, requires_grad in parameters:
             place, leaf = _slot(name, places)
             parameter = known.get(name)
+            taken = any(parameter is other for other in placed.values())
             if isinstance(value, str):
                 parameter = placed[value]  # tied to an earlier one
-            elif parameter is None or parameter.device != _tensor(value).device or _among(parameter, placed):
+            elif parameter is None or parameter.device != _tensor(value).device or taken:
                 parameter = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
             else:
                 _renew(parameter, value)
@@ -278,17 +270,11 @@ class RemoteModule(Mirror):
 
     def changes(self) -> list[Any]:
         """Return this side's changes since the last synchronization, in the worker's format."""
-        module_state = ModuleState(self)
-        values = {n: t.detach() for n, t in module_state.tensors.items() if not _same(t, self._sent[n])}
-        flags = {n: flag for n, flag in module_state.flags().items() if flag != self._sent_flags[n]}
-        modes = module_state.modes()
-        changed_modes = modes if modes != self._modes else {}
-        if not (values or flags or changed_modes):
+        change = ModuleState(self).changes_since(self._sent)
+        if change is None:
             return []
-        self._sent.update({name: value.clone() for name, value in values.items()})
-        self._sent_flags.update(flags)
-        self.__dict__["_modes"] = modes
-        return [[self._handle, values, flags, changed_modes]]
+        self.__dict__["_sent"] = Snapshot(self)
+        return [[self._handle, change["values"], change["flags"], change["modes"]]]
 
     def push(self) -> None:
         """Send this side's changes now, before a value is read in the worker."""
@@ -305,13 +291,13 @@ class RemoteModule(Mirror):
         tensors = module_state.tensors
         for name, value in change["values"].items():
             _renew(tensors[name], _tensor(value))
-            self._sent[name] = value.clone()
+            self._sent.values[name] = value.clone()
         for name, flag in change["flags"].items():
-            self._sent_flags[name] = bool(flag)
+            self._sent.flags[name] = bool(flag)
             tensors[name].requires_grad_(bool(flag))
         parts = dict(module_state.own)
         for name, mode in change["modes"].items():
-            parts[name].training = self._modes[name] = bool(mode)
+            parts[name].training = self._sent.modes[name] = bool(mode)
 
 
 class _Boundary(torch.autograd.Function):
@@ -494,10 +480,6 @@ def _renew(tensor: Tensor, value: Tensor) -> None:
         tensor.grad = gradient.to(value)
 
 
-def _among(tensor: Tensor, placed: dict[str, nn.Parameter]) -> bool:
-    return any(tensor is other for other in placed.values())
-
-
 def _kind(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.shape, tensor.dtype, tensor.device
 
@@ -511,9 +493,3 @@ def _count_entries(part: nn.Module, counted: dict[nn.Module, int]) -> int:
     if counted[part] >= MAX_ENTRIES:
         raise ValueError("it has too many names, or holds itself")
     return counted[part]
-
-
-def _same(tensor: Tensor, sent: Tensor) -> bool:
-    if tensor.dtype != sent.dtype or tensor.shape != sent.shape or tensor.device != sent.device:
-        return False
-    return tensor.is_meta or torch.equal(tensor, sent)

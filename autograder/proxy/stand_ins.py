@@ -1,7 +1,5 @@
 """The solution's functions and modules, which answer for names of a student's module (see `protocol.stand_ins`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 A test uses `student` and `reference` alike, in this process or in a sandboxed worker.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.protocol.containers import mapped
 from autograder.protocol.errors import StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle
 
@@ -56,7 +57,8 @@ class Transcript:
         self.answers.append(Answer(operation, _target(arguments), _outside(value), buffers))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
-        kind = next(iter(_mirrored_type(error)), type(error).__name__)
+        bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
+        kind = next((base for base in bases if base in type(error).__name__), type(error).__name__)
         of_library, own = _words(error)
         self.answers.append(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 
@@ -90,9 +92,8 @@ class Digest:
     def of(cls, value: Any) -> Digest:
         if isinstance(value, Digest):
             return value
-        digest = hashlib.sha256()
-        _feed(digest, value)
-        return cls(digest.digest())
+        told = repr(mapped(_in_short, value)).encode("utf-8", "backslashreplace")
+        return cls(hashlib.sha256(told).digest())
 
 
 class KeptTranscripts:
@@ -122,38 +123,21 @@ def _bytes_of(value: Any) -> int:
     return OBJECT_BYTES + (len(value) if isinstance(value, str | bytes) else 0)
 
 
-def _raw(tensor: torch.Tensor) -> bytes:
-    return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-
-
-def _feed(digest: Any, value: Any) -> None:
-    if isinstance(value, torch.Tensor):
-        described = f"{value.dtype} {tuple(value.shape)} {value.device}"
-        value = b"" if value.is_meta else _raw(value)
-    elif isinstance(value, np.ndarray):
-        described, value = f"{value.dtype} {value.shape}", value.tobytes()
-    elif isinstance(value, dict | list | tuple | set | frozenset):
-        described = f"{type(value).__name__} {len(value)}"
-        value = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-    else:
-        described, value = type(value).__name__, repr(value).encode("utf-8", "backslashreplace")
-    digest.update(f"{described}\0".encode())
-    if isinstance(value, bytes):
-        digest.update(value)
-        return
-    for item in value.items() if isinstance(value, dict) else value:
-        _feed(digest, item)
+def _in_short(leaf: Any) -> Any:
+    """Return what tells a tensor, an array or a set from others of its kind; another leaf is itself."""
+    if isinstance(leaf, torch.Tensor):
+        numbers = (
+            b"" if leaf.is_meta else leaf.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        )
+        return "tensor", leaf.dtype, tuple(leaf.shape), leaf.device, hashlib.sha256(numbers).digest()
+    if isinstance(leaf, np.ndarray):
+        return "array", leaf.dtype, leaf.shape, hashlib.sha256(leaf.tobytes()).digest()
+    return (type(leaf), sorted(leaf, key=repr)) if isinstance(leaf, set | frozenset) else leaf
 
 
 def _target(arguments: dict[str, Any]) -> str:
     target = arguments.get("target")
     return ".".join(target[1]) if target else ""
-
-
-def _mirrored_type(error: StudentError) -> list[str]:
-    if not isinstance(error, StudentRaisedError):
-        return []
-    return [base for base in error.remote.bases if base in type(error).__name__]
 
 
 def _words(error: StudentError) -> tuple[str, str]:

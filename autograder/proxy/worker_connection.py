@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
 from autograder.proxy.connection import Connection, too_much_to_send
-from autograder.proxy.deadline import Deadline, DeadlineExceededError, Timed
+from autograder.proxy.deadline import Deadline, DeadlineExceededError
 from autograder.proxy.memory_limit import MemoryLimit
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
+
+if TYPE_CHECKING:
+    from autograder.sandbox.worker_process import WorkerProcess
 
 UNANSWERED = {"seed"}  # cannot fail and has no reply
 NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline", "entered"}  # always given their full time
@@ -24,18 +27,6 @@ MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of whi
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
 MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
 _ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code used up its time."}
-
-
-class Worker(Timed, Protocol):
-    """The interface of a sandboxed process (see `autograder.sandbox.launcher`)."""
-
-    socket: Any
-
-    def end(self, kill: bool = True) -> Any: ...
-
-    def output(self, limit: int = ...) -> str: ...
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,7 @@ class TestRun:
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is never used again."""
 
-    def __init__(self, worker: Worker, call_seconds: float, endless: Counter[str] | None = None) -> None:
+    def __init__(self, worker: WorkerProcess, call_seconds: float, endless: Counter[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
@@ -77,12 +68,18 @@ class WorkerConnection(Connection):
         The student's code is not waited for after `until` (time.monotonic). Without a cache, nothing is replayed or
         recorded.
         """
-        with self.ending_at(until):
-            if cache is None:
-                self._socket.disable()
-            elif not self.dead and self._socket.replay(cache, test, self._deadline, until):
-                return TestRun("passed")
-            error = body()
+        try:
+            with self.ending_at(until):
+                return self._run(test, body, until, cache)
+        finally:
+            self._socket.disable()  # the requests after a test do not belong to it
+
+    def _run(
+        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
+    ) -> TestRun:
+        if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
+            return TestRun("passed")
+        error = body()
         if cache is not None and self._socket.diverged:
             cache.mark_nondeterministic(test)
             return TestRun("diverged", error)

@@ -3,8 +3,6 @@
 Each worker has limits of its own everywhere; these count what they miss, such as the files on a worker's disk.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from contextlib import suppress

@@ -48,7 +48,7 @@ class Layout:
         """Return the layout of the running interpreter; `folders` follow its packages."""
         base = Path(sys.base_prefix).resolve()
         python = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
-        if not _is_below(python, base):  # a wrapper elsewhere; the interpreter itself lies with its library
+        if not python.is_relative_to(base):  # a wrapper elsewhere; the interpreter itself lies with its library
             python = base / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
         packages = dict.fromkeys([*_package_folders(), *(Path(folder).resolve() for folder in folders)])
         engine = Path(__file__).resolve().parents[1]
@@ -56,7 +56,7 @@ class Layout:
 
     @property
     def base_is_system(self) -> bool:
-        return _is_below(self.base, Path("/usr"))
+        return self.base.is_relative_to("/usr")
 
     @property
     def shown(self) -> list[Path]:
@@ -68,7 +68,7 @@ class Layout:
         """Raise SandboxUnavailableError if a hidden folder lies inside a folder that workers read."""
         for folder in hidden:
             for shown in self.shown:
-                if _is_below(Path(folder).resolve(), shown):
+                if Path(folder).resolve().is_relative_to(shown):
                     raise SandboxUnavailableError(
                         f"Student code could read {folder}, because it lies in {shown}, which every Python "
                         "process needs. Move the course to another folder."
@@ -93,10 +93,6 @@ def _package_folders() -> list[Path]:
         if spec is not None and spec.origin:
             found.append(Path(spec.origin).parents[1])
     return list(dict.fromkeys(path.resolve() for path in found if path.is_dir()))
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
 
 
 def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], dict[str, str]]:

@@ -1,7 +1,5 @@
 """Test which sandbox tiers work on this machine, by starting a worker in each of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from autograder.sandbox import cgroup, launcher

@@ -1,7 +1,5 @@
 """The launcher's side of a fork server: a sandboxed process that imports PyTorch once and forks the workers."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -3,8 +3,6 @@
 It needs no privileges (Linux 5.13 and later). It does not hide a file's existence or size.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import stat

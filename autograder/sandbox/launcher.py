@@ -26,11 +26,9 @@ from autograder.sandbox.remedies import remedy
 from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
-PROBE_ENTRY = "autograder.sandbox.probe:report_isolation"
+PROBE_ENTRY = "autograder.sandbox.trials:report_isolation"
 PROBE_SECONDS = 10
 PROBE_LIMITS = Limits(
-    call_seconds=5,
-    load_seconds=5,
     cpu_seconds=5,
     submission_seconds=PROBE_SECONDS,
     memory_mb=256,
@@ -94,17 +92,15 @@ class Sandbox:
         first of these workers. A fork server that has died is restarted once. Raises InfrastructureError if it dies
         again.
         """
-        numbers = limits.model_dump()
-        modules = tuple(preload)
+        modules, last_words = tuple(preload), ""
         with self._lock:
-            try:
-                return self._ready_server(modules).spawn(numbers)
-            except ForkServerGoneError:
-                self._discard(modules)
-            try:
-                return self._ready_server(modules).spawn(numbers)
-            except ForkServerGoneError as gone:
-                raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {gone}") from None
+            for _ in range(2):
+                try:
+                    return self._ready_server(modules).spawn(limits.model_dump())
+                except ForkServerGoneError as gone:
+                    last_words = str(gone)
+                    self._discard(modules)
+        raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {last_words}")
 
     def close(self) -> None:
         """End all fork servers and all their workers; no process remains."""

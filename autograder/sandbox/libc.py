@@ -1,7 +1,5 @@
 """The C library, for Linux system calls without a function in Python."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

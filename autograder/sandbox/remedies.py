@@ -1,7 +1,5 @@
 """What to do about a sandbox tier that does not work: the setting of this machine that is in the way."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

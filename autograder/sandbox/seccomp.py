@@ -4,13 +4,10 @@
 good. It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import platform
 import struct
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.sandbox.libc import check, libc
@@ -35,61 +32,35 @@ PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
-def _allowed() -> dict[str, tuple[int | None, ...]]:
-    """Return the numbers of the calls in `system_calls.txt`, a column for each architecture; None where it has none."""
+def _table() -> dict[str, tuple[tuple[int | None, ...], str]]:
+    """Read `system_calls.txt`: each call's numbers, None where an architecture has none, and its rule."""
     rows = map(str.split, Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines())
     return {
-        name: tuple(None if number == "-" else int(number) for number in numbers)
+        name: (tuple(None if number == "-" else int(number) for number in numbers[:2]), "".join(numbers[2:]) or "allow")
         for name, *numbers in (row for row in rows if row and row[0] != "#")
     }
 
 
-ALLOWED = _allowed()
+CALLS = _table()
 
-# calls whose first, second or fourth argument decides; each has its own rule in `filter_program`
-SENDTO = (44, 206)
-RECVFROM = (45, 207)
-FUTEX = (202, 98)
-CLONE = (56, 220)
-CLONE3 = (435, 435)
-KILL = (62, 129)
-TGKILL = (234, 131)
-FCNTL = (72, 25)
-IOCTL = (16, 29)
-PRLIMIT64 = (302, 261)
-
-# asking and setting flags, duplicating. Not F_SETOWN and F_SETSIG: they send signals to others. No locks or leases,
-# nor the call flock: a lock on a package's file is seen by every other worker that can read the file
-FCNTL_COMMANDS = {"F_DUPFD": 0, "F_GETFD": 1, "F_SETFD": 2, "F_GETFL": 3, "F_SETFL": 4, "F_DUPFD_CLOEXEC": 1030}
-IOCTL_COMMANDS = {
-    "TCGETS": 0x5401,
-    "TIOCGWINSZ": 0x5413,
-    "FIONREAD": 0x541B,
-    "FIONBIO": 0x5421,
-    "FIONCLEX": 0x5450,
-    "FIOCLEX": 0x5451,
-}
+# asking and setting flags, duplicating: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC. Not F_SETOWN and
+# F_SETSIG: they send signals to others. No locks or leases, nor the call flock: a lock on a package's file is seen by
+# every other worker that can read the file
+FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
+# TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
+IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 LOAD, RETURN = 0x20, 0x06
 JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT = 0x15, 0x35, 0x45
 LONGEST_JUMP = 255
 
 
-@dataclass(frozen=True)
-class _Jump:
-    """A conditional jump to a label; if the condition is false, the program continues."""
-
-    code: int
-    value: int
-    target: str
-
-
-@dataclass
 class Assembler:
     """Collects instructions with named jump targets; `assemble` counts the offsets."""
 
-    instructions: list[_Jump | tuple[int, int]] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.instructions: list[tuple[int, int, str | None]] = []  # the code, its value, and where it jumps to
+        self.labels: dict[str, int] = {}
 
     def label(self, name: str) -> None:
         """Name the position of the next instruction."""
@@ -99,35 +70,31 @@ class Assembler:
 
     def load(self, offset: int) -> None:
         """Load 32 bits of the call's description into the accumulator."""
-        self.instructions.append((LOAD, offset))
+        self.instructions.append((LOAD, offset, None))
 
     def answer(self, action: int) -> None:
         """End the program with `action`."""
-        self.instructions.append((RETURN, action))
+        self.instructions.append((RETURN, action, None))
 
-    def if_equal(self, value: int, target: str) -> None:
-        self.instructions.append(_Jump(JUMP_EQUAL, value, target))
-
-    def if_at_least(self, value: int, target: str) -> None:
-        self.instructions.append(_Jump(JUMP_AT_LEAST, value, target))
-
-    def if_any_bit(self, value: int, target: str) -> None:
-        self.instructions.append(_Jump(JUMP_ANY_BIT, value, target))
+    def jump(self, condition: int, value: int, target: str) -> None:
+        """Jump to a label if the condition is true; otherwise the program continues."""
+        self.instructions.append((condition, value, target))
 
     def assemble(self) -> bytes:
         """Return the program as `struct sock_filter[]`; raises ValueError for a jump that cannot be encoded."""
-        return b"".join(self._encode(at, each) for at, each in enumerate(self.instructions))
+        distances = [self._distance(at, target) for at, (_, _, target) in enumerate(self.instructions)]
+        steps = zip(self.instructions, distances)
+        return b"".join(struct.pack("=HBBI", code, distance, 0, value) for (code, value, _), distance in steps)
 
-    def _encode(self, at: int, instruction: _Jump | tuple[int, int]) -> bytes:
-        if not isinstance(instruction, _Jump):
-            code, value = instruction
-            return struct.pack("=HBBI", code, 0, 0, value)
-        if instruction.target not in self.labels:
-            raise ValueError(f"the label {instruction.target!r} is not defined")
-        distance = self.labels[instruction.target] - at - 1
+    def _distance(self, at: int, target: str | None) -> int:
+        if target is None:
+            return 0
+        if target not in self.labels:
+            raise ValueError(f"the label {target!r} is not defined")
+        distance = self.labels[target] - at - 1
         if not 0 <= distance <= LONGEST_JUMP:
-            raise ValueError(f"the jump to {instruction.target!r} is {distance} instructions long")
-        return struct.pack("=HBBI", instruction.code, distance, 0, instruction.value)
+            raise ValueError(f"the jump to {target!r} is {distance} instructions long")
+        return distance
 
 
 def supported() -> bool:
@@ -140,22 +107,17 @@ def filter_program(machine: str, own_pid: int) -> bytes:
     column = list(ARCHITECTURES).index(machine)
     program = Assembler()
     program.load(ARCHITECTURE)
-    program.if_equal(ARCHITECTURES[machine], "native")
+    program.jump(JUMP_EQUAL, ARCHITECTURES[machine], "native")
     program.answer(KILL_PROCESS)
     program.label("native")
     program.load(NUMBER)
-    program.if_at_least(X32_BIT, "refuse")
-    # the C library falls back to clone, whose flags are in a register where a filter can read them
-    program.if_equal(CLONE3[column], "unknown")
-    rules = {"sendto": SENDTO, "recvfrom": RECVFROM, "futex": FUTEX, "clone": CLONE}
-    rules |= {"kill": KILL, "tgkill": TGKILL, "fcntl": FCNTL, "ioctl": IOCTL, "prlimit64": PRLIMIT64}
-    for name, numbers in rules.items():
-        program.if_equal(numbers[column], name)
-    for number in (pair[column] for pair in ALLOWED.values()):
+    program.jump(JUMP_AT_LEAST, X32_BIT, "refuse")
+    for numbers, rule in CALLS.values():
+        number = numbers[column]
         if number is not None:
-            program.if_equal(number, "allow")
+            program.jump(JUMP_EQUAL, number, rule)
     # a C library newer than this table tries new calls and needs this answer to fall back to old ones
-    program.if_at_least(FIRST_UNIFIED_NUMBER, "unknown")
+    program.jump(JUMP_AT_LEAST, FIRST_UNIFIED_NUMBER, "unknown")
     program.answer(REFUSE)
     _argument_rules(program, own_pid)
     program.label("refuse")
@@ -169,36 +131,34 @@ def filter_program(machine: str, own_pid: int) -> bytes:
 
 def _argument_rules(program: Assembler, own_pid: int) -> None:
     """Add checks of arguments: plain bytes, own threads, own signals, own limits, harmless commands."""
-    program.label("sendto")
-    program.label("recvfrom")
+    program.label("transfer")
     program.load(ARGUMENT_3)
-    program.if_any_bit(MSG_OOB, "refuse")
+    program.jump(JUMP_ANY_BIT, MSG_OOB, "refuse")
     program.answer(ALLOW)
     # two workers that wait and wake on a page of the same file would hear each other. The C library, which joins a
     # thread by a wait that is not private, asks again until the thread has ended
     program.label("futex")
     program.load(ARGUMENT_1)
-    program.if_any_bit(FUTEX_PRIVATE, "allow")
+    program.jump(JUMP_ANY_BIT, FUTEX_PRIVATE, "allow")
     program.answer(AGAIN)
     program.label("clone")
     program.load(ARGUMENT_0)
-    program.if_any_bit(CLONE_THREAD, "allow")
+    program.jump(JUMP_ANY_BIT, CLONE_THREAD, "allow")
     program.answer(REFUSE)
     program.label("kill")
-    program.label("tgkill")
     program.load(ARGUMENT_0)
-    program.if_equal(own_pid, "allow")
+    program.jump(JUMP_EQUAL, own_pid, "allow")
     program.answer(REFUSE)
     program.label("prlimit64")
     program.load(ARGUMENT_0)
-    program.if_equal(0, "allow")
-    program.if_equal(own_pid, "allow")
+    program.jump(JUMP_EQUAL, 0, "allow")
+    program.jump(JUMP_EQUAL, own_pid, "allow")
     program.answer(REFUSE)
     for name, commands in (("fcntl", FCNTL_COMMANDS), ("ioctl", IOCTL_COMMANDS)):
         program.label(name)
         program.load(ARGUMENT_1)
-        for command in commands.values():
-            program.if_equal(command, "allow")
+        for command in commands:
+            program.jump(JUMP_EQUAL, command, "allow")
         program.answer(REFUSE)
 
 

@@ -1,12 +1,12 @@
-"""Attacks by a worker on its own sandbox for `autograder doctor --verify`; reports those that succeeded.
+"""Attacks by a worker on its own sandbox; reports those that succeeded.
 
-Each trial takes the environment prepared by `verify`, and returns a list of forbidden operations that succeeded; the
-boundary holds if it is empty. No trial does harm if a boundary is missing.
+`report_isolation` is the short test of a tier, `run` performs one trial for `autograder doctor --verify`. A trial takes
+the environment prepared by `verify`, and returns a list of forbidden operations that succeeded; the boundary holds if
+it is empty. No trial does harm if a boundary is missing.
 """
 
-from __future__ import annotations
-
 import ctypes
+import importlib.util
 import json
 import mmap
 import os
@@ -18,12 +18,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 MEGABYTE = 1 << 20
 LEFT_BEHIND = "left_behind"
+PACKAGES = ("torch", "numpy", "IPython")
 SYSTEM_FILES = ("/etc/passwd", "/etc/hostname", "/var/log", "/sys/kernel", "/dev/shm")
 LONGEST = 20  # seconds that a process which got away may live
 # calls that any user may make without a filter: (x86_64, aarch64), arguments
@@ -75,8 +77,12 @@ def _read(path: str) -> object:
         return file.read(1)
 
 
+def _readable(paths: Iterable[str]) -> list[str]:
+    return successes({f"read {path}": partial(_read, path) for path in paths})
+
+
 def read_course(facts: Facts) -> list[str]:
-    return successes({f"read {path}": partial(_read, path) for path in facts["course"]})
+    return _readable(facts["course"])
 
 
 def read_home(facts: Facts) -> list[str]:
@@ -84,7 +90,7 @@ def read_home(facts: Facts) -> list[str]:
 
 
 def read_system(facts: Facts) -> list[str]:
-    return successes({f"read {path}": partial(_read, path) for path in SYSTEM_FILES})
+    return _readable(SYSTEM_FILES)
 
 
 def see_names(facts: Facts) -> list[str]:
@@ -94,7 +100,7 @@ def see_names(facts: Facts) -> list[str]:
 def read_environment(facts: Facts) -> list[str]:
     found = ["read a variable of the grader"] if facts["token"] in str(dict(os.environ)) else []
     files = [f"/proc/{pid}/environ" for pid in (facts["grader"], os.getppid(), 1)]
-    return found + successes({f"read {file}": partial(_read, file) for file in files})
+    return found + _readable(files)
 
 
 def write_outside(facts: Facts) -> list[str]:
@@ -147,21 +153,15 @@ def _fill(folder: str, size: int) -> int:
 def grow_a_file(facts: Facts) -> list[str]:
     """Try raw writes to the one file that is open in every tier."""
     written, limit = 0, facts["limits"]["file_mb"] * MEGABYTE
-    try:
+    with suppress(OSError):
         while written <= 2 * limit:
             written += os.write(1, bytes(MEGABYTE // 4))
-    except OSError:
-        pass
     return [f"make a file of {written / MEGABYTE:g} MB"] if written > limit else []
-
-
-def _make_socket(family: int, kind: int) -> None:
-    socket.socket(family, kind).close()
 
 
 def use_network(facts: Facts) -> list[str]:
     attempts: dict[str, Callable[[], object]] = {
-        f"make a socket of family {family}, type {kind}": partial(_make_socket, family, kind)
+        f"make a socket of family {family}, type {kind}": partial(socket.socket, family, kind)
         for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16)
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
     }
@@ -304,8 +304,8 @@ def stay(facts: Facts) -> list[str]:
 
 def leave_things(facts: Facts) -> list[str]:
     """Leave files and a process in its own session that ignores signals; the grader checks whether they persist."""
-    for folder in (".", facts["playground"], "/dev/shm"):
-        _succeeds(partial(_write, f"{folder}/{LEFT_BEHIND}_{facts['token']}", b"left"))
+    for path in _left_behind(facts):
+        _succeeds(partial(_write, path, b"left"))
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=time.sleep, args=(LONGEST,), daemon=True).start()
@@ -325,13 +325,34 @@ def _start_daemon() -> None:
     os._exit(0)
 
 
+def _left_behind(facts: Facts) -> list[str]:
+    return [f"{folder}/{LEFT_BEHIND}_{facts['token']}" for folder in (".", facts["playground"], "/dev/shm")]
+
+
 def find_things(facts: Facts) -> list[str]:
-    folders = (".", facts["playground"], "/dev/shm")
-    paths = [f"{folder}/{LEFT_BEHIND}_{facts['token']}" for folder in folders]
-    there = [path for path in paths if os.path.exists(path)]
+    there = [path for path in _left_behind(facts) if os.path.exists(path)]
     for path in there:
         os.unlink(path)
     return [f"find {path} of the worker before it" for path in there]
+
+
+def report_isolation(channel: socket.socket) -> None:
+    """Read the path of a file that must be hidden; answer with the open boundaries and the unreadable packages."""
+    hidden = channel.recv(4096).decode()
+    attempts = {
+        "read a file of this machine": lambda: os.close(os.open(hidden, os.O_RDONLY)),
+        "open a network socket": lambda: socket.socket().close(),
+        "start a process": lambda: fork_with(os.fork),
+        "write outside its own folder": lambda: os.open("/usr/probe", os.O_WRONLY | os.O_CREAT),
+        "stop another process": lambda: os.kill(os.getpid() + 1, 0),
+    }
+    facts = {"succeeded": successes(attempts), "unreadable": [name for name in PACKAGES if not _is_readable(name)]}
+    channel.sendall(json.dumps(facts).encode())
+
+
+def _is_readable(package: str) -> bool:
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin is not None and os.access(spec.origin, os.R_OK)
 
 
 TRIALS: dict[str, Trial] = {

@@ -3,8 +3,6 @@
 `doctor` tests whether a tier works at all; `verify` tests each of its guarantees.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -119,11 +117,15 @@ def _scenery() -> Iterator[dict[str, Any]]:
     """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+        os.chmod(folder, 0o755)
         os.environ[TOKEN_NAME] = token
         try:
             yield {
-                "course": [str(file) for file in _plant(Path(folder))],
-                "playground": str(_playground(Path(folder))),
+                "course": [
+                    _target(Path(folder, "tests", "test_hidden.py"), 0o755, 0o644),
+                    _target(Path(folder, "solutions", "solution.py"), 0o755, 0o644),
+                ],
+                "playground": os.path.dirname(_target(Path(folder, "playground", "victim"), 0o777, 0o666)),
                 "home": _home(),
                 "listener": listener.getsockname(),
                 "grader": os.getpid(),
@@ -133,26 +135,13 @@ def _scenery() -> Iterator[dict[str, Any]]:
             del os.environ[TOKEN_NAME]
 
 
-def _plant(folder: Path) -> list[Path]:
-    """Create world-readable files that only the sandbox hides."""
-    files = [folder / "tests" / "test_hidden.py", folder / "solutions" / "solution.py"]
-    for file in files:
-        file.parent.mkdir()
-        file.write_text("ANSWER = 42\n")
-        file.chmod(0o644)
-    for each in (folder, *(file.parent for file in files)):
-        each.chmod(0o755)
-    return files
-
-
-def _playground(folder: Path) -> Path:
-    playground = folder / "playground"
-    playground.mkdir()
-    playground.chmod(0o777)
-    victim = playground / "victim"
-    victim.write_text("whole\n")
-    victim.chmod(0o666)
-    return playground
+def _target(file: Path, folder_rights: int, rights: int) -> str:
+    """Create a file that only the sandbox protects, in a folder of its own."""
+    file.parent.mkdir()
+    file.write_text("ANSWER = 42\n")
+    file.chmod(rights)
+    file.parent.chmod(folder_rights)
+    return str(file)
 
 
 def _home() -> str:
@@ -160,21 +149,13 @@ def _home() -> str:
     return "/root" if home in ("/", "~") else home  # some containers' users have no folder of their own
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """The result of a trial: the worker's answer (None: no answer), its ending, and its output."""
-
-    found: list[str] | None
-    ending: Ending
-    printed: int
-
-
-def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> _Trial:
+def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> tuple[list[str] | None, Ending, int]:
+    """Return a worker's answer (None: no answer), its ending, and how much it printed."""
     with _send(trial, context, limits) as worker:
         found = _hear(worker)
         printed = len(worker.output(1 << 30))
         worker.socket.shutdown(socket.SHUT_WR)
-        return _Trial(found, worker.end(kill=False), printed)
+        return found, worker.end(kill=False), printed
 
 
 def _send(trial: str, context: TrialContext, limits: Mapping[str, float]) -> WorkerProcess:
@@ -198,25 +179,22 @@ def _hear(worker: WorkerProcess) -> list[str] | None:
 
 def _tell(trial: str, context: TrialContext) -> list[str]:
     """Return the operations that the worker reports; a worker without an answer may have done anything."""
-    went = _perform(trial, context, {})
-    if went.found is None:
-        return [f"end without an answer ({went.ending.reason} {went.ending.code})"]
-    return went.found
+    found, ending, _ = _perform(trial, context, {})
+    return [f"end without an answer ({ending.reason} {ending.code})"] if found is None else found
 
 
 def _be_stopped(trial: str, context: TrialContext, reason: str, **limits: float) -> list[str]:
     """Check that the worker is killed for this reason before it can answer."""
-    went = _perform(trial, context, limits)
-    if went.found is not None:
-        return went.found
-    return [] if went.ending.reason == reason else [f"end otherwise ({went.ending.reason})"]
+    found, ending, _ = _perform(trial, context, limits)
+    if found is not None:
+        return found
+    return [] if ending.reason == reason else [f"end otherwise ({ending.reason})"]
 
 
 def _print(context: TrialContext) -> list[str]:
-    went = _perform("print_too_much", context, {})
-    limit = TRIAL_LIMITS.output_kb * 1024
-    complete = [] if went.found == [] else ["end while it printed"]
-    return complete + ([f"print {went.printed} bytes"] if went.printed > limit else [])
+    found, _, printed = _perform("print_too_much", context, {})
+    complete = [] if found == [] else ["end while it printed"]
+    return complete + ([f"print {printed} bytes"] if printed > TRIAL_LIMITS.output_kb * 1024 else [])
 
 
 def _look_powerful(context: TrialContext) -> list[str]:

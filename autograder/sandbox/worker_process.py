@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -66,11 +67,10 @@ class WorkerProcess:
         """Return the fields of its /proc/self/stat from the state on; none after its end."""
         if self._statistics is None and self._ending is None:
             self._statistics = _receive_statistics(self._status)
-        try:
-            line = b"" if self._statistics is None else os.pread(self._statistics, 1024, 0)
-        except OSError:
-            line = b""
-        return line.rpartition(b")")[2].split()
+        if self._statistics is not None:
+            with suppress(OSError):
+                return os.pread(self._statistics, 1024, 0).rpartition(b")")[2].split()
+        return []
 
     def end(self, kill: bool = True) -> Ending:
         """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it ended.
@@ -98,7 +98,8 @@ class WorkerProcess:
     def _await_ending(self, kill: bool) -> Ending:
         report = None if kill else receive(self._status, BRIEF_SECONDS)
         if report is None:
-            _hang_up(self._status)
+            with suppress(OSError):  # it makes the fork server kill the worker, unless it has ended
+                self._status.shutdown(socket.SHUT_WR)
             report = receive(self._status, END_SECONDS)
         if not report or not report.strip():
             raise InfrastructureError("The sandbox's fork server ended before it said how a worker ended.")
@@ -136,11 +137,3 @@ def _receive_statistics(connection: socket.socket) -> int | None:
         return descriptors[0] if descriptors else None
     except OSError:
         return None
-
-
-def _hang_up(connection: socket.socket) -> None:
-    """Make the fork server kill the worker; does nothing if the worker has ended."""
-    try:
-        connection.shutdown(socket.SHUT_WR)
-    except OSError:
-        return

@@ -8,8 +8,6 @@ acknowledged with a newline. Status socket: if the grader closes it, the worker 
 descriptor of its statistics in the kernel; when the worker has ended, a JSON object describes its ending.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import gc
@@ -26,6 +24,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -95,16 +94,10 @@ class Child:
             "peak_memory_mb": usage.ru_maxrss * unit / jail.MEGABYTE,
             "setup_error": os.read(self.setup, 4096).decode("utf-8", "replace"),
         }
-        self._send(ending)
-
-    def _send(self, ending: dict[str, Any]) -> None:
-        try:
+        with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
-        except OSError:  # the grader has closed the status socket
-            return
-        finally:
-            self.status.close()
-            os.close(self.setup)
+        self.status.close()
+        os.close(self.setup)
 
 
 class Zygote:
@@ -120,7 +113,7 @@ class Zygote:
         self.alarm, self.alarm_end = socket.socketpair()
         for end in (self.alarm, self.alarm_end):
             end.setblocking(False)
-        self.selector.register(self.alarm, selectors.EVENT_READ, self._on_signal)
+        self.selector.register(self.alarm, selectors.EVENT_READ, lambda: self.alarm.recv(4096))
         signal.set_wakeup_fd(self.alarm_end.fileno(), warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
@@ -145,9 +138,6 @@ class Zygote:
         for child in self.children.values():
             if child.deadline < now:
                 child.kill("wall")
-
-    def _on_signal(self) -> None:
-        self.alarm.recv(4096)
 
     def _on_request(self) -> None:
         request = receive(self.control)
@@ -196,17 +186,11 @@ class Zygote:
                 return
             child = self.children.pop(pid, None)
             if child is not None:
-                self._kill_group(pid)
+                with suppress(ProcessLookupError, PermissionError):  # what is left of its session, without a filter
+                    os.killpg(pid, signal.SIGKILL)
                 if child.status in self.selector.get_map():
                     self.selector.unregister(child.status)
                 child.report(status, usage)
-
-    def _kill_group(self, pid: int) -> None:
-        """Kill the rest of a worker's session, which can exist without a system call filter."""
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
 
     def _become_worker(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> NoReturn:
         code = FAILED
@@ -295,14 +279,12 @@ def _text_stream(descriptor: int, limit: int) -> io.TextIOWrapper:
 def flush_output() -> None:
     """Flush the buffers; ignore streams closed by a student's code."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue
 
 
 def warm_up() -> None:
-    """Run the common code paths once, so that forks share their pages and slow imports."""
+    """Import PyTorch and IPython; the entry's `rehearse` runs the common code paths, so that forks share their pages."""
     import torch
 
     torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
@@ -310,17 +292,6 @@ def warm_up() -> None:
     from IPython.core.inputtransformer2 import TransformerManager
 
     TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
-    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
-    norm, linear = torch.nn.LayerNorm(8), torch.nn.Linear(8, 8)
-    x = torch.randn(2, 3, 8, requires_grad=True)
-    (attention(x, x, x)[0] + norm(torch.relu(linear(x)))).softmax(-1).sum().backward()
-    torch.nn.functional.scaled_dot_product_attention(x, x, x).sum().backward()
-    y = torch.einsum("btc,bsc->bts", x.double(), x.double()).masked_fill(torch.ones(3, 3).triu(1) > 0, -1e9)
-    torch.autograd.grad([y], [x], [torch.ones_like(y)])
-    table = torch.nn.Embedding(7, 8)
-    torch.nn.functional.cross_entropy(linear(table(torch.tensor([1, 2]))), torch.tensor([0, 3])).backward()
-    torch.multinomial(torch.tensor([0.5, 0.5]), 1)
-    repr(x)
 
 
 def preload(modules: Iterable[str]) -> None:
@@ -357,13 +328,6 @@ def limit_own_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
 
 
-def resolve(entry: str) -> Entry:
-    """`"package.module:function"` → the function."""
-    module, _, name = entry.partition(":")
-    function: Callable[[socket.socket], None] = getattr(importlib.import_module(module), name)
-    return function
-
-
 def main() -> None:
     """Parse the launcher's options, and serve the control socket that they name."""
     options = json.loads(sys.argv[1])
@@ -377,15 +341,14 @@ def main() -> None:
         warm_up()
     if options["preload"]:
         preload(options["preload"])
-    entry = resolve(options["entry"])
-    if options["warm"]:
-        rehearse = getattr(sys.modules[entry.__module__], "rehearse", None)
-        if rehearse is not None:
-            rehearse()
+    module, function = options["entry"].split(":")
+    entry = importlib.import_module(module)
+    if options["warm"] and hasattr(entry, "rehearse"):
+        entry.rehearse()
     tempfile.tempdir = None
     gc.collect()
     gc.freeze()
     use_large_pages()
-    zygote = Zygote(control, walls, entry)
+    zygote = Zygote(control, walls, getattr(entry, function))
     control.sendall(json.dumps({"note": walls.note, "user": os.getuid()}).encode() + b"\n")
     zygote.serve()

@@ -17,10 +17,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from autograder.grading.explain import clean, explain
-from autograder.protocol.errors import MissingNameError, RemoteException
+from autograder.protocol.errors import MissingNameError, RemoteException, describe_error
 from autograder.protocol.server import Server
 from autograder.proxy.connection import told_exception
-from autograder.proxy.local import LocalStudent, describe_error, from_file
+from autograder.proxy.local import LocalStudent, from_file
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in

@@ -5,8 +5,6 @@ symbolic link. Pipes are not waited for and devices are not opened, so a hostile
 delay.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

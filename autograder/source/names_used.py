@@ -397,10 +397,8 @@ class NameReader:
         for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
             self.look(part)
         inside = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        for name in inside:
-            self.scope.now.pop(name, None)
-            if name in before:
-                self.scope.now[name] = before[name]
+        after = {name: full for name, full in self.scope.now.items() if name not in inside}
+        self.scope.now = after | {name: before[name] for name in inside & before.keys()}
 
     def note(self, names: Iterable[str], line: int) -> None:
         for name in names:

@@ -1,7 +1,5 @@
 """Which top-level functions and classes of a text the entry points reach, and the names that those use."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 

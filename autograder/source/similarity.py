@@ -5,8 +5,6 @@ that occurs in a right answer of the course a lower weight than other code, and 
 highest.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter, defaultdict

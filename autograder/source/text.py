@@ -3,8 +3,6 @@
 The text is not executed. Hostile text can at worst exhaust the worker that parses it.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -4,8 +4,6 @@ Only stored and deflated zip entries, tar and tar.gz are read: with other method
 amount of memory. Sizes are counted while reading, not taken from the archive.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
@@ -91,8 +89,10 @@ class PackedFolder:
         folder = self
         for part in parts if make is None or problem else parts[:-1]:
             folder.count, folder.size = folder.count + 1, folder.size + size
-            child = folder._child(part)
-            if child is None:
+            if part not in folder.children:
+                folder._put(PackedFolder(part))
+            child = folder.children[part]
+            if not isinstance(child, PackedFolder):
                 return  # links and files have no children
             folder = child
         folder.count, folder.size = folder.count + 1, folder.size + size
@@ -100,12 +100,6 @@ class PackedFolder:
             folder.problem = problem
         elif make is not None and parts:
             folder._put(make(parts[-1]))
-
-    def _child(self, name: str) -> PackedFolder | None:
-        if name not in self.children:
-            self._put(PackedFolder(name))
-        child = self.children[name]
-        return child if isinstance(child, PackedFolder) else None
 
     def _put(self, entry: Entry) -> None:
         if entry.name in self.children:
@@ -191,8 +185,7 @@ def _fill_from_zip(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
         raise RefusedError(problem)
     for info in archive.infolist():
         name = info.orig_filename
-        make = None if name.endswith("/") else partial(_zip_entry, archive, info)
-        root.add(name, info.file_size, make)
+        root.add(name, info.file_size, None if name.endswith("/") else partial(_zip_entry, archive, info))
 
 
 def _zip_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Entry:

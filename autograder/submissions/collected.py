@@ -3,8 +3,6 @@
 Reports and late policies read it with `read_collected`; a folder that was not collected has none.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields

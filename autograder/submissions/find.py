@@ -6,8 +6,6 @@ like the assignment's module (`masked_heads.py` or `.ipynb`); a file with anothe
 one. Two different attempts are refused, whether a number in the name or a folder distinguishes them.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

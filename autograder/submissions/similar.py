@@ -1,7 +1,5 @@
 """Find the submissions of a class that are unusually alike; `source.similarity` compares their code."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Select a student's files for one assignment from the files in a folder."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +24,7 @@ from autograder.submissions.files import (
     suffix,
 )
 from autograder.text.names import shown
+from autograder.text.wording import joined
 
 DEPTH = 4  # maximum depth of nested folders
 LISTED = 4  # maximum number of names in a message
@@ -207,10 +206,7 @@ def label(entry: Entry) -> str:
 
 def names(entries: Sequence[Entry]) -> str:
     """Format names for a message: `a.py, b.py and 3 more`."""
-    listed = [shown(entry.name) for entry in entries[:LISTED]]
-    if len(entries) > LISTED:
-        listed.append(f"{len(entries) - LISTED} more")
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+    return joined([shown(entry.name) for entry in entries], LISTED)
 
 
 def _is_expected(entry: Entry, assignment: Assignment) -> bool:

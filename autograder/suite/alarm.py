@@ -4,8 +4,6 @@ The exception can occur at any line, so it may leave any state behind. That is h
 student. A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The fixtures of suites, registered with the first collected test of a suite: other projects keep their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -61,14 +61,10 @@ def has_part(item: pytest.Item) -> bool:
     return item.get_closest_marker("part") is not None
 
 
-def points_of(item: pytest.Item) -> float:
-    marker = item.get_closest_marker("points")
-    return float(marker.args[0]) if marker else 0.0
-
-
-def part_of(item: pytest.Item) -> str:
-    marker = item.get_closest_marker("part")
-    return str(marker.args[0]) if marker else ""
+def argument_of(item: pytest.Item, marker: str, default: Any) -> Any:
+    """Return the argument of a test's nearest marker of that name, such as 2 for `points(2)`."""
+    found = item.get_closest_marker(marker)
+    return found.args[0] if found else default
 
 
 def title_of(item: pytest.Item) -> str:
@@ -77,12 +73,9 @@ def title_of(item: pytest.Item) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def needs_of(item: pytest.Item) -> list[str]:
-    return [str(name) for marker in item.iter_markers("needs") for name in marker.args]
-
-
-def forbidden_by(item: pytest.Item) -> list[str]:
-    return [str(name) for marker in item.iter_markers("forbids") for name in marker.args]
+def arguments_of(item: pytest.Item, marker: str) -> list[str]:
+    """Return the arguments of all of a test's markers of that name."""
+    return [str(name) for found in item.iter_markers(marker) for name in found.args]
 
 
 def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -93,4 +86,4 @@ def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
 
 def missing_needs(item: pytest.Item, suite: Suite) -> list[str]:
     """Return the needed tests that failed or were skipped. A test that was not selected (with -k) does not count."""
-    return [name for name in needs_of(item) if suite.passed.get(name, True) is False]
+    return [name for name in arguments_of(item, "needs") if suite.passed.get(name, True) is False]

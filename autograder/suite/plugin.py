@@ -23,7 +23,7 @@ from autograder.suite.markers import (
     MARKERS,
     SUITE,
     Suite,
-    forbidden_by,
+    arguments_of,
     is_test_of_suite,
     missing_needs,
     visible_first,
@@ -110,7 +110,7 @@ def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
     """Fail a test if the submission uses a name that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
 
-    names = forbidden_by(item)
+    names = arguments_of(item, "forbids")
     use = subject.forbidden(names) if names else None
     if use is not None:
         sentence = (

@@ -4,8 +4,6 @@ pytest's own loop would need a session per submission. Here collection, fixtures
 protocol of a single test (set-up, call, teardown) is repeated. Failures stay exceptions and are not formatted.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -124,8 +122,8 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
     problems = []
     if not tests:
         return [f"{where} has no tests."]
-    seen: dict[str, int] = {}
-    for position, test in enumerate(tests):
+    seen: set[str] = set()
+    for test in tests:
         if test.name in seen:
             problems.append(f"{where}: two tests are called {test.name}.")
         for need in test.needs:
@@ -135,7 +133,7 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
             problems.append(f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml.")
         if test.item.obj.__doc__ is None:  # type: ignore[attr-defined]
             problems.append(f"{where}: {test.name} has no docstring for students to read.")
-        seen[test.name] = position
+        seen.add(test.name)
     for part in assignment.parts:
         points = sum(test.points for test in tests if test.part == part.name)
         if abs(points - part.points) > 1e-9:
@@ -176,21 +174,13 @@ class _Reports:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self) -> Iterator[None]:
-        with self._limited():
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self) -> Iterator[None]:
-        with self._limited():
-            return (yield)
-
-    @contextmanager
-    def _limited(self) -> Iterator[None]:
         try:
             with self._limit():
-                yield
+                return (yield)
         except pytest.exit.Exception as error:
             raise _ExitRaisedError from error
+
+    pytest_runtest_call = pytest_runtest_setup
 
 
 class _ExitRaisedError(Exception):
@@ -224,13 +214,11 @@ def _own_modules(names: set[str]) -> Iterator[None]:
 @contextmanager
 def _own_environment() -> Iterator[None]:
     """Hide the plugins and options that the environment sets for pytest."""
-    aside = {name: os.environ.pop(name) for name in [*os.environ] if name.startswith("PYTEST_")}
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+            patch.delenv(name)
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         yield
-    finally:
-        del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
-        os.environ.update(aside)
 
 
 def _unusable(items: Iterable[pytest.Item]) -> list[str]:
@@ -254,10 +242,10 @@ def _test(item: pytest.Item) -> Test:
     return Test(
         item=item,
         name=item.name,
-        part=markers.part_of(item),
-        points=markers.points_of(item),
+        part=str(markers.argument_of(item, "part", "")),
+        points=float(markers.argument_of(item, "points", 0.0)),
         title=markers.title_of(item),
         hidden=item.path.name == "test_hidden.py",
-        needs=tuple(markers.needs_of(item)),
-        forbids=tuple(markers.forbidden_by(item)),
+        needs=tuple(markers.arguments_of(item, "needs")),
+        forbids=tuple(markers.arguments_of(item, "forbids")),
     )

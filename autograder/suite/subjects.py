@@ -1,7 +1,5 @@
 """Subjects for plain pytest without a course: the student's file beside the test file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -19,16 +17,12 @@ class FilesBeside(SubjectProvider):
 
     def subject(self, test_file: Path) -> Subject:
         if test_file not in self._subjects:
-            self._subjects[test_file] = self._load(test_file)
+            beside = file_beside(test_file)
+            if beside is None:
+                raise pytest.UsageError(f"There is no file to test beside {test_file.name}.")
+            uses = uses_in(beside.read_text("utf-8-sig"), beside.name, test_file.read_text("utf-8"))
+            self._subjects[test_file] = Subject(load_file(beside), None, uses)
         return self._subjects[test_file]
-
-    def _load(self, test_file: Path) -> Subject:
-        beside = file_beside(test_file)
-        if beside is None:
-            raise pytest.UsageError(f"There is no file to test beside {test_file.name}.")
-        return Subject(
-            load_file(beside), None, uses_in(beside.read_text("utf-8-sig"), beside.name, test_file.read_text("utf-8"))
-        )
 
 
 def file_beside(test_file: Path) -> Path | None:

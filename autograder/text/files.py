@@ -1,7 +1,5 @@
 """Reading texts, atomic writing of files, and reproducible zip archives."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Make names chosen by students safe for messages, storage and folders."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Format numbers and lists of names, the beginnings of sentences, and what messages have in common."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -31,6 +29,13 @@ def listed(names: Sequence[str], between: str = ", ") -> str:
     """Join the first names, and the number of further ones."""
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return between.join(names[:LISTED]) + more
+
+
+def joined(names: Sequence[str], most: int) -> str:
+    """Join names as in a sentence: 'a', 'a and b', 'a, b, c, d and 3 more'."""
+    rest = [f"{len(names) - most} more"] if len(names) > most else []
+    *first, last = [*names[:most], *rest]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def begun(sentence: str) -> str:

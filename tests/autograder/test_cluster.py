@@ -75,7 +75,7 @@ def graded(plan: Plan, folder: Path, submissions: list[Submission], address: str
         summary = grade_class(plan, submissions, journal, lambda _: None, cluster=address)
     assert (summary.failures, summary.notes) == ([], [])
     lines = [json.loads(line) for line in (folder / "grades.jsonl").read_text("utf-8").splitlines()]
-    return sorted(({**line, "seconds": None} for line in lines), key=lambda line: line["student"])
+    return sorted(({**line, "seconds": None, "test_seconds": None} for line in lines), key=lambda line: line["student"])
 
 
 def started_since(before: set[int]) -> set[int]:

@@ -38,8 +38,8 @@ assignments:
 SENTENCES = """\
 course.yml, line 1: `titel` is not a setting of the course; did you mean `title`?
 course.yml, line 2: `title` of the course must be text, not 2024 (put it in quotes).
-course.yml, line 3: `feedback` of the course must be `hints` or `full`, not the text "hint"; \
-did you mean `hints`?
+course.yml, line 3: `feedback` of the course must be `visible`, `parts`, `hints` or `full`, or a block \
+of these, not the text "hint"; did you mean `hints`?
 course.yml, line 4: `call_seconds` of `limits` must be greater than 0, not -1.
 course.yml, line 4: `file_mb` of `limits` must be a whole number, not 1.5.
 course.yml, line 4: `processes` of `limits` must be a whole number, not true.
@@ -131,7 +131,7 @@ def test_any_wrong_value_is_a_course_error(tmp_path: Path, value: str) -> None:
 
 def test_valid_course_is_loaded(course: Course, tmp_path: Path) -> None:
     assignment = course.assignment("01_adding")
-    assert (course.title, course.feedback, course.root) == ("A tiny course", "hints", tmp_path)
+    assert (course.title, course.feedback.after_due, course.root) == ("A tiny course", "hints", tmp_path)
     assert (assignment.stem, assignment.points, assignment.minutes) == ("adding", 10, 10)
     assert [part.name for part in assignment.parts] == ["add", "total"]
     assert course.solution_file(assignment) == tmp_path / "solutions/01_adding/adding.py"

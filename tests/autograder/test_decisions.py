@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, load_course
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
-from autograder.gradebook.decisions import read_decisions
+from autograder.gradebook.decisions import locked, read_decisions
 from autograder.gradebook.final_scores import Effective, what_counts
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.gradebook.times import keep_times
@@ -485,7 +486,8 @@ def test_sections_are_reported_and_exported_alone(roster, decided, command, fold
     done = command("report", "--section", "B")
     assert done.exit_code == 0 and done.stdout == f"{folder / 'index-B.html'}\n"
     report = (folder / "index-B.html").read_text("utf-8")
-    assert all(f'<th scope="row">{name} ' in report for name in ("ben", "dee", "gus", "eve"))
+    assert all(f'.html">{name}</a> ' in report for name in ("ben", "dee", "eve"))
+    assert '<th scope="row">gus ' in report, "gus handed in nothing, so there is no page"
     assert "Lovelace" not in report and "Fay" not in report
     table = tmp_path / "scores.csv"
     assert command("export", "--to", "csv", "--section", "A", "--output", str(table)).exit_code == 0
@@ -509,3 +511,47 @@ def test_terminal_table_lists_absent_students(roster, course, folder, decided):
     run = autograder.Run(**vars(pages), summary=RunSummary())
     show_class(Console(file=screen, width=100), course, run, as_json=False)
     assert ["gus", "0", "–"] in [line.split() for line in screen.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "student", ["Ben Bit", "bit, ben", "ben@example.org", "bb17", "submitted/ben/01_adding/adding.py"]
+)
+def test_decide_finds_a_student_by_name_login_address_or_path(command, course, folder, student):
+    (course.root / "roster.csv").write_text(
+        "student,name,email,login\nada,Ada Lovelace,ada@example.org,al1\nben,Ben Bit,ben@example.org,bb17\n", "utf-8"
+    )
+    words = [] if "/" in student else ["--assignment", NAME]
+    done = command("decide", student, "--excuse", "--grades", str(folder), "--by", "G", "--reason", "R", *words)
+    assert done.exit_code == 0, done.output
+    assert [entry.decision.student for entry in read_decisions(course)] == ["ben"]
+
+
+def test_decide_does_not_guess_between_two_students_of_one_name(command, course, folder):
+    (course.root / "roster.csv").write_text("student,name\nada,Sam Same\nben,Sam Same\n", "utf-8")
+    words = ("--excuse", "--grades", str(folder), "--by", "G", "--reason", "R", "--assignment", NAME)
+    done = command("decide", "Sam Same", *words)
+    assert (done.exit_code, read_decisions(course)) == (2, ())
+    assert "no student in these grades has the name Sam Same" in done.stderr
+
+
+def test_decide_without_an_assignment_asks_for_it(command, course, folder):
+    done = command("decide", "ben", "--excuse", "--grades", str(folder), "--by", "G", "--reason", "R")
+    assert (done.exit_code, done.stderr) == (2, "Say which assignment with --assignment.\n")
+
+
+def test_simultaneous_decisions_are_all_kept(course, folder):
+    """Each decision reads the file and writes it again, so one that is not locked would lose the others."""
+    with ThreadPoolExecutor(8) as threads:
+        made = [
+            threads.submit(autograder.decide, "ben", NAME, course, folder, by="G", comment=f"Comment {number}.")
+            for number in range(8)
+        ]
+        assert all(len(one.result()) == 1 for one in made)
+    assert {entry.decision.comment for entry in read_decisions(course)} == {f"Comment {n}." for n in range(8)}
+
+
+def test_decide_waits_for_another_command_and_then_says_so(course, folder, monkeypatch):
+    monkeypatch.setattr("autograder.gradebook.decisions.WAIT", 0)
+    with locked(course), pytest.raises(autograder.records.RefusedError, match="Another `decide` has been writing"):
+        autograder.decide("ben", NAME, course, folder, by="G", comment="Well done.")
+    assert read_decisions(course) == ()

@@ -15,7 +15,7 @@ from autograder.records import Grade, InfrastructureError, RefusedError, TestRes
 SUITE = "5" * 64
 PROMISED = [
     "schema", "student", "assignment", "status", "score", "max_score", "tests", "problem", "seed", "isolation",
-    "seconds", "submission_sha256", "suite_sha256", "autograder", "flags",
+    "seconds", "submission_sha256", "suite_sha256", "autograder", "flags", "test_seconds",
 ]  # fmt: skip
 
 # Written by an earlier version, before there was a folder of suites.
@@ -38,7 +38,7 @@ def graded(student: str = "ada", tests: int = 30, **changes: object) -> Grade:
     grade = Grade(
         student, "03_masked_heads", "graded", float(tests), float(tests), tuple(map(right, range(tests))),
         seed=2**127, isolation="namespaces", seconds=0.067, submission_sha256="a" * 64, suite_sha256=SUITE,
-        autograder="0.1.0",
+        autograder="0.1.0", test_seconds=(0.002,) * tests,
     )  # fmt: skip
     return replace(grade, **changes)
 
@@ -84,7 +84,7 @@ def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path:
     assert file.name == f"{SUITE}.json"
     record = json.loads(file.read_text("utf-8"))
     assert (record["assignment"], len(record["tests"])) == ("03_masked_heads", 30)
-    assert record["tests"][0] == {k: getattr(right(0), k) for k in ("name", "part", "title", "max_score")}
+    assert record["tests"][0] == {k: getattr(right(0), k) for k in ("name", "part", "title", "max_score", "hidden")}
     first, second, _ = read_journal(tmp_path / FILE_NAME)
     assert first.tests is second.tests, "a large class shares the results of passed tests"
 

@@ -230,6 +230,14 @@ def test_in_place_changes_of_inputs_are_mirrored_on_request(student):
     assert torch.equal(x, torch.ones(2))
 
 
+def test_a_zero_that_becomes_nan_is_a_change():
+    student = of_text("def spoil(x):\n    x.fill_(float('nan'))\n", "spoil.py")
+    x = torch.zeros(2)
+    with mirror_input_mutation():
+        student.spoil(x)
+    assert x.isnan().all()
+
+
 def test_in_place_changes_of_lists_and_dicts_are_mirrored_on_request(student):
     x, nested = torch.zeros(2), [3, 1, 2]
     ids, book, pair = [x], {"ids": nested, "x": x}, ({"a": 1}, 5)

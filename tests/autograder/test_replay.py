@@ -178,6 +178,17 @@ def test_wrong_first_submission_does_not_affect_later_ones(grader, ran):
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
 
 
+def test_wrong_answers_leave_the_cache_of_right_ones_in_use(grader, ran):
+    """The request for entered names, sent after the last test of a worker, belongs to no test."""
+    graded(grader, "return 2 * x")
+    for number in range(3):
+        wrong = f"return 2 * x if isinstance(x, int) and x < 2 else 3 * x  # {number}"
+        assert outcomes(graded(grader, wrong)) == ["passed", "failed", "failed", "failed"]
+    ran.clear()
+    assert outcomes(graded(grader, "return x * 2")) == ["passed"] * 4
+    assert set(ran) <= {"test_unsteady"}
+
+
 def test_diverging_answers_do_not_repeat_calls(grader):
     graded(grader, "return 2 * x")
     counting = "double.asked = getattr(double, 'asked', 0) + 1\n    return 2 * x if double.asked != 4 else 0"

@@ -30,6 +30,27 @@
       document.getElementById("shown").textContent = `${shown} of ${rows.length} students`;
     });
   }
+  const cellOf = (cell) => {
+    const text = cell.textContent.trim().replace(/\s+/g, " ").replace(/^−(?=[\d.])/, "-");
+    const safe = /^[=+@]|^-(?![\d.]+$)/.test(text) ? `'${text}` : text;
+    return `"${safe.replace(/"/g, '""')}"`;
+  };
+  for (const one of document.querySelectorAll("main table")) {
+    const section = one.closest("section");
+    const link = document.createElement("a");
+    link.href = "#";
+    link.textContent = "Download as CSV";
+    link.setAttribute("aria-label", `Download as CSV: ${one.caption.textContent.split(/[.:]/)[0]}`);
+    link.download = `${section.id}.csv`;
+    link.addEventListener("click", () => {
+      const rows = [...one.rows].map((row) => [...row.cells].map(cellOf).join(","));
+      link.href = URL.createObjectURL(new Blob(["\ufeff", rows.join("\r\n"), "\r\n"], { type: "text/csv" }));
+    });
+    const line = document.createElement("p");
+    line.className = "download";
+    line.append(link);
+    (one.closest(".wide") || one).after(line);
+  }
   const closed = () => [...document.querySelectorAll("details:not([open])")];
   let opened = [];
   addEventListener("beforeprint", () => { opened = closed(); opened.forEach((one) => { one.open = true; }); });

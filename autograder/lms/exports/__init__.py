@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import final_of, harmless, what_counts
+from autograder.gradebook.final_scores import as_record, final_of, harmless, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
+from autograder.gradebook.visibility import as_shown, final_as_shown
 from autograder.lms.roster import Roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
@@ -34,6 +35,7 @@ EXPORTERS = {
 }
 WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
+FOR_STUDENTS = ("classroom50", "junit")
 WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
 
@@ -44,9 +46,10 @@ class ExportRequest:
 
     `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
     its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
-    hidden tests. `folder` holds the grades and their pages, `names` the display names stored there, and `comments` the
-    instructors' comments on a submission. `problems` are unreadable lines of the journal, and decisions that do not fit;
-    `remark` is a sentence for the summary.
+    hidden tests, by default as the course's `feedback` says. `folder` holds the grades and their pages, `names` the
+    display names stored there, and `comments` the instructors' comments on a submission. `problems` are unreadable lines
+    of the journal, and decisions that do not fit; `remark` is a sentence for the summary. `written` are the files of the
+    export so far.
     """
 
     course: Course
@@ -57,13 +60,14 @@ class ExportRequest:
     column: str | None = None
     roster: Roster = field(default_factory=Roster)
     output: Path | None = None
-    hidden: str = "after_published"
+    hidden: str | None = None
     finals: Mapping[GradeKey, Final] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     comments: Mapping[GradeKey, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     remark: str = ""
+    written: list[Path] = field(default_factory=list)
 
     def score(self, grade: Grade) -> float:
         """Return the final score of a grade: the one in `finals`, or else the raw score."""
@@ -86,6 +90,7 @@ class ExportRequest:
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
         write_whole(path, data)
+        self.written.append(path)
         return path
 
     @property
@@ -148,10 +153,15 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """The result of an export: a summary, and a message about each grade that was not exported."""
+    """The result of an export: a summary, a message about each grade that was not exported, files and scores."""
 
     summary: str
     problems: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    scores: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_record(self) -> dict[str, Any]:
+        return {**vars(self), "files": [str(file) for file in self.files]}
 
 
 def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
@@ -181,6 +191,20 @@ def export(tool: str, request: ExportRequest) -> Exported:
     """Export to a tool of `EXPORTERS`; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
         raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+    if tool in FOR_STUDENTS:
+        request = _as_shown(request)
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
-    return Exported(summary, [*request.problems, *request.differences, *exported.problems])
+    names = {assignment.name for assignment in request.assignments} if request.grades else set()
+    scores = [as_record(g, final_of(g, request.finals)) for g in request.grades if g.assignment in names]
+    return Exported(summary, [*request.problems, *request.differences, *exported.problems], request.written, scores)
+
+
+def _as_shown(request: ExportRequest) -> ExportRequest:
+    """Return the request with the results of hidden tests that students may see at present."""
+    grades = [as_shown(request.course, grade) for grade in request.grades]
+    finals = {
+        (grade.student, grade.assignment): final_as_shown(final_of(grade, request.finals), grade, shown)
+        for grade, shown in zip(request.grades, grades, strict=True)
+    }
+    return replace(request, grades=tuple(grades), finals={**request.finals, **finals})

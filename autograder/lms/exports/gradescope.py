@@ -31,15 +31,23 @@ def export(request: ExportRequest) -> Exported:
     """Write the zip for one assignment; raises RefusedError if the assignment is ambiguous."""
     if request.assignment is None:
         raise RefusedError("Gradescope has an autograder for each assignment; say which one with --assignment.")
-    if request.hidden not in VISIBILITIES:
+    hidden = request.hidden or _usual(request.course)
+    if hidden not in VISIBILITIES:
         raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
-    data = zipped(files(request.course, assignment, request.hidden), PROGRAMS)
+    data = zipped(files(request.course, assignment, hidden), PROGRAMS)
     path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
         "the hidden tests: upload it to Gradescope and give it to nobody else."
     )
+
+
+def _usual(course: Course) -> str:
+    """Return when Gradescope shows hidden tests, by the course's `feedback`."""
+    if course.feedback.before_due in ("hints", "full"):
+        return "after_published"
+    return "after_due_date" if course.feedback.after_due in ("hints", "full") else "hidden"
 
 
 def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, bytes]:

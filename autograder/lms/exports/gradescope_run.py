@@ -15,6 +15,7 @@ from typing import Any
 from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.gradebook.run_state import fresh_seed
+from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
@@ -57,6 +58,8 @@ def results(
     refused = grade.status == "refused"
     seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
     said = f"This submission could not be graded. {grade.problem}" if refused else _greeting(grade, seen)
+    if visibility == "after_due_date":
+        grade = with_full_messages(grade)
     return {
         "score": grade.score,
         "execution_time": round(grade.seconds, 3),

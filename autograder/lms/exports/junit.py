@@ -63,14 +63,14 @@ def _suite(grade: Grade, final: Final) -> Element:
     if grade.status == "refused":
         case = SubElement(suite, "testcase", classname=_text(grade.assignment), name="submission", time="0")
         _tell(case, "error", "refused", grade.problem or "")
-    for test in grade.tests:
-        _add_case(suite, grade, test)
+    for test, seconds in grade.timed_tests:
+        _add_case(suite, grade, test, seconds)
     return suite
 
 
-def _add_case(suite: Element, grade: Grade, test: TestResult) -> None:
+def _add_case(suite: Element, grade: Grade, test: TestResult, seconds: float) -> None:
     where = _text(f"{grade.assignment}.{test.part}")
-    case = SubElement(suite, "testcase", classname=where, name=_text(test.name), time="0")
+    case = SubElement(suite, "testcase", classname=where, name=_text(test.name), time=f"{seconds:.3f}")
     kind = _KINDS.get(test.outcome)
     said = "\n".join(filter(None, (test.title, test.message, test.hint)))
     if test.outcome in ("followed", "decided"):

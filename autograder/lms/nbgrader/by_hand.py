@@ -48,7 +48,7 @@ def by_part(grade: Grade, assignment: Assignment) -> Grade:
         points = min(whole, part.points - score) if whole > 0 else max(whole, -score)
         if points:
             title = "; ".join(test.title for test in grade.tests if not test.part)
-            tests.append(TestResult("decision", part.name, title, "decided", points, 0.0))
+            tests.append(TestResult("decision", part.name, title, "decided", points, 0.0, hidden=False))
             whole -= points
     return replace(grade, tests=tuple(tests))
 

@@ -36,6 +36,7 @@ from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names, read_stamp
+from autograder.gradebook.visibility import as_shown
 from autograder.grading.pool import Plan
 from autograder.lms.collecting.raw_submission import files_below
 from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_course, refusal
@@ -229,7 +230,8 @@ class ShowGrade(NbGraderPreprocessor):
         grade = exporter.grade(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
-        show_grade(nb, exporter.assignment, with_titles(grade, titles_of(exporter.course)))
+        visible = as_shown(exporter.course, grade, scores=True)
+        show_grade(nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)))
         return nb, resources
 
 

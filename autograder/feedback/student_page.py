@@ -1,0 +1,147 @@
+"""The instructors' page about a student, `students/<student>.html`: attempts over time, and code with its failing tests.
+
+Unlike the feedback, it shows all that is known about hidden tests. Students must not receive it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from autograder.course.config import Course
+from autograder.feedback.pages import feedback_path, render
+from autograder.feedback.titles import TitleOf, with_titles
+from autograder.gradebook import texts
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of
+from autograder.gradebook.lateness import Final, due_for
+from autograder.gradebook.visibility import when, with_full_messages
+from autograder.records import Grade, SourceFile, TestResult
+from autograder.source.text import notebook_cells
+from autograder.submissions import folder_name
+from autograder.text.files import write_whole
+
+FOLDER = "students"
+MOST_LINES = 2_000  # of a cell or file
+_PLACE = re.compile(r"\bline (\d{1,5})(?: of cell (\d{1,4}))?\b")
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """Numbered lines of a submitted file; one line alone if messages of `failing` tests name it."""
+
+    text: str
+    failing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A student's work for one assignment."""
+
+    title: str
+    grade: Grade
+    final: Final
+    link: str
+    failing: list[TestResult]
+    files: dict[str, list[CodeBlock]]
+    command: str
+
+
+def student_path(student: str) -> PurePosixPath:
+    """Return the path of a student's page, relative to the report's folder."""
+    return PurePosixPath(FOLDER, f"{folder_name(student)}.html")
+
+
+def write_student_pages(
+    folder: Path, course: Course, effective: Effective, title_of: TitleOf, names: Mapping[str, str]
+) -> None:
+    """Write a page for each student with a grade."""
+    students: dict[str, list[Grade]] = {}
+    for grade in effective.grades:
+        students.setdefault(grade.student, []).append(grade)
+    for student, grades in students.items():
+        works = [_work(folder, course, with_titles(grade, title_of), effective) for grade in grades]
+        timeline = sorted(
+            ((attempt, grade) for grade in grades for attempt in effective.attempts[student, grade.assignment]),
+            key=lambda pair: (pair[0].submitted is not None, pair[0].submitted and pair[0].submitted.timestamp()),
+        )
+        page = render(
+            "student.html.j2",
+            student=student,
+            name=names.get(student, student),
+            works=works,
+            timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
+            score=sum(work.final.score for work in works),
+            points=sum(work.grade.max_score for work in works if not work.final.excused),
+        )
+        write_whole(folder / student_path(student), page)
+
+
+def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> Work:
+    grade, assignment, final = (
+        with_full_messages(grade),
+        course.find(grade.assignment),
+        final_of(grade, effective.finals),
+    )
+    failing = [test for test in grade.tests if not test.is_right]
+    words = ("autograder", "decide", grade.student, "--assignment", grade.assignment, "--comment", "…")
+    return Work(
+        title=assignment.title if assignment else grade.assignment,
+        grade=grade,
+        final=final,
+        link=f"../{quote(feedback_path(grade).as_posix())}",
+        failing=failing,
+        files={file.name: list(_blocks(file, failing)) for file in texts.files_of(folder, grade)} if failing else {},
+        command=shlex.join(words),
+    )
+
+
+def _row(course: Course, attempt: PastAttempt, grade: Grade) -> dict[str, object]:
+    assignment, zone = course.find(grade.assignment), ZoneInfo(course.timezone)
+    due = due_for(course, assignment, grade.student) if assignment else None
+    moment = attempt.submitted and attempt.submitted.astimezone(zone)
+    return {
+        "title": assignment.title if assignment else grade.assignment,
+        "when": when(moment) if moment else "–",
+        "late": bool(moment and due and moment > due),
+        "attempt": attempt,
+        "counts": attempt.digest == grade.submission_sha256,
+    }
+
+
+def _blocks(file: SourceFile, failing: list[TestResult]) -> Iterator[CodeBlock]:
+    """Yield the code of a file, divided at the lines that messages of failing tests name."""
+    marks: dict[tuple[int, int], list[str]] = {}
+    for test in failing:
+        for line, cell in set(_PLACE.findall(test.message or "")):
+            marks.setdefault((int(cell or 0), int(line)), []).append(test.title)
+    lines = list[str]()
+    for cell, code in _cells(file):
+        lines += [f"     cell {cell}\n"] if cell else []
+        for number, text in enumerate(code.splitlines()[:MOST_LINES], start=1):
+            line = f"{number:4d} {text}\n"
+            if titles := marks.get((cell, number)):
+                yield CodeBlock("".join(lines))
+                yield CodeBlock(line, tuple(titles))
+                lines = []
+            else:
+                lines.append(line)
+    yield CodeBlock("".join(lines))
+
+
+def _cells(file: SourceFile) -> Iterator[tuple[int, str]]:
+    if not file.is_notebook:
+        yield 0, file.text
+        return
+    try:
+        found = notebook_cells(file.text)
+    except ValueError:
+        return
+    for number, cell in enumerate(found, start=1):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", "")
+            yield number, "".join(map(str, source)) if isinstance(source, list) else str(source)

@@ -1,0 +1,145 @@
+"""What all commands have in common: quiet, verbose and JSON output, completion, and the end by a signal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+import autograder
+from autograder.cli import app
+from autograder.gradebook.journal import Journal
+from autograder.records import Grade, TestResult
+from tests.autograder.tiny_course import write_tiny_course
+
+NAME = "01_adding"
+TESTS = (
+    TestResult("test_add", "add", "It adds.", "passed", 4, 4, hidden=False),
+    TestResult("test_sums", "total", "It sums up.", "failed", 0, 6, "It is 3."),
+)
+WAITING = """\
+import time
+import typer
+from autograder.cli.base import end_on_sigterm, report_errors
+
+def command() -> int:
+    print("ready", flush=True)
+    time.sleep(600)
+
+end_on_sigterm()
+app = typer.Typer()
+app.command()(report_errors(command))
+app()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A course with the grade of ada in `grades`."""
+    write_tiny_course(tmp_path)
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(Grade("ada", NAME, "graded", 4, 10, TESTS, seed=7))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, words)
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_version(option):
+    assert run(option).stdout == f"autograder {autograder.__version__}\n"
+
+
+def test_quiet_command_prints_only_problems(folder):
+    (folder / "decisions.yml").write_text(
+        f"- {{assignment: {NAME}, student: ben, give: 1, reason: R, by: G, at: 2026-11-30 14:05}}\n", "utf-8"
+    )
+    assert run("report").stdout == "grades/index.html\n"
+    done = run("report", "-q")
+    assert (done.stdout, done.exit_code) == ("", 1)
+    assert done.stderr == "decisions.yml, line 1: no student in these grades has the name ben.\n"
+
+
+def test_quiet_command_prints_json(folder):
+    assert json.loads(run("report", "--quiet", "--json").stdout)["report"] == "grades/index.html"
+
+
+def test_verbose_command_adds_tracebacks_and_times(folder):
+    (folder / "course.yml").write_text("title: [\n", "utf-8")
+    plain, verbose = run("report"), run("report", "-v")
+    assert (plain.exit_code, verbose.exit_code) == (2, 2)
+    assert "Traceback" not in plain.output and "Traceback" in verbose.output
+    assert verbose.stderr.splitlines()[-1].startswith(f"autograder {autograder.__version__}, Python ")
+
+
+def test_quiet_and_verbose_end_with_their_command(folder):
+    run("report", "-q", "-v")
+    assert "Python" not in run("report").stderr and run("report").stdout
+
+
+def test_report_prints_scores_and_paths_as_json(folder):
+    (folder / "roster.csv").write_text("student,name\nada,Ada Lovelace\neve,Eve Even\n", "utf-8")
+    record = json.loads(run("report", "--json").stdout)
+    assert (record["output"], record["report"], record["absent"]) == (
+        "grades",
+        "grades/index.html",
+        {"eve": "Eve Even"},
+    )
+    assert record["grades"] == [
+        {
+            **{"student": "ada", "assignment": NAME, "status": "graded", "score": 4, "final_score": 4, "max_score": 10},
+            **{"problem": None, "seed": 7, "days_late": 0, "page": "grades/feedback/ada/01_adding.html"},
+        }
+    ]
+    assert Path(record["grades"][0]["page"]).is_file()
+
+
+@pytest.mark.parametrize("tool", ["csv", "junit", "classroom50"])
+def test_export_prints_scores_and_paths_as_json(folder, tool):
+    record = json.loads(run("export", "--to", tool, "--json").stdout)
+    (path,) = record["files"]
+    assert Path(path).is_file() and path in record["summary"]
+    assert [(one["student"], one["score"], one["max_score"]) for one in record["scores"]] == [("ada", 4, 10)]
+
+
+REPORTING = "collect grade report compare decide export similar doctor audit check progress"
+
+
+@pytest.mark.parametrize("command", REPORTING.split())
+def test_every_command_that_reports_offers_json(command):
+    assert "--json" in run(command, "--help").stdout
+
+
+@pytest.mark.parametrize("command", [command.name or command.callback.__name__ for command in app.registered_commands])
+def test_every_command_can_be_quiet_or_verbose(command):
+    said = run(command, "--help").stdout
+    assert "--quiet" in said and "-q" in said and "--verbose" in said and "-v" in said
+
+
+def test_shell_completion_is_offered():
+    done = subprocess.run(
+        [sys.executable, "-c", "from autograder.cli import main; main()"],
+        env={"_AUTOGRADER_COMPLETE": "complete_bash", "COMP_WORDS": "autograder re", "COMP_CWORD": "1", "PATH": "/bin"},
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert {"release", "report"} <= set(done.stdout.split()), done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM for other processes")
+def test_sigterm_ends_a_command_with_a_sentence():
+    started = subprocess.Popen([sys.executable, "-c", WAITING], stdout=-1, stderr=-1, text=True)
+    assert started.stdout.readline() == "ready\n"
+    started.send_signal(signal.SIGTERM)
+    _, said = started.communicate()
+    assert (started.returncode, said) == (
+        143,
+        "Stopped. Finished work is kept; run the same command again to continue.\n",
+    )
