@@ -3,8 +3,6 @@
 The audit demands that none of them earns more than a quarter of an assignment's points.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands for authors: build, audit, new, release and demo."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Code that all commands share: exit codes, common options and error handling."""
 
-from __future__ import annotations
-
 import errno
 import inspect
 import os

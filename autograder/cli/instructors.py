@@ -1,7 +1,5 @@
 """The commands for instructors: collect, grade, report, compare, decide, export, similar and doctor."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The commands for students: check, watch, hint, answers, progress and pack."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

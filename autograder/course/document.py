@@ -5,8 +5,6 @@ The document is py:percent (`# %%` begins a cell). A *gap* is the code between `
 `# %% picture="mask"` where it draws one. Reading reports every error of the author; building is done elsewhere.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import io

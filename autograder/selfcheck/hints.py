@@ -1,7 +1,5 @@
 """Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the student's file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

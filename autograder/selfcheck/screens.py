@@ -3,8 +3,6 @@
 Each function converts a record to a rich renderable; nothing is run or read here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

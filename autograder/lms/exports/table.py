@@ -1,7 +1,5 @@
 """One table of the class: a row per student, a column per assignment, and the total."""
 
-from __future__ import annotations
-
 import csv
 import io
 
