@@ -137,8 +137,8 @@ def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
 
 def hint_screen(hint: Hint, command: str) -> RenderableType:
     """Show one step, and the command for the next."""
-    kind = Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan")
-    body = _indented(Group(*map(Text, hint.step.text.split("\n"))))
+    kind = Text(f"Hint {hint.number} of {hint.of} · {hint.kind}", "cyan")
+    body = _indented(Group(*map(Text, hint.text.split("\n"))))
     lines: list[RenderableType] = [Text(hint.title, "bold"), kind, body]
     if hint.number < hint.of:
         lines.append(Text(f"The next step: {command}", "dim"))
