@@ -77,7 +77,7 @@ oldest-pytest: .venv/.ready-test
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
-	$(PYTEST) -rs $(wildcard $(APART))
+	$(PYTEST) -rs -n $(or $(JOBS),auto) --dist loadfile $(wildcard $(APART))
 
 audit: .venv/.ready-test
 	$(call step,every mistake and every other answer and every mutant of every assignment)

@@ -183,7 +183,9 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
     else:
         loaded = load_course(course)
         entries = read_decisions(loaded)
-        laid = [lay_over(loaded, entries, latest_grades(grades)) for grades in (before, after)]
+        laid = [
+            lay_over(loaded, entries, latest_grades(grades), folder=grades.path.parent) for grades in (before, after)
+        ]
         comparison = comparing.compare(*([one.grade for one in decided] for decided in laid))
         notes = unfitting(loaded, entries, laid[1], ())
     return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
@@ -203,11 +205,11 @@ def decide(
 
     `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
     assignment.
-    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
+    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written answer
+    `part="why"`, `comment="…"`, `excuse=True`,
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-    from autograder.gradebook.times import read_names
 
     loaded, reading = load_course(course), grades_at(Path(grades))
     effective = _effective(reading, loaded)
@@ -222,12 +224,16 @@ def decide(
     student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
-    points = {"score": score} if decision.get("give") or decision.get("take") else {}
+    points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
+    if decision.get("points") is not None:
+        mine = (g for g in effective.grades if (g.student, g.assignment) == (student, name))
+        texts = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
+        points = {"answer": decisions.answer_digest(texts.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
-        laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal)
+        laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal, folder=reading.path.parent)
         problems = decisions.unfitting(loaded, [new], laid, known)
         odd = [text for text in problems if text.startswith(new.place)]
         if odd or not journal:
@@ -240,7 +246,8 @@ def to_review(
     grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
 ) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
-    return _effective(grades_at(Path(grades)), load_course(course)).to_review(borders, within)
+    loaded = load_course(course)
+    return _effective(grades_at(Path(grades)), loaded).to_review(loaded, borders, within)
 
 
 def collect(
@@ -371,6 +378,8 @@ def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
     from autograder.feedback.html import write_what_counts
+    from autograder.gradebook.final_scores import waiting_answers
+    from autograder.gradebook.times import read_names
 
     folder = journal.path.parent
     effective = _effective(journal, plan.course, section)
@@ -382,7 +391,8 @@ def _write_pages(
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*differing(plan.course, grades, scores), *effective.problems]
-    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
+    notes = waiting_answers(grades, scores)
+    notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
 

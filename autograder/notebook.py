@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import io
+import inspect
 import linecache
 import os
 import re
 import subprocess
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from typing import Any
 from autograder.records import RefusedError, TestResult
 from autograder.selfcheck import render as verdict
 from autograder.selfcheck.check import Finding, check_student
+from autograder.selfcheck.live import add_sliders, as_image, in_notebook
+from autograder.selfcheck.live import watch_training as watch_training
 from autograder.selfcheck.workspace import Text
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
@@ -255,20 +257,35 @@ def _state(part: str) -> str:
 
 def picture(part: str) -> Any:
     """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
-    from IPython.display import Markdown, display
-
     from autograder.proxy.local import LocalStudent
-    from autograder.selfcheck.drawing import why_not
 
     student = LocalStudent(_module(_notebook_space()))
-    for draw in _pictures(part):
+    for draw, choices in _pictures(part):
+        _show_picture(draw, student, choices)
+
+
+def _show_picture(draw: Callable[..., Any], student: Any, choices: Mapping[str, Sequence[Any]]) -> None:
+    """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named arguments."""
+    from IPython.display import Markdown, display
+
+    from autograder.selfcheck.drawing import why_not
+
+    def drawn(**values: Any) -> Any:
         try:
-            display(_image(draw(student), _caption(draw)))
+            return as_image(draw(student, **values), _caption(draw))
         except Exception as error:  # the student's unfinished code
             title = draw.__name__.replace("_", " ")
-            display(Sentence(f"The picture “{title}” cannot be drawn yet: {why_not(error)}"))
-        else:
-            display(Markdown(_caption(draw)))
+            return Sentence(f"The picture “{title}” cannot be drawn yet: {why_not(error)}")
+
+    first = drawn()
+    if not choices or isinstance(first, Sentence) or not in_notebook():
+        display(first)
+    else:
+        shown = display(first, display_id=True)
+        values = {name: inspect.signature(draw).parameters[name].default for name in choices}
+        add_sliders(choices, values, lambda **chosen: shown.update(drawn(**chosen)))
+    if not isinstance(first, Sentence):
+        display(Markdown(_caption(draw)))
 
 
 def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
@@ -283,21 +300,8 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
     return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
 
 
-def _image(figure: Any, caption: str) -> Any:
-    """Return a figure as an image with an alternative text; any other value unchanged."""
-    if not hasattr(figure, "savefig"):
-        return figure
-    from IPython.display import Image
-
-    from autograder.selfcheck.drawing import on_any_page
-
-    file = io.BytesIO()
-    on_any_page(figure)
-    figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
-    return Image(data=file.getvalue(), alt=caption)
-
-
-def _pictures(part: str) -> list[Callable[[Any], Any]]:
+def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]]:
+    """Return the drawings of a part, each with the choices for its named arguments."""
     path = _here() / "pictures.py"
     if not path.is_file():
         print(f"There is no pictures.py in {_here()}. Keep the files together.")
@@ -306,8 +310,8 @@ def _pictures(part: str) -> list[Callable[[Any], Any]]:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    drawings: list[Callable[[Any], Any]] = module.PICTURES.get(part, [])
-    return drawings
+    sliders = getattr(module, "SLIDERS", {})
+    return [(draw, sliders.get(draw, {})) for draw in module.PICTURES.get(part, [])]
 
 
 def _caption(draw: Callable[[Any], Any]) -> str:

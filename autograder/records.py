@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 
-Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided", "waiting"]
 Status = Literal["graded", "refused"]
 
 
@@ -66,8 +66,9 @@ class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
     "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
-    instructor's decision about the points, never in a journal. `full_message` has the inputs and numbers of a hidden
-    test, if the course shows them after the due date only.
+    instructor's decision about the points; "waiting": a written answer without points so far. Neither is ever in a
+    journal. `full_message` has the inputs and numbers of a hidden test, if the course shows them after the due date
+    only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -127,6 +128,11 @@ class Grade:
     def timed_tests(self) -> list[tuple[TestResult, float]]:
         """Each test with its elapsed seconds; 0 if unknown, and for an instructor's decision."""
         return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))
+
+    @property
+    def waiting(self) -> list[TestResult]:
+        """The written answers that wait for a person."""
+        return [test for test in self.tests if test.outcome == "waiting"]
 
     def to_json(self) -> str:
         """Return the grade as one line that is complete in itself."""

@@ -261,6 +261,13 @@ class TokenAndPositionEmbedding(nn.Module):
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
+# ## Harder: a step is a matrix
+#
+# Not graded; about 30 minutes, ●●○. One matrix takes each row of the sinusoidal table *k* positions further, and this
+# is the reason that the authors gave for sines. The file `harder.py` beside this one asks for the matrix, and for a
+# measurement: do learned positions have one, too? Run `python harder.py`: it checks what you write there and says in
+# sentences what is missing.
+#
 # ## What you have now
 #
 # Vectors that say which token they are *and* where it stands. What is still missing is attention itself:

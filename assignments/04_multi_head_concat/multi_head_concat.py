@@ -288,6 +288,13 @@ def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
+# ## Harder: heads that share their keys
+#
+# Not graded; about 35 minutes, ●●○. In today's large models several heads ask, but share one key and one value. The
+# file `harder.py` beside this one asks for grouped-query attention, for a way to convert a model that was trained
+# without it, and for the memory that it saves. Run `python harder.py`: it checks what you write there and says in
+# sentences what is missing.
+#
 # ## What you have now
 #
 # You have the attention layer of every Transformer in both of its forms: the one that explains itself, and the

@@ -352,6 +352,12 @@ class TransformerEncoder(nn.Module):
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
+# ## Harder: layer norm, backwards
+#
+# Not graded; about 45 minutes, ●●●. The gradient of a layer norm fits into one line, if you derive it. The file
+# `harder.py` beside this one asks for that line without autograd, and shows what a layer norm cannot feel. Run
+# `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## What you have built
 #
 # Change the numbers to 12 blocks, 12 heads, 768 features and 3072 hidden ones, take GELU, let positions be

@@ -359,20 +359,16 @@ def train(
 
 
 # %%
-def progress(done: int, total: int, loss: float) -> None:
-    """A progress bar: how much is done, and the loss so far."""
-    filled = round(30 * done / total)
-    bar = "█" * filled + "░" * (30 - filled)
-    print(f"\r{bar} {done:5d} of {total} steps, loss {loss:.3f}", end="\n" if done == total else "", flush=True)
-
-
 if __name__ == "__main__":
+    from autograder.notebook import watch_training
+
     torch.manual_seed(7)
     model = TransformerLanguageModel(len(ALPHABET), embed_size=64, block_size=32, num_heads=4, num_layers=2)
     generator, losses = torch.Generator().manual_seed(7), []
+    watch = watch_training(1000)
     for done in range(50, 1001, 50):
         losses += train(model, encode(TEXT), steps=50, batch_size=16, lr=2e-3, generator=generator)
-        progress(done, 1000, sum(losses[-50:]) / 50)
+        watch(done, sum(losses[-50:]) / 50)
 
 # %% picture="training"
 # The notebook draws a picture of your own code here.
@@ -483,6 +479,12 @@ if __name__ == "__main__" and MY_TRANSFORMER:
     print(write_english(sys.modules[__name__], find_gpt2(), "The word bank looked around the room", layers))
 
 # %% [markdown]
+# ## Harder: beam search
+#
+# Not graded; about 45 minutes, ●●●. The last question of Part 5 has a practical answer: keep several texts and drop the
+# worse ones. The file `harder.py` beside this one asks for beam search in one function of about ten lines. Run `python
+# harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy. With larger

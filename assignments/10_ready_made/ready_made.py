@@ -564,6 +564,8 @@ the words on the floor, and the little model listened, and listened, and knew wh
 
 # %%
 if __name__ == "__main__":
+    from autograder.notebook import watch_training
+
     torch.manual_seed(0)
     torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     tokenizer = train_tokenizer(STORY, 320)
@@ -577,6 +579,7 @@ if __name__ == "__main__":
     print(f"By hand and ready-made differ by at most {apart:.0e}.")
 
     optimizer, steps = torch.optim.AdamW(gpt2.parameters(), lr=3e-3), 300
+    watch = watch_training(steps)
     for step in range(1, steps + 1):
         starts = torch.randint(len(ids) - 32, (16,))
         batch = torch.stack([ids[start : start + 32] for start in starts.tolist()])     # (B, T)
@@ -585,9 +588,7 @@ if __name__ == "__main__":
         loss.backward()
         optimizer.step()
         if step % 10 == 0:
-            bar = "█" * (30 * step // steps)
-            print(f"\r{bar:·<30} step {step} of {steps}, loss {loss.item():.3f}", end="", flush=True)
-    print()
+            watch(step, loss.item())
 
     gpt2.eval()
     beginning = torch.tensor([tokenizer.encode("One evening").ids])

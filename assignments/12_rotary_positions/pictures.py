@@ -10,9 +10,9 @@ from torch import Tensor
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
-def hands_of_one_vector(student) -> Figure:
+def hands_of_one_vector(student, position: int = 7) -> Figure:
     """Every tip stays on its circle and walks counter-clockwise from 0, more slowly on every clock."""
-    positions, D = 8, 8
+    positions, D = position + 1, 8
     hands = torch.tensor([1.0, 0.0]).repeat(D // 2)  # (D,): every hand points to the right
     tips = student.rope(hands.repeat(positions, 1), base=30.0).detach()  # (T, D)
     figure = Figure(figsize=(9, 3.1), layout="constrained")
@@ -20,7 +20,7 @@ def hands_of_one_vector(student) -> Figure:
         draw_clock(axes, tips[:, 2 * pair], tips[:, 2 * pair + 1])
         axes.set_title(f"numbers {2 * pair} and {2 * pair + 1}")
     figure.suptitle(
-        "One vector at positions 0 to 7 (base 30, so that all hands are seen to move)", fontsize=11
+        f"One vector at positions 0 to {position} (base 30, so that all hands are seen to move)", fontsize=11
     )
     return figure
 
@@ -99,3 +99,4 @@ PICTURES = {
     "distance": [scores_by_distance],
     "halves": [who_turns_with_whom],
 }
+SLIDERS = {hands_of_one_vector: {"position": range(40)}}

@@ -216,6 +216,12 @@ if __name__ == "__main__":
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
+# ## Harder: a longer text than in training
+#
+# Not graded; about 35 minutes, ●●○. Which hands point where they never pointed in training, and which should turn more
+# slowly? The file `harder.py` beside this one asks for the answers that long models of today are built on, in four short
+# functions. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # Ten lines of code, nothing to learn, and no limit to the length of a text: in principle the hands turn for ever. In

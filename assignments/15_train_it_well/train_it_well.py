@@ -602,13 +602,6 @@ def write(model: LanguageModel, start: str, length: int, p: float = 0.9, seed: i
     return decode(ids)
 
 
-def progress(done: int, total: int, loss: float) -> None:
-    """A bar that grows: how much is done, and the loss so far."""
-    filled = round(30 * done / total)
-    bar = "█" * filled + "░" * (30 - filled)
-    print(f"\r{bar} {done:5d} of {total} steps, loss {loss:.3f}", end="\n" if done == total else "", flush=True)
-
-
 # %% [markdown]
 # It takes a few minutes on a laptop. Watch the first number, watch the curve pass its steps, and read the samples: they
 # begin as noise and become something that looks like Python from a distance. (To train on a text of your own, name
@@ -621,7 +614,10 @@ def progress(done: int, total: int, loss: float) -> None:
 
 # %%
 if __name__ == "__main__":
+    from autograder.notebook import watch_training
+
     STEPS, EVERY = 1500, 250
+    watch = watch_training(STEPS)
     texts = read_texts()
     held_out = encode("".join(texts[::10]))
     data = encode("".join(text for number, text in enumerate(texts) if number % 10))
@@ -635,7 +631,7 @@ if __name__ == "__main__":
     for done in range(0, STEPS + 1, 50):
         if done:
             RUN["losses"] += trainer.run(50)
-            progress(done, STEPS, sum(RUN["losses"][-50:]) / 50)
+            watch(done, sum(RUN["losses"][-50:]) / 50)
         if done % EVERY == 0:
             RUN["held_out"][done] = held_out_loss(model, held_out)
             RUN["samples"][done] = write(model, "    def ", 240)
@@ -670,6 +666,9 @@ LEFT_OUT = {
 
 def ablate(without: str, data: Tensor, held_out: Tensor, steps: int = 300, seed: int = 0) -> list[float]:
     """Given: train a fresh model without one habit; the held-out loss at the start and after each 50 steps."""
+    from autograder.notebook import watch_training
+
+    watch = watch_training(steps, f"without {without}")
     settings: dict = {"init": True, "modern": True, **LEFT_OUT[without]}
     init, modern = settings.pop("init"), settings.pop("modern")
     torch.manual_seed(seed)
@@ -681,19 +680,24 @@ def ablate(without: str, data: Tensor, held_out: Tensor, steps: int = 300, seed:
     for done in range(50, steps + 1, 50):
         losses = trainer.run(50)
         found.append(held_out_loss(model, held_out))
-        progress(done, steps, sum(losses) / len(losses))
+        watch(done, sum(losses) / len(losses))
     return found
 
 
 if __name__ == "__main__":
     CHOICE = "warm-up"
     for without in ("nothing", CHOICE):
-        print(f"without {without}:")
         print("held-out loss " + "  ".join(f"{loss:.2f}" for loss in ablate(without, data, held_out)))
 
 # %% [markdown]
 # One seed is one throw of the dice. Before you believe a difference of 0.05, run both again with `seed=1` and
 # `seed=2`: how far do two runs of the *same* recipe differ?
+#
+# ## Harder: Muon
+#
+# Not graded; about 45 minutes, ●●●. AdamW treats a matrix as a bag of numbers. The file `harder.py` beside this one
+# asks for an optimiser that treats it as a matrix, and in which rare directions count as much as frequent ones. Run
+# `python harder.py`: it checks what you write there and says in sentences what is missing.
 #
 # ## Look back
 #

@@ -4,6 +4,7 @@ The author replaces the examples; until then they build, and the audit reports n
 created. Existing files are not changed, except for the new entry in course.yml.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from importlib import metadata
@@ -13,16 +14,34 @@ from typing import Any
 import yaml
 
 from autograder.authoring.template import filled
-from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course, unfit_stem
+from autograder.course.config import (
+    FILE_NAME,
+    SCHEMA_NAME,
+    Assignment,
+    Course,
+    CourseError,
+    course_schema,
+    load_course,
+    unfit_stem,
+)
+from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.text.files import write_whole
 
 ALTERNATIVE = "one_at_a_time.py"
+CI = {  # for the course and for students, with their templates
+    "github": {
+        ".github/workflows/course.yml": "github_course.yml",
+        ".github/students/check.yml": "github_students.yml",
+    },
+    "gitlab": {".gitlab-ci.yml": "gitlab_course.yml", ".gitlab/students/check.yml": "gitlab_students.yml"},
+}
 _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
 
-def new(folder: Path, name: str, title: str | None = None) -> list[Path]:
+def new(folder: Path, name: str, title: str | None = None, ci: str | None = None) -> list[Path]:
     """Write the files of a working assignment to the course at or above `folder`, or create a course there.
 
+    A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist. `ci` is a key of `CI`.
     Returns the written files, course.yml last. Raises CourseError before writing anything if the name is invalid, a file
     is in the way, or course.yml has errors.
     """
@@ -37,7 +56,18 @@ def new(folder: Path, name: str, title: str | None = None) -> list[Path]:
     before = filled("course.yml", words) if begins else course_file.read_bytes().decode("utf-8-sig")
     after = with_entry(before, filled("entry.yml", words), course_file.name)
     files = {file: filled(template, words) for file, template in _files(course, name)}
+    if ci is not None and ci not in CI:
+        raise CourseError(f"--ci is {one_of(CI)}, not `{ci}`{did_you_mean(ci, CI) or '.'}")
+    files |= {course.root / place: filled(template) for place, template in CI.get(ci or "", {}).items()}
     _check_room(files)
+    if begins:
+        schema = json.dumps(course_schema(), ensure_ascii=False, indent=2) + "\n"
+        beside = {
+            "README.md": filled("course_readme.md", words),
+            ".gitignore": filled("gitignore"),
+            SCHEMA_NAME: schema,
+        }
+        files |= {course.root / place: text for place, text in beside.items() if not (course.root / place).exists()}
     for file, text in files.items():
         write_whole(file, text)
     write_whole(course_file, after)

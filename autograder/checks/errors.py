@@ -34,6 +34,7 @@ def raises(
 ) -> None:
     """Check that the call raises `exception`, with at least one word or value of `naming` in its message.
 
+    `exception` can be a class of the student's: `raises(student.EmptyError, student.mean, [])`.
     `what` describes the call in the failure; by default, it consists of the function's name and arguments.
     NotImplementedError, a timeout and the end of the process pass through, because none of them is a reaction to a
     bad argument.
@@ -71,7 +72,7 @@ class _Refusal:
         name = cut(error.remote.type if isinstance(error, StudentRaisedError) else type(error).__name__, 60)
         text = str(error)
         message = f'"{cut(text)}"' if text else "it is empty"
-        if not isinstance(error, self.exception):
+        if not self._is_expected(error):
             public = f"raised {article(_public_name(error))}"
             raise self.failure(f"raised {article(name)} ({message})", public) from None
         if self.words and not any(_mentions(text, word) for word in self.words):
@@ -80,6 +81,13 @@ class _Refusal:
                 f"{actor(self.call)} raised {article(name)}, {end} {_either(self.words)} ({message}).",
                 f"{actor(self.hidden_call)} raised {article(_public_name(error))}, {end} {self._public_words()}.",
             ) from None
+
+    def _is_expected(self, error: Exception) -> bool:
+        """Whether the error is of the expected class; one of a student in a worker is known by its name."""
+        if isinstance(self.exception, type):
+            return isinstance(error, self.exception)
+        known = (error.remote.type, *error.remote.bases) if isinstance(error, StudentRaisedError) else ()
+        return self.exception.__name__ in known
 
     def failure(self, did: str, public: str) -> CheckFailed:
         name = article(self.exception.__name__)

@@ -9,6 +9,7 @@ import numpy
 import torch
 from torch import Tensor
 
+from autograder.checks.relations import relation
 from autograder.checks.sentences import (
     AXES,
     CheckFailed,
@@ -163,12 +164,13 @@ def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between two tensors of equal shape, in words, and the extent of all differences."""
+    """The first difference between two tensors of equal shape, in words, the extent of all, and what they share."""
 
     where: str
     came: str
     expected: str
     extent: str
+    relation: str
 
     def failure(self, what: str) -> CheckFailed:
         hidden = without_inputs(what)
@@ -178,9 +180,10 @@ class Difference:
                 f"{subject(hidden)} {verb(hidden, 'is', 'are')} not as expected ({self.extent}).",
             )
         start = f"{verb(what, 'differs', 'differ')} first at {self.where}"
+        extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
         return CheckFailed(
-            f"{subject(what)} {start}: {self.came} came back, {self.expected} was expected. {self.extent}.",
-            f"{subject(hidden)} {start}. {self.extent}.",
+            f"{subject(what)} {start}: {self.came} came back, {self.expected} was expected. {extent}.",
+            f"{subject(hidden)} {start}. {extent}.",
         )
 
 
@@ -200,7 +203,9 @@ def first_difference(
         return None
     at = first_index(wrong)
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
-    return Difference(place(at, axes), came, wanted, _extent(actual, expected, wrong))
+    return Difference(
+        place(at, axes), came, wanted, _extent(actual, expected, wrong), relation(actual, expected, wrong, axes)
+    )
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:

@@ -66,11 +66,11 @@ def audit(
     return FOUND if any(entry.problems for entry in audits) else DONE
 
 
-def new(name: str, title: str | None = None, course_path: Path = Path(".")) -> int:
+def new(name: str, title: str | None = None, ci: str | None = None, course_path: Path = Path(".")) -> int:
     """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
-    for file in making(course_path, name, title):
+    for file in making(course_path, name, title, ci):
         print(os.path.relpath(file))
     say(f"Next: autograder build {name}, then autograder audit {name}")
     return DONE

@@ -120,6 +120,7 @@ def decide(
     assignment: str | None = None,
     give: float | None = None,
     take: float | None = None,
+    points: float | None = None,
     part: str | None = None,
     comment: str | None = None,
     excuse: bool = False,
@@ -146,7 +147,7 @@ def decide(
     if by is None:
         raise RefusedError("Say which author with --by.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
-    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
+    made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
     if as_json:
         print(json.dumps([asdict(one.grade) for one in decided], ensure_ascii=False))

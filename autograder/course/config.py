@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
+from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
 from autograder.records import CourseError as CourseError
 from autograder.text.files import read_utf8
@@ -94,6 +95,24 @@ class Part(YamlRecord):
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+class WrittenAnswer(YamlRecord):
+    """A question that is answered in words; a person gives the points.
+
+    It stands in the solution, as `# %% answer="why" points=2 rubric="…"`, or in course.yml: then it is the question with
+    this `number` in the text of a `part`, as in answers.yml.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")
+    points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    rubric: Text | None = Field(default=None, description="What gives points; students never see it.")
+    part: Text | None = Field(default=None, description="The part whose text asks the question.")
+    number: Amount = Field(default=1, description="Which question of that part's text, counted from 1.")
+
+    @property
+    def title(self) -> str:
+        return f"Written answer: {self.name.replace('_', ' ')}"
+
+
 class Assignment(YamlRecord):
     """One assignment of the course. Loaded through a course, its `limits` are complete."""
 
@@ -114,6 +133,9 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    answers: tuple[WrittenAnswer, ...] = Field(
+        default=(), strict=False, description="Questions of the text whose written answers count."
+    )
 
     @property
     def stem(self) -> str:
@@ -122,8 +144,18 @@ class Assignment(YamlRecord):
 
     @property
     def points(self) -> float:
-        """The maximum score."""
+        """The maximum score of the tests."""
         return sum(part.points for part in self.parts)
+
+    @property
+    def asked(self) -> tuple[Part | WrittenAnswer, ...]:
+        """Everything that gives points: the parts, and the written answers behind them."""
+        return (*self.parts, *self.answers)
+
+    @property
+    def total(self) -> float:
+        """The maximum score, with the points of written answers."""
+        return sum(one.points for one in self.asked)
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
@@ -325,7 +357,8 @@ def load_course(path: Path | str = ".") -> Course:
         raise CourseError(document.problems)
     fields = {name: getattr(record, name) for name in CourseFile.model_fields}
     fields["assignments"] = tuple(_with_limits(a, record.limits) for a in record.assignments)
-    return Course(root=file.parent, **fields)
+    course = Course(root=file.parent, **fields)
+    return course.model_copy(update={"assignments": tuple(_with_answers(course, a) for a in course.assignments)})
 
 
 def has_course(path: Path) -> bool:
@@ -358,6 +391,7 @@ def _check_names(document: MarkedYaml) -> None:
     document.check_unique(("assignments",), "name", "assignment")
     for index, assignment in enumerate(document.items(("assignments",))):
         document.check_unique(("assignments", index, "parts"), "name", "part")
+        document.check_unique(("assignments", index, "answers"), "name", "written answer")
         name = assignment.get("name") if isinstance(assignment, dict) else None
         stem = name.partition("_")[2] if isinstance(name, str) else ""
         if sentence := unfit_stem(stem):
@@ -401,6 +435,18 @@ def _check_extensions(document: MarkedYaml) -> None:
         if isinstance(name, str) and name not in known:
             sentence = f"the course has no assignment `{name}`" + (did_you_mean(name, map(str, known)) or ".")
             document.add(("late", "extensions", index, "assignment"), sentence)
+
+
+def _with_answers(course: Course, assignment: Assignment) -> Assignment:
+    """Return the assignment with the written answers of its solution, too; reading the document reports its errors."""
+    file = course.solution_file(assignment)
+    text = file.read_text("utf-8", "replace") if file.is_file() else ""
+    found = [
+        WrittenAnswer(name=match["name"], points=float(match["points"]), rubric=match["rubric"])
+        for match in ANSWER.finditer(text)
+        if match["name"] not in [answer.name for answer in assignment.answers] and float(match["points"])
+    ]
+    return assignment.model_copy(update={"answers": (*assignment.answers, *found)}) if found else assignment
 
 
 def _with_limits(assignment: Assignment, limits: Limits) -> Assignment:

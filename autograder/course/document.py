@@ -1,8 +1,9 @@
 """A solution document: one `.py` file with prose, code, gaps, and the places of tests and pictures.
 
 The document is py:percent (`# %%` begins a cell). A *gap* is the code between `### BEGIN SOLUTION` and
-`### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, and
-`# %% picture="mask"` where it draws one. Reading reports every error of the author; building is done elsewhere.
+`### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, `# %% picture="mask"` where
+it draws one, and `# %% answer="why" points=2` where students answer in words. Reading reports every error of the author;
+building is done elsewhere.
 """
 
 import ast
@@ -19,7 +20,7 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
-from autograder.course.markers import BEGIN, END
+from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER
 from autograder.course.yaml_file import closest, did_you_mean
 
 UNWRITTEN = " is not written yet."
@@ -28,8 +29,12 @@ PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False
 _COMMENTS = {
     "part": "# Written? `autograder check {name}` tells how this part stands.",
     "picture": "# The notebook draws a picture of your own code here.",
+    "answer": "# " + PLACEHOLDER,
 }
-_CELL_OPTIONS = ("part", "picture", "tags")
+_KINDS = ("part", "picture", "answer")
+_CELL_OPTIONS = (*_KINDS, "tags", "points", "rubric")
+_LEADS = r"To think about|Think about it|One last question|One question to take along"
+_QUESTION = re.compile(rf"(?:^|(?<=\s))\**(?:{_LEADS})\b.*?(?=\n\s*\n|\Z)", re.DOTALL)
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 
@@ -52,7 +57,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `kind` is markdown, code, raw, part or picture; `name` is the part it belongs to."""
+    """One cell: `kind` is markdown, code, raw, part, picture or answer; `name` is its part, or the answer's name."""
 
     kind: str
     line: int
@@ -84,11 +89,32 @@ class Document:
         for number, text in enumerate(self.text[:-1].split("\n"), start=1):
             if number in gaps:
                 result.append((number, gaps[number].stub_line))
+            elif answer := ANSWER.fullmatch(text):
+                result.append((number, f'# %% [markdown] answer="{answer["name"]}"'))
             elif number not in inside:
                 result.append((number, text))
             if number in comments:
                 result.append((number, comments[number].format(name=self.assignment)))
         return result
+
+    def questions(self) -> dict[str, list[tuple[str, int]]]:
+        """Return the questions of the text by part, each with the number of its cell.
+
+        A question is the end of a paragraph that begins with “To think about” or a similar lead. It belongs to the part
+        whose test cell comes next, or to the last part.
+        """
+        found: dict[str, list[tuple[str, int]]] = {}
+        waiting: list[tuple[str, int]] = []
+        part = ""
+        for number, cell in enumerate(self.cells):
+            if cell.kind == "markdown":
+                matches = _QUESTION.finditer(cell.source)
+                waiting += [(" ".join(match[0].replace("*", "").split()), number) for match in matches]
+            elif cell.kind == "part":
+                part = cell.name or ""
+                found[part], waiting = waiting, []
+        found[part] += waiting
+        return {part: questions for part, questions in found.items() if questions}
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
@@ -96,7 +122,28 @@ def load_document(course: Course, assignment: Assignment) -> Document:
     file = course.solution_file(assignment)
     label = course.label(file)
     missing = f"{assignment.name} has no solution yet: {label} is missing."
-    return read_document(course.read(file, CourseError, missing), label, assignment)
+    document = read_document(course.read(file, CourseError, missing), label, assignment)
+    places: dict[int, list[str]] = {}
+    for answer in assignment.answers:
+        if answer.part is not None:
+            asked = document.questions().get(answer.part, [])
+            if len(asked) < answer.number:
+                raise CourseError(
+                    f"course.yml lets question {answer.number} of the part `{answer.part}` count as `{answer.name}`, but "
+                    f"the text of {label} has {len(asked)} there."
+                )
+            header = f'# %% answer="{answer.name}" points={answer.points:g}'
+            places.setdefault(asked[answer.number - 1][1], []).append(header)
+    return read_document(_with_cells(document, places), label, assignment) if places else document
+
+
+def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
+    """Return the document's text with further cells, given by their headers, each behind the cell of that number."""
+    lines = document.text.split("\n")
+    starts = [cell.line - 1 for cell in document.cells] + [len(lines)]
+    for number in sorted(headers, reverse=True):
+        lines[starts[number + 1] : starts[number + 1]] = [line for header in headers[number] for line in (header, "")]
+    return "\n".join(lines)
 
 
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
@@ -175,15 +222,15 @@ class _Reader:
             self.add(line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.')
         for key in options:
             if key not in _CELL_OPTIONS:
-                hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part` or `picture`."
+                hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part`, `picture` or `answer`."
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
-        kinds = [kind for kind in ("part", "picture") if kind in options]
+        kinds = [kind for kind in _KINDS if kind in options]
         if not kinds:
             if cell.cell_type == "code":
                 self._check_alone(line, cell)
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
-            self.add(line, "a cell is for a part or for a picture, not for both; make it two cells.")
+            self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
         else:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
 
@@ -197,10 +244,19 @@ class _Reader:
         if source.strip():
             self.add(line, f'the cell `{kind}="{name}"` must be empty; the build fills it.')
         known = [part.name for part in self.assignment.parts]
-        if name not in known:
+        if kind == "answer":
+            self._check_answer(line, name, known)
+        elif name not in known:
             hint = did_you_mean(name, known) or f"; course.yml has {', '.join(known)}."
             self.add(line, f"{self.assignment.name} has no part `{name}`{hint}")
         self.cells.append(Cell(kind, line, source, name))
+
+    def _check_answer(self, line: int, name: str, parts: list[str]) -> None:
+        match = ANSWER.fullmatch(self.lines[line - 1])
+        if match is None or not float(match["points"]):
+            self.add(line, 'write the cell of an answer as `# %% answer="why" points=2 rubric="What gives points."`.')
+        elif name in parts or name in (cell.name for cell in self.cells if cell.kind == "answer"):
+            self.add(line, f"the name `{name}` is taken; give this answer another one.")
 
     def _check_parts(self) -> None:
         seen: dict[str | None, int] = {}

@@ -4,6 +4,11 @@ import re
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
+PLACEHOLDER = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
+ANSWER = re.compile(
+    r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
+    re.M,
+)
 _PART = re.compile(r'# %% part="(\w+)"')
 
 

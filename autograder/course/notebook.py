@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from autograder.course.config import Assignment
 from autograder.course.definitions import Definition
 from autograder.course.document import PERCENT, UNWRITTEN
-from autograder.course.markers import BEGIN
+from autograder.course.markers import BEGIN, PLACEHOLDER
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
@@ -24,8 +24,8 @@ _DEMONSTRATION = 'if __name__ == "__main__":'
 def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     """Convert a document (a stub or a solution) to a notebook with nbgrader's metadata and fixed cell ids.
 
-    Cells for the student's code can be edited but not deleted; each part has one locked test cell; prose and given code
-    have no nbgrader metadata.
+    Cells for the student's code and written answers can be edited but not deleted; each part has one locked test cell;
+    prose and given code have no nbgrader metadata.
     """
     cells = [nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))]
     for cell in jupytext.reads(text, PERCENT).cells:
@@ -46,6 +46,12 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     part, picture = cell.metadata.get("part"), cell.metadata.get("picture")
     if part is not None:
         return _test_cell(part, assignment.part(part).points)
+    if "answer" in cell.metadata:
+        name = cell.metadata["answer"]
+        points = next(answer.points for answer in assignment.answers if answer.name == name)
+        written = nbformat.v4.new_markdown_cell(PLACEHOLDER, metadata={"deletable": False})
+        _add_nbgrader(written, name, grade=True, solution=True, points=points)
+        return written
     if picture is not None:
         return nbformat.v4.new_code_cell(f'picture("{picture}")')
     new = getattr(nbformat.v4, f"new_{cell.cell_type}_cell")
@@ -57,7 +63,7 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     function = _first_gap(cell.source) if code else None
     if function:
         written.metadata["deletable"] = False
-        _add_nbgrader(written, f"write-{function}", grade=False)
+        _add_nbgrader(written, f"write-{function}", grade=False, solution=True)
     return written
 
 
@@ -98,28 +104,28 @@ def _first_gap(source: str) -> str | None:
 
 def _test_cell(part: str, points: float) -> NotebookNode:
     cell = nbformat.v4.new_code_cell(f'check("{part}")', metadata={"deletable": False, "editable": False})
-    _add_nbgrader(cell, part, grade=True, points=int(points) if points == int(points) else points)
+    _add_nbgrader(cell, part, grade=True, solution=False, points=points)
     return cell
 
 
-def _add_nbgrader(cell: NotebookNode, grade_id: str, grade: bool, points: float | None = None) -> None:
+def _add_nbgrader(cell: NotebookNode, grade_id: str, grade: bool, solution: bool, points: float | None = None) -> None:
+    locked = not solution
     metadata: dict[str, Any] = {
         "cell_type": cell.cell_type,
-        "checksum": _checksum(cell, grade_id, grade, points),
+        "checksum": _checksum([cell.source, cell.cell_type, grade, solution, locked, grade_id], points),
         "grade": grade,
         "grade_id": grade_id,
-        "locked": grade,
+        "locked": locked,
         "schema_version": 3,
-        "solution": not grade,
+        "solution": solution,
         "task": False,
     }
     if points is not None:
-        metadata["points"] = points
+        metadata["points"] = int(points) if points == int(points) else points
     cell.metadata["nbgrader"] = NotebookNode(metadata)
 
 
-def _checksum(cell: NotebookNode, grade_id: str, grade: bool, points: float | None) -> str:
+def _checksum(facts: list[Any], points: float | None) -> str:
     """Return nbgrader's checksum, which identifies an unchanged solution cell as "no response"."""
-    facts = [cell.source, cell.cell_type, grade, not grade, grade, grade_id]
     facts += [] if points is None else [float(points)]
     return hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest()

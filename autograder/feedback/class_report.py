@@ -27,9 +27,9 @@ from autograder.feedback.statistics import (
     unnamed_failures,
 )
 from autograder.feedback.student_page import student_path
-from autograder.feedback.titles import TitleOf, titles_of
+from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
-from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
@@ -130,9 +130,12 @@ def write_class_report(
         "class_report.html.j2",
         course=course.title,
         refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
-        flagged=[(grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(grade, final))],
+        flagged=[
+            (grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(course, grade, final))
+        ],
         names=read_names(folder) | dict(effective.people.names),
         decisions=_decisions(effective),
+        unfitting=effective.problems,
         late=[(grade, link(grade), final) for grade, final in count if final.days],
         untimed=sum(not final.known for _, final in count),
         graded=sum(grade.status == "graded" for grade in grades),
@@ -157,9 +160,10 @@ def write_class_report(
     return path
 
 
-def worth_a_look(grade: Grade, final: Final) -> list[str]:
-    """Return the notes of a grade for the instructor: its flags, and a late mark of the course site without a time."""
-    return [*grade.flags, *([MARKED] if final.marked else [])]
+def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
+    """Return the notes of a grade for the instructor: flags, a late mark without a time, answers that wait."""
+    waiting = [] if final.excused else what_waits(course, grade)
+    return [*grade.flags, *([MARKED] if final.marked else []), *waiting]
 
 
 def lowest(rows: list[Row]) -> list[Row]:
@@ -226,13 +230,10 @@ def _section(
 
 
 def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSection]:
-    titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    tests = items(graded)
-    shares = part_shares(graded)
-    order = [name for name in titles if name in shares] + [name for name in shares if name not in titles]
+    tests, shares = items(graded), part_shares(graded)
     return [
-        PartSection(titles.get(name, name), shares[name], [test for test in tests if test.part == name])
-        for name in order
+        PartSection(title, shares[name], [test for test in tests if test.part == name])
+        for name, title in parts_in_order(assignment, shares).items()
     ]
 
 
@@ -265,7 +266,8 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
         return _refused(grade, section.title, section.points)
     reached = share(final.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
+    waits = f" + {len(grade.waiting)}?" if grade.waiting else ""  # answers without points so far
+    return TableCell(section.title, f"{number(final.score)}{waits}", kind, link(grade), grade.max_score - final.score)
 
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:

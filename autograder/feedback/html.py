@@ -16,8 +16,8 @@ from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_pages
-from autograder.feedback.titles import TitleOf, in_words, titles_of, with_titles
-from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
+from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_titles
+from autograder.gradebook.final_scores import Effective, final_of, is_answer, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names
@@ -90,6 +90,7 @@ class PartPage:
     followed: dict[str, list[str]]
     pictures: list[Picture]
     undrawn: dict[str, list[str]]
+    answer: TestResult | None = None
 
 
 def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
@@ -153,7 +154,7 @@ def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: st
 
 def word(grade: Grade) -> str:
     """Return the score in words, encouraging but truthful."""
-    reached = share(grade.score, grade.max_score)
+    reached = share(grade.score, grade.max_score - sum(test.max_score for test in grade.waiting))
     if reached <= 0:
         return NOTHING_YET
     if reached >= 1 and not all(test.is_right for test in grade.tests):
@@ -162,19 +163,18 @@ def word(grade: Grade) -> str:
 
 
 def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
-    titles = {part.name: part.title for part in assignment.parts} if assignment else {}
-    found = {test.part: in_words(test.part) for test in grade.tests if test.part}
-    order = [name for name in titles if name in found] + [name for name in found if name not in titles]
+    titles = parts_in_order(assignment, dict.fromkeys(test.part for test in grade.tests if test.part))
+    order = list(titles)
     tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
     causes = _causes(tests)
     return [
         _part(
-            titles.get(name, found[name]),
+            title,
             [test for test in tests if test.part == name],
             causes,
             [picture for picture in pictures if picture.part == name],
         )
-        for name in order
+        for name, title in titles.items()
     ]
 
 
@@ -196,7 +196,10 @@ def _causes(tests: list[TestResult]) -> dict[object, CauseView]:
 def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
+    answers = [test for test in tests if is_answer(test) and test.outcome in ("decided", "waiting")]
     for test in tests:
+        if test in answers:
+            continue
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test)
         elif test.outcome in ("followed", "decided"):
@@ -215,6 +218,7 @@ def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView
         followed=followed,
         pictures=[picture for picture in pictures if picture.image],
         undrawn=_undrawn(pictures),
+        answer=next(iter(answers), None),
     )
 
 

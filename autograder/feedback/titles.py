@@ -4,14 +4,14 @@ Pages are written from a journal, which holds only ids. If the file is missing o
 mistake, the title is derived from the id, so that a broken file does not prevent a report.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from autograder.course.config import Course
+from autograder.course.config import Assignment, Course
 from autograder.records import Grade
 
 TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mistake's id
@@ -20,6 +20,12 @@ TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mi
 def in_words(mistake: str) -> str:
     """Return a mistake's id as readable words."""
     return mistake.replace("_", " ")
+
+
+def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dict[str, str]:
+    """Return the titles of these parts by name, in the order of the course; others follow with their names in words."""
+    titles = {part.name: part.title for part in assignment.asked if part.name in names} if assignment else {}
+    return titles | {name: in_words(name) for name in names if name not in titles}
 
 
 def titles_of(course: Course) -> TitleOf:

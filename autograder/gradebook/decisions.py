@@ -6,41 +6,47 @@ the decisions.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
-from autograder.course.config import Course, CourseError, Moment, Text
+from autograder.course.config import Assignment, Course, CourseError, Moment, Text, WrittenAnswer
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.gradebook.texts import get
+from autograder.records import Grade, RefusedError, SourceFile, TestResult
+from autograder.source.written import written_answers
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
 WAIT = 30  # seconds for another command
-KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
+KINDS = ("give", "take", "points", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Decision(YamlRecord):
     """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
 
-    `drop` names a test, which then gives its full points or is taken out of the total. `score` is the score in the
-    journal at the time of the decision.
+    `points` grades the written answer named by `part`, whose digest was `answer`. `drop` names a test, which then gives
+    its full points or is taken out of the total. `score` is the score in the journal at the time of the decision.
     """
 
     assignment: Text
     student: Text | None = None
     give: Points | None = None
     take: Points | None = None
+    points: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     part: Text | None = None
+    answer: Text | None = None
     comment: Text | None = None
     excuse: Literal[True] | None = None
     drop: Text | None = None
@@ -59,7 +65,10 @@ class Decision(YamlRecord):
             "must name the `student`.": not self.drop and self.student is None,
             "drops a test for everybody, so it has no `student`.": self.drop and self.student is not None,
             "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts) != bool(self.drop),
-            "can have a `part` only with `give` or `take`.": self.part and not (self.give or self.take),
+            "can have a `part` only with `give`, `take` or `points`.": self.part
+            and not (self.give or self.take or self.points is not None),
+            "must name with `part` the written answer that gets these points.": self.points is not None
+            and not self.part,
             "must have a `reason`, which the student reads.": self.reason is None and self.comment is None,
         }
         for sentence in (sentence for sentence, found in wrong.items() if found):
@@ -74,6 +83,8 @@ class Decision(YamlRecord):
         if self.give or self.take:
             points = counted_points(self.give or self.take or 0)
             said = f"{points} {'given back' if self.give else 'taken off'}"
+        elif self.points is not None:
+            said = f"{counted_points(self.points)} for the written answer {self.part}"
         elif self.drop:
             said = "Counts in full for everybody" if self.counts == "full" else "Does not count for anybody"
         else:
@@ -151,12 +162,14 @@ def lay_over(
     entries: Sequence[Entry],
     grades: Iterable[Grade],
     groups: Mapping[tuple[str, str], str] | None = None,
+    folder: Path | None = None,
 ) -> list[Decided]:
     """Return each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
 
+    Written answers become results that wait until a decision gives them points; their texts are stored in `folder`.
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
     """
-    decided = [Decided(grade, grade) for grade in grades]
+    decided = [Decided(_with_stored_answers(course, grade, folder), grade) for grade in grades]
     tests = {(one.journal.assignment, t.name): t.max_score for one in decided for t in one.journal.tests}
     for entry in sorted(entries, key=lambda entry: entry.decision.drop is None):
         decision = entry.decision
@@ -193,6 +206,8 @@ def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decide
             )
         elif decision.student not in people:
             sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
+        elif decision.points is not None:
+            sentence = _why_no_points(assignment, decision, decided)
         elif decision.part and decision.part not in (parts := [part.name for part in assignment.parts]):
             sentence = f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
         elif decision.excuse:
@@ -201,6 +216,59 @@ def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decide
             sentence = f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
         problems.append(f"{entry.place}: {sentence}")
     return problems
+
+
+def _why_no_points(assignment: Assignment, decision: Decision, decided: Sequence[Decided]) -> str:
+    """Return the reason that a decision about a written answer has no effect."""
+    answers = {answer.name: answer.points for answer in assignment.answers}
+    if decision.part not in answers:
+        return f"{assignment.name} has no written answer `{decision.part}`{_close(decision.part, answers)}"
+    if (decision.points or 0) > answers[decision.part]:
+        return f"`{decision.part}` can get at most {counted_points(answers[decision.part])}."
+    if any(one.grade.status == "graded" and one.grade.student == decision.student for one in decided):
+        return f"{decision.student} has changed the answer `{decision.part}` since; grade it again."
+    return f"nothing of {decision.student} was graded for {assignment.name}, so only `excuse` has an effect."
+
+
+def _with_stored_answers(course: Course, grade: Grade, folder: Path | None) -> Grade:
+    assignment = course.find(grade.assignment)
+    if assignment is None or not assignment.answers:
+        return grade
+    submission = get(folder, grade) if folder else None
+    return with_answers(assignment, grade, submission.files if submission else None)
+
+
+def with_answers(assignment: Assignment, grade: Grade, files: Iterable[SourceFile] | None) -> Grade:
+    """Add the written answers: they wait, or have no points if nothing is written or the submission was refused.
+
+    Without the files, all of them wait.
+    """
+    texts = {} if files is None else written_answers(assignment, files)
+    results = [_answer_result(answer, texts.get(answer.name)) for answer in assignment.answers]
+    most = grade.max_score + sum(result.max_score for result in results)
+    return replace(grade, max_score=most, tests=(*grade.tests, *results) if grade.status == "graded" else grade.tests)
+
+
+def _answer_result(answer: WrittenAnswer, text: str | None) -> TestResult:
+    waiting = TestResult(answer.name, answer.name, answer.title, "waiting", 0.0, answer.points, text, hidden=False)
+    return replace(waiting, outcome="failed", message="Nothing is written.") if text == "" else waiting
+
+
+def answer_digest(text: str | None) -> str | None:
+    """Return the digest by which a decision knows the text of a written answer."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16] if text else None
+
+
+def _with_points(grade: Grade, decision: Decision) -> Grade | None:
+    """Return the grade with points for a written answer; None if it has none of this name, text and maximum."""
+    for index, test in enumerate(grade.tests):
+        fits = test.name == test.part == decision.part and (decision.points or 0) <= test.max_score
+        if fits and decision.answer in (None, answer_digest(test.message)):
+            points = decision.points or 0.0
+            result = replace(test, outcome="decided", score=points)
+            tests = (*grade.tests[:index], result, *grade.tests[index + 1 :])
+            return replace(grade, score=round(grade.score + points - test.score, 6), tests=tests)
+    return None
 
 
 def _close(word: str | None, known: Iterable[str]) -> str:
@@ -214,6 +282,11 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
         if dropped is None:
             return
         one.grade = _without(before, decision, dropped)
+    elif decision.points is not None:
+        answered = _with_points(before, decision)
+        if answered is None:
+            return
+        one.grade = answered
     elif decision.give or decision.take:
         borders = _borders(course, before, decision.part)
         if borders is None:

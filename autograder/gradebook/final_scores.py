@@ -17,8 +17,10 @@ from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting, finals, rescored
 from autograder.gradebook.times import read_late, read_names, read_times
-from autograder.records import Grade, RefusedError
+from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
+from autograder.text.names import shown
+from autograder.text.wording import counted, counted_points, listed
 
 FILE_NAME = "grades.csv"
 COLUMNS = (
@@ -32,12 +34,14 @@ def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[Grade
     """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
 
     `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
-    `days_late` is empty if unknown.
+    `days_late` is empty if unknown. Each written answer has a column at the end.
     """
     table = io.StringIO(newline="")
     rows = csv.writer(table)
-    rows.writerow(COLUMNS)
-    rows.writerows(_row(grade, final_of(grade, finals)) for grade in latest_grades(grades))
+    latest = latest_grades(grades)
+    names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
+    rows.writerow([*COLUMNS, *names])
+    rows.writerows([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
     path = folder / FILE_NAME
     write_whole(path, table.getvalue())
     return path
@@ -99,15 +103,16 @@ class Effective(NamedTuple):
         """The grades before the decisions."""
         return [final_of(grade, self.finals).journal or grade for grade in self.grades]
 
-    def to_review(self, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
-        """Return the flagged submissions, and those at most `within` percent below one of the `borders`."""
+    def to_review(self, course: Course, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
+        """Return the submissions that are flagged, wait for a person, or are at most `within` percent below a border."""
         found = []
         for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
             reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            if (grade.flags or near) and not final.excused:
+            waits = what_waits(course, grade)
+            if (grade.flags or near or waits) and not final.excused:
                 place = {"student": grade.student, "assignment": grade.assignment}
-                why = [*near, *grade.flags]
+                why = [*near, *grade.flags, *waits]
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
@@ -141,7 +146,7 @@ def what_counts(
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
-    decided = lay_over(course, entries, counted, groups)
+    decided = lay_over(course, entries, counted, groups, folder)
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
     before = finals(course, [one.grade for one in decided], times, late)
@@ -199,9 +204,49 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
 
 
 def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
-    """Return the points of an assignment without those of dropped tests."""
+    """Return the points of an assignment, with those of written answers and without those of dropped tests."""
     own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
-    return assignment.points - max((journal.max_score - grade.max_score for grade, journal in own), default=0)
+    more = max(
+        (journal.max_score - grade.max_score for grade, journal in own), default=assignment.points - assignment.total
+    )
+    return assignment.points - more
+
+
+def waiting_answers(grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> list[str]:
+    """Return one message about the written answers that wait for a person, if there are any."""
+    waiting = [grade for grade in grades if grade.waiting and not final_of(grade, finals).excused]
+    if not waiting:
+        return []
+    named = listed([f"{shown(grade.student)} ({grade.assignment})" for grade in waiting])
+    answers = sum(len(grade.waiting) for grade in waiting)
+    return [
+        f"{counted(answers, 'written answer')} not graded yet, and counted 0 so far: {named}. "
+        "`autograder decide --pick` lists them."
+    ]
+
+
+def what_waits(course: Course, grade: Grade) -> list[str]:
+    """Return for each written answer that waits its points, its rubric and its text, for the instructor."""
+    assignment = course.find(grade.assignment)
+    rubrics = {answer.name: answer.rubric for answer in assignment.answers} if assignment else {}
+    found = []
+    for test in grade.waiting:
+        rubric = f" Rubric: {rubrics[test.name]}" if rubrics.get(test.name) else ""
+        found.append(f"`{test.name}` waits for a person: 0 to {counted_points(test.max_score)}.{rubric}")
+        found[-1] += f" Answer: {' '.join(test.message.split())}" if test.message else ""
+    return found
+
+
+def is_answer(test: TestResult) -> bool:
+    """Whether this is the result of a written answer, which is its own part."""
+    return test.name == test.part
+
+
+def answer_points(grade: Grade | None, names: Iterable[str]) -> list[str]:
+    """Return a cell for each of these written answers: its points, `waits`, or nothing."""
+    tests = {test.name: test for test in grade.tests if is_answer(test)} if grade else {}
+    cells = {name: "waits" if test.outcome == "waiting" else number(test.score) for name, test in tests.items()}
+    return [cells.get(name, "") for name in names]
 
 
 def number(value: float) -> str:

@@ -45,7 +45,7 @@ class Suites:
         passed = self._stored(grade)
         if passed is None:
             return grade.to_json()
-        tests = [_facts(test, ("name", *OWN)) for test, right in zip(grade.tests, passed) if test != right]
+        tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
         return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
 

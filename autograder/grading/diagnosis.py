@@ -3,7 +3,7 @@
 A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, through the
 same frames as a student's code, so both leave transcripts. In one run all students meet the same inputs, so a
 mistake takes each test once, and only as far as its answers are those of a student who failed it. A mistake is named
-where its transcripts explain three quarters of the failing tests of a part.
+where its transcripts explain three quarters of the failing tests of a part; two where they explain all together.
 
 Most mistakes never take a test. The solution takes it once, and the functions that it calls are noted: before the
 first call of a function that it changes, a mistake answers as the solution does.
@@ -95,6 +95,8 @@ class Diagnosis:
             if len(failed) not in map(len, explained.values()):  # most students make one mistake
                 others = [mistake for mistake in self._mistakes if mistake not in found]
                 explained |= self._explained(others, failed)
+            if len(failed) not in map(len, explained.values()):
+                explained |= self._two_mistakes(failed)
             for mistake, tests in explained.items():
                 found.setdefault(mistake, []).extend(tests)
         named: dict[str, Mistake] = {}
@@ -123,6 +125,16 @@ class Diagnosis:
                 elif share:
                     explained[mistake].append(test.name)
         return {mistake: explained[mistake] for mistake in missing}
+
+    def _two_mistakes(self, failed: Sequence[tuple[Test, Transcript]]) -> dict[Mistake, list[str]]:
+        """Two mistakes that together explain every failing test of one part: the second all that the first does not."""
+        for mistake in self._explained(self._mistakes, failed[:1]):
+            rest = [failure for failure in failed if not self._explained([mistake], [failure])]
+            names = [test.name for test, _ in rest]
+            for other, tests in self._explained(self._mistakes, rest).items():
+                if tests == names:
+                    return {mistake: [test.name for test, _ in failed if test.name not in names], other: tests}
+        return {}
 
     def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript, right: Transcript) -> float:
         key = mistake.id, test.name

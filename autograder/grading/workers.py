@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
-from autograder.protocol.errors import StudentError, StudentTimeoutError
-from autograder.proxy.connection import malformed, told_exception
+from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
+from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
 from autograder.proxy.subject import RemoteSubject, Use

@@ -1,7 +1,5 @@
 """Callables of a test in the student's process: each call and its backward pass is forwarded to the test's side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -25,7 +23,7 @@ class TestCallable(nn.Module):
 
     forward = __call__
 
-    def train(self, mode: bool = True) -> TestCallable:
+    def train(self, mode: bool = True) -> "TestCallable":
         self.training = mode
         return self
 

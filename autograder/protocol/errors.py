@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from autograder.source import text as source
 
@@ -90,8 +91,21 @@ def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> Re
     if isinstance(error, SyntaxError) and not frames:
         text = (error.text or "").strip()[:MAX_FRAME_TEXT]
         frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", text))
-    bases = tuple(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
     return RemoteException(type(error).__name__, bases, _text(error), tuple(frames[-MAX_FRAMES:]))
+
+
+def told_exception(claim: dict[str, Any]) -> RemoteException:
+    """Parse an exception from the other side, bounded in size; an invalid one raises any exception."""
+    return RemoteException(
+        type=str(claim["type"])[:80],
+        bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
+        text=str(claim["text"])[:2000],
+        frames=tuple(
+            Frame(str(f)[:200], int(n), str(w)[:100], *(str(text)[:300] for text in texts[:3]))
+            for f, n, w, *texts in claim["frames"][:8]
+        ),
+    )
 
 
 def _text(error: BaseException) -> str:

@@ -4,8 +4,6 @@ Both sides of the sandbox use the same order and names. Methods such as `named_p
 may have overridden them, and they are too slow to call before and after every call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,7 +33,7 @@ class ModuleState:
         """Whether each parameter requires a gradient."""
         return {name: parameter.requires_grad for name, parameter in self.parameters.items()}
 
-    def changes_since(self, old: Snapshot) -> dict[str, Any] | None:
+    def changes_since(self, old: "Snapshot") -> dict[str, Any] | None:
         """Return the `values` and `flags` that are not those of an earlier state with the same names.
 
         The `modes` are all there if one of them changed. None if nothing did.

@@ -10,7 +10,7 @@ import random
 import socket
 import sys
 import types
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple
 from functools import partial
@@ -240,8 +240,8 @@ class Server:
             return wire.CallableHandle(value._number)
         origin = str(type(value).__module__)
         own = origin == self.module.__name__ or origin.partition(".")[0] not in _NO_OBJECTS_OF
-        function = isinstance(value, types.FunctionType)
-        if not (own or function or isinstance(value, nn.Module)):
+        stays = isinstance(value, types.FunctionType | nn.Module | Iterator)
+        if not (own or stays):
             return None
         return wire.Handle(self.number(value), self.describe(value))
 
@@ -253,7 +253,8 @@ class Server:
 
     def describe(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, nn.Module):
-            return {"kind": "object", "type": type(value).__name__, "callable": callable(value)}
+            facts = {"callable": callable(value), "iterator": isinstance(value, Iterator)}
+            return {"kind": "object", "type": type(value).__name__, **facts}
         first: dict[int, str] = {}
 
         def once(name: str, tensor: torch.Tensor) -> Any:

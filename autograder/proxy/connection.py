@@ -16,14 +16,7 @@ from torch import nn
 
 from autograder.protocol import wire
 from autograder.protocol.containers import leaves, mapped
-from autograder.protocol.errors import (
-    Frame,
-    RemoteException,
-    StudentCrashedError,
-    StudentError,
-    mirrored_name,
-    student_raised,
-)
+from autograder.protocol.errors import StudentCrashedError, StudentError, mirrored_name, student_raised, told_exception
 from autograder.protocol.graphs import Graphs
 from autograder.proxy.stand_ins import StandIns
 from autograder.proxy.transcript import Transcript
@@ -182,19 +175,6 @@ def malformed(what: str) -> Iterator[None]:
 
 def too_much_to_send(error: wire.WireError) -> StudentError:
     return StudentError(f"What the test hands over cannot be sent: {error}.")
-
-
-def told_exception(claim: dict[str, Any]) -> RemoteException:
-    """Parse an exception from the other side, bounded in size; an invalid one raises as `malformed` expects."""
-    return RemoteException(
-        type=str(claim["type"])[:80],
-        bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
-        text=str(claim["text"])[:2000],
-        frames=tuple(
-            Frame(str(f)[:200], int(n), str(w)[:100], *(str(text)[:300] for text in texts[:3]))
-            for f, n, w, *texts in claim["frames"][:8]
-        ),
-    )
 
 
 def _call_own(function: Any, path: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -32,8 +32,7 @@ class LoopbackConnection(Connection):
         with self._sides_changed():
             reply = answer(self.server, operation, arguments)
         try:
-            travelled: dict[str, Any] = _travelled(reply, self.server.register, wire.MAX_TEXT)
-            return travelled
+            return _travelled(reply, self.server.register, wire.MAX_TEXT)
         except wire.WireError as error:
             return {"error": unsendable(error)}
 
@@ -41,8 +40,7 @@ class LoopbackConnection(Connection):
         frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)
-        answer: dict[str, Any] = _travelled(reply, self.register, wire.MAX_DATA)
-        return answer
+        return _travelled(reply, self.register, wire.MAX_DATA)
 
     @contextmanager
     def _sides_changed(self) -> Iterator[None]:
@@ -62,8 +60,9 @@ class LoopbackConnection(Connection):
         self._other_random_numbers = here
 
 
-def _travelled(value: Any, register: wire.Register, max_text: int) -> Any:
-    return wire.parse(wire.dumps(value, register, max_text), max_text)
+def _travelled(value: dict[str, Any], register: wire.Register, max_text: int) -> dict[str, Any]:
+    received: dict[str, Any] = wire.parse(wire.dumps(value, register, max_text), max_text)
+    return received
 
 
 def _random_state() -> tuple[torch.Tensor, Any, Any]:

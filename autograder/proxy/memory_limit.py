@@ -5,8 +5,6 @@ too much memory, PyTorch and Python raise and the test fails; the grader and the
 Linux only.
 """
 
-from __future__ import annotations
-
 import sys
 import weakref
 
@@ -20,7 +18,7 @@ class MemoryLimit:
     """
 
     _usual: tuple[int, int] | None = None
-    _begun: weakref.WeakSet[MemoryLimit] = weakref.WeakSet()
+    _begun: "weakref.WeakSet[MemoryLimit]" = weakref.WeakSet()
 
     def begin(self) -> None:
         if sys.platform != "linux":

@@ -10,8 +10,10 @@ Not supported: second derivatives, hooks, `isinstance` with the student's classe
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partialmethod
 from typing import Any, TypeVar
 
@@ -19,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
-from autograder.protocol.errors import RemoteException, StudentError, missing_name
+from autograder.protocol.errors import RemoteException, StudentError, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
@@ -111,7 +113,12 @@ class RemoteObject:
     __hash__ = object.__hash__
 
     def __len__(self) -> int:
-        found = call(self._connection, [self._handle, ["__len__"]], (), {})
+        try:
+            found = call(self._connection, [self._handle, ["__len__"]], (), {})
+        except StudentRaisedError as error:
+            if error.remote.type != "AttributeError" or "__len__" not in error.remote.text:
+                raise
+            raise student_raised(replace(error.remote, type="TypeError", bases=("TypeError",))) from None
         with malformed("a length"):
             if type(found) is not int or found < 0:
                 raise ValueError("a length is a number of things")
@@ -120,8 +127,40 @@ class RemoteObject:
     def __getitem__(self, key: Any) -> Any:
         return call(self._connection, [self._handle, ["__getitem__"]], (key,), {})
 
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            return iter(call(self._connection, [self._handle, ["__iter__"]], (), {}))
+        except AttributeError as error:
+            if "__iter__" not in str(error):
+                raise
+        return self._in_order()
+
+    def _in_order(self) -> Iterator[Any]:
+        """Yield the items of an object with `__getitem__` alone, as Python does."""
+        for index in itertools.count():
+            try:
+                item = self[index]
+            except IndexError:
+                return
+            yield item
+
     def __repr__(self) -> str:
         return f"<the student's {self._kind} object>"
+
+
+class RemoteIterator(RemoteObject):
+    """An iterator of the student's, such as a generator: each value is asked for when the test needs it."""
+
+    def __iter__(self) -> RemoteIterator:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return call(self._connection, [self._handle, ["__next__"]], (), {})
+        except StudentRaisedError as error:
+            if error.remote.type != "StopIteration":
+                raise
+        raise StopIteration
 
 
 class Mirror(nn.Module):
@@ -395,7 +434,8 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
         if _one_of(("module", "object"), handle.description["kind"]) == "module":
             known = connection.mirrors.get(handle.number)
             return known if known is not None else RemoteModule(connection, handle)
-        return RemoteObject(connection, handle.number, str(handle.description["type"])[:80])
+        remote = RemoteIterator if handle.description["iterator"] is True else RemoteObject
+        return remote(connection, handle.number, str(handle.description["type"])[:80])
 
 
 def _bring_home(

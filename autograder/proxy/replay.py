@@ -8,8 +8,6 @@ runs, and recorded exchanges are not repeated.
 Requests are sent one at a time, as a test sends them, so student code cannot see later requests in advance.
 """
 
-from __future__ import annotations
-
 import hashlib
 import socket
 from collections import deque
@@ -38,7 +36,7 @@ class Node:
     """A state of a test: the requests that it sends next, and the node for each known reply."""
 
     requests: tuple[Request, ...] = ()
-    replies: dict[bytes, Node] = field(default_factory=dict)
+    replies: "dict[bytes, Node]" = field(default_factory=dict)
     passed: bool = False
 
 

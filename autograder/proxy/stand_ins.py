@@ -1,11 +1,14 @@
 """The solution's functions and modules, which answer for names of a student's module (see `protocol.stand_ins`)."""
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
 from torch.func import functional_call
+
+from autograder.protocol.containers import mapped
 
 PLAIN = (bool, int, float, str, type(None))
 
@@ -14,6 +17,7 @@ class StandIns:
     """Answers for some names of the `reference`; `kinds` tells which are modules, `called` which a test has used."""
 
     def __init__(self, reference: Any, names: Iterable[str]) -> None:
+        self._reference = reference
         self._things = {name: getattr(reference, name) for name in names}
         self.kinds = {
             name: isinstance(thing, type) and issubclass(thing, nn.Module) for name, thing in self._things.items()
@@ -29,10 +33,18 @@ class StandIns:
     def answer(self, operation: str, *given: Any) -> Any:
         """Answer one question of the student's process, with random numbers that tell nothing of the test's."""
         self._count += 1
+        given = mapped(self._own, given)
         operations: dict[Any, Any] = {"call": self._call, "make": self._make, "run": self._run}
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self._count)
             return operations[operation](*given)
+
+    def _own(self, leaf: Any) -> Any:
+        """Return an object of a student's dataclass as one of the solution's, with the same fields."""
+        kind: Any = getattr(self._reference, str(vars(leaf).get("_kind")), None) if hasattr(leaf, "as_handle") else None
+        if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+            return leaf
+        return kind(**{field.name: getattr(leaf, field.name) for field in dataclasses.fields(kind)})
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.called.add(name)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from autograder.protocol.containers import mapped
-from autograder.protocol.errors import StudentError, StudentRaisedError
+from autograder.protocol.errors import MIRRORED, StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle
 
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and the random state
@@ -58,7 +58,8 @@ class Transcript:
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
-        kind = next((base for base in bases if base in type(error).__name__), type(error).__name__)
+        builtin = (base for base in bases if base in MIRRORED and base in type(error).__name__)
+        kind = next(builtin, type(error).__name__)
         of_library, own = _words(error)
         self.answers.append(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 

@@ -1,7 +1,5 @@
 """Command lines and environments that start the fork server in each sandbox tier."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os
@@ -44,7 +42,7 @@ class Layout:
     engine: Path
 
     @classmethod
-    def of_this_python(cls, folders: Iterable[Path] = ()) -> Layout:
+    def of_this_python(cls, folders: Iterable[Path] = ()) -> "Layout":
         """Return the layout of the running interpreter; `folders` follow its packages."""
         base = Path(sys.base_prefix).resolve()
         python = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()

@@ -5,8 +5,6 @@ processes. All limit resources and, on Linux, allow only harmless system calls. 
 holds no secret, and does not affect a grade.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import resource
@@ -46,7 +44,7 @@ class Footprint:
     data: int
 
     @classmethod
-    def now(cls) -> Footprint:
+    def now(cls) -> "Footprint":
         """Measure this process; zeros if the system does not provide the numbers."""
         try:
             with open("/proc/self/statm") as file:

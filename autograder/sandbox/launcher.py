@@ -8,14 +8,14 @@
 A worker's bytes are passed on and not interpreted here.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from autograder.course.config import Limits
 from autograder.records import InfrastructureError
@@ -26,7 +26,7 @@ from autograder.sandbox.remedies import remedy
 from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
-PROBE_ENTRY = "autograder.sandbox.trials:report_isolation"
+TRIAL_ENTRY = "autograder.sandbox.trials:run"
 PROBE_SECONDS = 10
 PROBE_LIMITS = Limits(
     cpu_seconds=5,
@@ -65,10 +65,9 @@ class Sandbox:
         if self.tier != "unsafe":
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
-        self._servers: dict[Modules, ForkServer] = {}
-        self._started(())
+        self._servers: dict[Modules, ForkServer] = {(): self._start(())}
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> "Sandbox":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,13 +107,10 @@ class Sandbox:
             for modules in list(self._servers):
                 self._discard(modules)
 
-    def _started(self, modules: Modules) -> ForkServer:
+    def _ready_server(self, modules: Modules) -> ForkServer:
         if modules not in self._servers:
             self._servers[modules] = self._start(modules)
-        return self._servers[modules]
-
-    def _ready_server(self, modules: Modules) -> ForkServer:
-        server = self._started(modules)
+        server = self._servers[modules]
         try:
             server.wait_until_ready()
         except SandboxUnavailableError:
@@ -159,12 +155,16 @@ def try_tier(tier: str) -> str:
 
     Returns `Sandbox.note`. Raises SandboxUnavailableError if the tier does not work or a boundary is open.
     """
-    with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=PROBE_ENTRY, warm=False) as sandbox:
+    with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox:
         try:
-            facts = _ask(sandbox, hidden.name)
+            with sandbox.spawn(PROBE_LIMITS) as worker:
+                facts = ask(worker, {"trial": "report_isolation", "hidden": hidden.name}, PROBE_SECONDS)
+                if facts is None:
+                    ending = worker.end(kill=False)
+                    raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
+        except SandboxUnavailableError:
+            raise
         except (InfrastructureError, OSError, ValueError) as problem:
-            if isinstance(problem, SandboxUnavailableError):
-                raise
             raise unavailable(tier, str(problem)) from None
         if facts["succeeded"] and tier != "unsafe":
             raise unavailable(tier, f"A worker was able to {' and to '.join(facts['succeeded'])}.")
@@ -174,13 +174,12 @@ def try_tier(tier: str) -> str:
         return sandbox.note
 
 
-def _ask(sandbox: Sandbox, hidden: str) -> dict[str, list[str]]:
-    with sandbox.spawn(PROBE_LIMITS) as worker:
-        worker.socket.settimeout(PROBE_SECONDS)
-        worker.socket.sendall(hidden.encode())
-        answer = worker.socket.recv(65536)
-        if not answer:
-            ending = worker.end(kill=False)
-            raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
-        facts: dict[str, list[str]] = json.loads(answer)
-        return facts
+def ask(worker: WorkerProcess, request: Mapping[str, Any], seconds: float) -> Any:
+    """Send a worker one line of JSON and return its answer; None without one."""
+    worker.socket.settimeout(seconds)
+    line = b""
+    with suppress(OSError), worker.socket.makefile("rwb") as stream:
+        stream.write(json.dumps(request).encode() + b"\n")
+        stream.flush()
+        line = stream.readline()
+    return json.loads(line) if line.endswith(b"\n") else None

@@ -1,8 +1,8 @@
 """Attacks by a worker on its own sandbox; reports those that succeeded.
 
-`report_isolation` is the short test of a tier, `run` performs one trial for `autograder doctor --verify`. A trial takes
-the environment prepared by `verify`, and returns a list of forbidden operations that succeeded; the boundary holds if
-it is empty. No trial does harm if a boundary is missing.
+`report_isolation` is the short test of a tier; the others serve `autograder doctor --verify`. Each takes the environment
+prepared by `verify`, and returns a list of forbidden operations that succeeded; the boundary holds if it is empty. No
+trial does harm if a boundary is missing.
 """
 
 import ctypes
@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
 NOT_PERMITTED, NOT_THERE = 1, 38
 
 Facts = Mapping[str, Any]
-Trial = Callable[[Facts], list[str]]
+Trial = Callable[[Facts], Any]
 
 
 def run(channel: socket.socket) -> None:
@@ -336,18 +336,16 @@ def find_things(facts: Facts) -> list[str]:
     return [f"find {path} of the worker before it" for path in there]
 
 
-def report_isolation(channel: socket.socket) -> None:
-    """Read the path of a file that must be hidden; answer with the open boundaries and the unreadable packages."""
-    hidden = channel.recv(4096).decode()
+def report_isolation(facts: Facts) -> dict[str, list[str]]:
+    """Return the boundaries that are open, such as to a file that must be hidden, and the unreadable packages."""
     attempts = {
-        "read a file of this machine": lambda: os.close(os.open(hidden, os.O_RDONLY)),
+        "read a file of this machine": lambda: os.close(os.open(facts["hidden"], os.O_RDONLY)),
         "open a network socket": lambda: socket.socket().close(),
         "start a process": lambda: fork_with(os.fork),
         "write outside its own folder": lambda: os.open("/usr/probe", os.O_WRONLY | os.O_CREAT),
         "stop another process": lambda: os.kill(os.getpid() + 1, 0),
     }
-    facts = {"succeeded": successes(attempts), "unreadable": [name for name in PACKAGES if not _is_readable(name)]}
-    channel.sendall(json.dumps(facts).encode())
+    return {"succeeded": successes(attempts), "unreadable": [name for name in PACKAGES if not _is_readable(name)]}
 
 
 def _is_readable(package: str) -> bool:
@@ -361,6 +359,6 @@ TRIALS: dict[str, Trial] = {
         read_course, read_home, read_system, see_names, read_environment, write_outside, fill_scratch,
         grow_a_file, use_network, fork, run_programs, signal_others, see_processes, make_rare_calls,
         gain_rights, raise_limits, take_memory, start_threads, open_files, compute_too_long, wait_too_long,
-        print_too_much, stay, leave_things, find_things,
+        print_too_much, stay, leave_things, find_things, report_isolation,
     )
 }  # fmt: skip

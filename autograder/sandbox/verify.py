@@ -3,7 +3,6 @@
 `doctor` tests whether a tier works at all; `verify` tests each of its guarantees.
 """
 
-import json
 import os
 import secrets
 import socket
@@ -19,10 +18,9 @@ from typing import Any
 
 from autograder.records import InfrastructureError
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.launcher import PROBE_LIMITS, Sandbox
+from autograder.sandbox.launcher import PROBE_LIMITS, TRIAL_ENTRY, Sandbox, ask
 from autograder.sandbox.worker_process import Ending, WorkerProcess
 
-TRIAL_ENTRY = "autograder.sandbox.trials:run"
 HELD, OPEN, NOT_PROMISED = "held", "open", "not promised"
 SAFE, ALL, WITH_NAMESPACES = SAFE_TIERS, tuple(TIERS), ("namespaces", "host-network")
 TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its processor
@@ -149,50 +147,38 @@ def _home() -> str:
     return "/root" if home in ("/", "~") else home  # some containers' users have no folder of their own
 
 
-def _perform(trial: str, context: TrialContext, limits: Mapping[str, float]) -> tuple[list[str] | None, Ending, int]:
-    """Return a worker's answer (None: no answer), its ending, and how much it printed."""
-    with _send(trial, context, limits) as worker:
-        found = _hear(worker)
+@contextmanager
+def _trying(trial: str, context: TrialContext, **limits: float) -> Iterator[tuple[WorkerProcess, list[str] | None]]:
+    """Yield a worker that performs a trial, and its answer (None: no answer)."""
+    allowed = TRIAL_LIMITS.model_copy(update=limits)
+    with context.sandbox.spawn(allowed) as worker:
+        yield worker, ask(worker, {**context.facts, "trial": trial, "limits": allowed.model_dump()}, TRIAL_SECONDS)
+
+
+def _perform(trial: str, context: TrialContext, **limits: float) -> tuple[list[str] | None, Ending, int]:
+    """Return a worker's answer, its ending, and how much it printed."""
+    with _trying(trial, context, **limits) as (worker, found):
         printed = len(worker.output(1 << 30))
         worker.socket.shutdown(socket.SHUT_WR)
         return found, worker.end(kill=False), printed
 
 
-def _send(trial: str, context: TrialContext, limits: Mapping[str, float]) -> WorkerProcess:
-    allowed = TRIAL_LIMITS.model_copy(update=dict(limits))
-    worker = context.sandbox.spawn(allowed)
-    request = {**context.facts, "trial": trial, "limits": allowed.model_dump()}
-    with suppress(ConnectionError):  # it is dead already; its ending says why
-        worker.socket.sendall(json.dumps(request).encode() + b"\n")
-    return worker
-
-
-def _hear(worker: WorkerProcess) -> list[str] | None:
-    worker.socket.settimeout(TRIAL_SECONDS)
-    try:
-        with worker.socket.makefile("rb") as reader:
-            line = reader.readline()
-    except OSError:
-        return None
-    return json.loads(line) if line.endswith(b"\n") else None
-
-
 def _tell(trial: str, context: TrialContext) -> list[str]:
     """Return the operations that the worker reports; a worker without an answer may have done anything."""
-    found, ending, _ = _perform(trial, context, {})
+    found, ending, _ = _perform(trial, context)
     return [f"end without an answer ({ending.reason} {ending.code})"] if found is None else found
 
 
 def _be_stopped(trial: str, context: TrialContext, reason: str, **limits: float) -> list[str]:
     """Check that the worker is killed for this reason before it can answer."""
-    found, ending, _ = _perform(trial, context, limits)
+    found, ending, _ = _perform(trial, context, **limits)
     if found is not None:
         return found
     return [] if ending.reason == reason else [f"end otherwise ({ending.reason})"]
 
 
 def _print(context: TrialContext) -> list[str]:
-    found, _, printed = _perform("print_too_much", context, {})
+    found, _, printed = _perform("print_too_much", context)
     complete = [] if found == [] else ["end while it printed"]
     return complete + ([f"print {printed} bytes"] if printed > TRIAL_LIMITS.output_kb * 1024 else [])
 
@@ -200,8 +186,8 @@ def _print(context: TrialContext) -> list[str]:
 def _look_powerful(context: TrialContext) -> list[str]:
     """Check the worker's privileges, as listed by the kernel and by trying to use them."""
     before = family(os.getpid())
-    with _send("stay", context, {}) as worker:
-        if _hear(worker) is None:
+    with _trying("stay", context) as (_, found):
+        if found is None:
             return ["end without an answer"]
         new = family(os.getpid()) - before
         found = [line for pid in new for line in _powers(pid)] if new else ["hide from the grader"]
@@ -223,8 +209,8 @@ def _leave(context: TrialContext) -> list[str]:
     before = family(os.getpid())
     with context.start() as sandbox:
         own = replace(context, sandbox=sandbox)
-        with _send("leave_things", own, {}) as worker:
-            if _hear(worker) is None:
+        with _trying("leave_things", own) as (worker, answer):
+            if answer is None:
                 return ["end without an answer"]
             worker.end()
             found = [] if _is_let_go(worker) else ["leave a process"]

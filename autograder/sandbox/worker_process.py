@@ -1,7 +1,5 @@
 """The launcher's side of a worker: the sandboxed process that executes one student's code."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -44,7 +42,7 @@ class WorkerProcess:
         self._ending: Ending | None = None
         self._statistics: int | None = None
 
-    def __enter__(self) -> WorkerProcess:
+    def __enter__(self) -> "WorkerProcess":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,9 +17,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from autograder.grading.explain import clean, explain
-from autograder.protocol.errors import MissingNameError, RemoteException, describe_error
+from autograder.protocol.errors import MissingNameError, RemoteException, describe_error, told_exception
 from autograder.protocol.server import Server
-from autograder.proxy.connection import told_exception
 from autograder.proxy.local import LocalStudent, from_file
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent

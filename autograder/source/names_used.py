@@ -301,7 +301,6 @@ class NameReader:
     def bind(self, name: str, full: frozenset[str]) -> None:
         if name in self.scope.declared:
             full = self.declared[name] = self.declared.get(name, NOTHING) | full
-        full = full or NOTHING
         self.scope.now[name] = full
         self.scope.history.append((name, full))
 

@@ -4,8 +4,6 @@ Two texts that differ only in variable names, spacing of annotations, comments o
 Nothing is executed, and a text that is not valid Python is tokenized as well.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence
@@ -52,7 +50,7 @@ class Stub:
         return tuple(line) in self.lines or (line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2]))
 
     @classmethod
-    def of(cls, text: str) -> Stub:
+    def of(cls, text: str) -> "Stub":
         """Create the record of a stub, which must be valid Python."""
         names = frozenset(n.name for n in ast.walk(ast.parse(text)) if isinstance(n, Definition))
         tokens, words = _read(text, names)

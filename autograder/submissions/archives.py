@@ -143,12 +143,13 @@ def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder
     if suffix(path.name) not in ARCHIVES:
         raise RefusedError(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
     root = PackedFolder(stem(path.name), path)
-    with open_regular(path, CLASS_BYTES if whole_class else STUDENT_BYTES) as stream:
+    size, entries = (CLASS_BYTES, CLASS_ENTRIES) if whole_class else (STUDENT_BYTES, STUDENT_ENTRIES)
+    with open_regular(path, size) as stream:
         with _broken(path.name):
             if suffix(path.name) == ".zip":
-                _fill_from_zip(root, stream, CLASS_ENTRIES if whole_class else STUDENT_ENTRIES)
+                _fill_from_zip(root, stream, entries)
             else:
-                _fill_from_tar(root, _Tar(stream, path.name, whole_class))
+                _fill_from_tar(root, _Tar(stream, path.name, size), entries)
         yield root
 
 
@@ -209,12 +210,11 @@ def _load_from_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -
 class _Tar:
     """The blocks of a tar, read sequentially up to a limit."""
 
-    def __init__(self, stream: BinaryIO, name: str, whole_class: bool) -> None:
+    def __init__(self, stream: BinaryIO, name: str, most_bytes: int) -> None:
         zipped = stream.read(2) == GZIP
         stream.seek(0)
         self._read = gzip.GzipFile(fileobj=stream, mode="rb").read if zipped else stream.read
-        self._left = CLASS_BYTES if whole_class else STUDENT_BYTES
-        self.entries = CLASS_ENTRIES if whole_class else STUDENT_ENTRIES
+        self._left = most_bytes
         self.name = name
 
     def read(self, size: int) -> bytes:
@@ -252,13 +252,11 @@ class _Tar:
             raise RefusedError(f"{shown(self.name)} unpacks to too much. {ONLY_THE_FILE}")
 
 
-def _fill_from_tar(root: PackedFolder, tar: _Tar) -> None:
+def _fill_from_tar(root: PackedFolder, tar: _Tar, entries: int) -> None:
     long_name: str | None = None
-    count = 0
-    while (info := tar.header()) is not None:
-        count += 1
-        if count > 2 * tar.entries:  # a long name takes an extra entry
-            raise RefusedError(f"{shown(tar.name)} holds more than {tar.entries} files. {ONLY_THE_FILE}")
+    for count, info in enumerate(iter(tar.header, None), start=1):
+        if count > 2 * entries:  # a long name takes an extra entry
+            raise RefusedError(f"{shown(tar.name)} holds more than {entries} files. {ONLY_THE_FILE}")
         if info.type in _EXTENDED:
             long_name = _pax_path(tar.body(info, HEADER_BYTES)) or long_name
         elif info.type == tarfile.GNUTYPE_LONGNAME:

@@ -88,11 +88,11 @@ def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]
 
 def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
     """Return the files in these folders with the module's name, as relative paths; archives are not searched."""
-    found = []
-    for way, entry in itertools.islice(_walk(entries, "", DEPTH), STUDENT_ENTRIES):
-        if isinstance(entry, File) and _is_called_like(entry, assignment):
-            found.append(replace(entry, name=f"{way}{entry.name}"))
-    return list[Entry](found)
+    return [
+        replace(entry, name=f"{way}{entry.name}")
+        for way, entry in itertools.islice(_walk(entries, "", DEPTH), STUDENT_ENTRIES)
+        if isinstance(entry, File) and _is_called_like(entry, assignment)
+    ]
 
 
 def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:

@@ -47,18 +47,14 @@ class SubjectProvider:
 
 def is_test_of_suite(item: pytest.Item) -> bool:
     """Whether a test belongs to a part and uses the fixture `student` of suites, not another project's."""
-    definitions = fixture_definitions(item).get("student", ())
-    return has_part(item) and any(each.func.__module__ == FIXTURES for each in definitions[-1:])
+    part, definitions = item.get_closest_marker("part"), fixture_definitions(item).get("student", ())
+    return part is not None and any(each.func.__module__ == FIXTURES for each in definitions[-1:])
 
 
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
     """Return the definitions of each fixture of a test, the effective one last; pytest has no public API for it."""
     info = getattr(item, "_fixtureinfo", None)
     return info.name2fixturedefs if info else {}
-
-
-def has_part(item: pytest.Item) -> bool:
-    return item.get_closest_marker("part") is not None
 
 
 def argument_of(item: pytest.Item, marker: str, default: Any) -> Any:

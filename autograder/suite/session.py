@@ -225,7 +225,7 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
     """Return a sentence for each test that cannot run, or that does not use the fixture `student`."""
     problems = []
     for item in items:
-        if markers.has_part(item) and not is_test_of_suite(item):
+        if item.get_closest_marker("part") and not is_test_of_suite(item):
             problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
         known = {"request", *markers.fixture_definitions(item)}
         problems += [

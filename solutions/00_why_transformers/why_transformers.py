@@ -40,7 +40,7 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 # %% [markdown]
@@ -332,6 +332,13 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
 # %% picture="steps"
 
 # %% [markdown]
+# ## Harder: an LSTM by hand
+#
+# Not graded; about 30 minutes, ●●○. A gate decides what stays in the state and what is written into it, and the
+# gradient no longer fades at each step. The file `harder.py` beside this one asks for an LSTM in two short functions,
+# compares it with PyTorch's, and asks how large the bias of a forget gate must be for half of a memory to last for 50
+# steps. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # | | recurrent network | attention |
@@ -364,38 +371,3 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
 #   length, sequential operations and work per layer are Parts 3 and 4 of this assignment.
 # - **Albert Gu and Tri Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (2023).** Recurrence comes
 #   back, without a $\tanh$ between one state and the next, so that in training its steps can run side by side after all.
-#
-# ## Harder, for no points: an LSTM by hand
-#
-# Write `lstm_step(x, h, c, W_x, W_h, b)`, which returns the new `h` and the new `c`. `x` is (B, C), `h` and `c` are
-# (B, H), `W_x` is (C, 4H), `W_h` is (H, 4H) and `b` is (4H,). The four blocks of columns belong, in PyTorch's order,
-# to $i$, $f$, $g$ and $o$. The gates $i$, $f$ and $o$ go through a sigmoid, the candidate $g$ through a $\tanh$. The
-# cell below compares your function with PyTorch's, and then turns up the bias of the forget gate: how far does the
-# gradient reach?
-
-# %%
-# Room for your lstm_step.
-
-# %%
-if __name__ == "__main__":
-    if "lstm_step" not in globals():
-        print("There is no lstm_step yet.")
-    else:
-        dice, (B, C, H) = torch.Generator().manual_seed(1), (3, 5, 7)
-        cell = nn.LSTMCell(C, H).double()
-        x, h, c = (torch.randn(B, n, generator=dice, dtype=torch.float64) for n in (C, H, H))
-        weights = cell.weight_ih.T, cell.weight_hh.T, cell.bias_ih + cell.bias_hh      # (C, 4H), (H, 4H), (4H,)
-        agrees = all(map(torch.allclose, lstm_step(x, h, c, *weights), cell(x, (h, c))))  # noqa: F821
-        print("Your lstm_step", "agrees" if agrees else "does not agree yet", "with PyTorch's.")
-        for bias in (0.0, 2.0, 4.0):
-            tilt = torch.zeros(4 * H, dtype=torch.float64)                                                 # (4H,)
-            tilt[H : 2 * H] = bias
-
-            def last_cell(xs: Tensor, tilt: Tensor = tilt) -> Tensor:
-                h = c = xs.new_zeros(xs.shape[0], H)                                                      # (B, H)
-                for t in range(xs.shape[1]):
-                    h, c = lstm_step(xs[:, t], h, c, 0.1 * weights[0], 0.1 * weights[1], tilt)  # noqa: F821
-                return c
-
-            reach = gradient_reach(last_cell, torch.randn(1, 51, C, generator=dice, dtype=torch.float64))   # (T,)
-            print(f"forget gate near {tilt[H].sigmoid():.2f}: over 50 words, {reach[0] / reach[-1]:.1g} of it arrives")

@@ -355,7 +355,7 @@ ID_OF = dict(zip(WORDS, range(len(WORDS))))
 
 
 # %%
-def progress(step: int, steps: int, loss: float) -> None:
+def show_bar(step: int, steps: int, loss: float) -> None:
     """A bar that grows to the right while the training runs."""
     done = 30 * step // steps
     end = "\n" if step == steps else ""
@@ -375,7 +375,7 @@ def play_skip_gram(width: int = 16, window: int = 4, steps: int = 200) -> tuple[
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        progress(step, steps, loss.item())
+        show_bar(step, steps, loss.item())
     return before, tables[0].detach()
 
 
@@ -472,6 +472,13 @@ if __name__ == "__main__":
 # %% picture="neighbours"
 
 # %% [markdown]
+# ## Harder: word vectors without training
+#
+# Not graded; about 40 minutes, ●●○. What skip-gram finds with many thousand guesses can also be counted and compressed.
+# The file `harder.py` beside this one asks for both: a table of neighbours, and the vectors that a singular value
+# decomposition makes of it. Run `python harder.py`: it checks what you write there and says in sentences what is
+# missing.
+#
 # ## Where this leads
 #
 # **Counting instead of guessing.** Go through the text once, count how often each two words occur near

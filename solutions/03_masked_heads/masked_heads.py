@@ -233,6 +233,13 @@ class Head(nn.Module):
 # %% picture="head"
 
 # %% [markdown]
+# ## Harder: windows and distances
+#
+# Not graded; about 40 minutes, ●●○. A word need not attend to everything before it. The file `harder.py` beside
+# this one asks for a mask with a window, for the distance that information travels through many layers of it, and
+# for ALiBi, which needs no vectors for positions. Run `python harder.py`: it checks what you write there and says
+# in sentences what is missing.
+#
 # ## Look back
 #
 # The picture above is an X-ray of your head. The cell in row $t$ and column $s$ shows how strongly the output

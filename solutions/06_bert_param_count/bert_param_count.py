@@ -365,6 +365,13 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
 # %% picture="gpt2"
 
 # %% [markdown]
+# ## Harder: what does it cost?
+#
+# Not graded; about 35 minutes, ●●○. Parameters can be counted, and so can the work. The file `harder.py` beside this
+# one asks for the operations that a word costs, for the days that GPT-3 takes on 1,000 graphics cards, and for the
+# best size of a model for a given budget. Run `python harder.py`: it checks what you write there and says in
+# sentences what is missing.
+#
 # ## What you can do now
 #
 # You can read a model's config and say, within a minute and without a GPU, how big the model is and why. At four

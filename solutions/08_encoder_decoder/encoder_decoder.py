@@ -505,6 +505,8 @@ def thumb_test(model: nn.Module, word: str) -> Tensor:
 
 # %%
 if __name__ == "__main__":
+    from autograder.notebook import watch_training
+
     torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(1)
@@ -513,15 +515,14 @@ if __name__ == "__main__":
     )
     optimizer = torch.optim.Adam(translator.parameters(), lr=2e-3)
     steps, losses, alignments = 600, [], {}
+    watch = watch_training(steps)
     for step in range(steps):
         if step in (0, 60, 150):
             alignments[step] = thumb_test(translator, "attention")
         losses.append(training_step(translator, optimizer, generator))
         if (step + 1) % 20 == 0:
-            bar = "█" * (30 * (step + 1) // steps)
-            print(f"\r{bar:·<30} step {step + 1} of {steps}, loss {losses[-1]:.3f}", end="", flush=True)
+            watch(step + 1, losses[-1])
     alignments[steps] = thumb_test(translator, "attention")
-    print()
 
 # %% [markdown]
 # It has never seen an English word. Does it spell these backwards?
@@ -559,6 +560,12 @@ if __name__ == "__main__":
     plt.show()
 
 # %% [markdown]
+# ## Harder: how good is a translation?
+#
+# Not graded; about 35 minutes, ●●○. The table of results in *Attention Is All You Need* measures translations with
+# BLEU. The file `harder.py` beside this one asks for it, by hand, in two functions of about ten lines each. Run
+# `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # You now know all three families. An encoder alone is BERT, a decoder without cross-attention is GPT, and both

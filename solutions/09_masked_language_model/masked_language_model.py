@@ -483,6 +483,8 @@ def top_guesses(model: nn.Module, sentence: str, k: int = 5) -> list[tuple[str, 
 
 # %%
 if __name__ == "__main__":
+    from autograder.notebook import watch_training
+
     torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(1)
@@ -490,13 +492,12 @@ if __name__ == "__main__":
     model = MaskedLanguageModel(len(WORDS), d_model=64, n_heads=4, n_layers=2, d_ff=128, max_len=16)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     steps, losses, exams = 900, [], {}
+    watch = watch_training(steps)
     for step in range(1, steps + 1):
         losses.append(training_step(model, optimizer, encode(seen), generator))
         if step % 20 == 0:
             exams[step] = exam(model, HIDDEN)
-            bar = "█" * (30 * step // steps)
-            print(f"\r{bar:·<30} step {step} of {steps}, loss {losses[-1]:.3f}", end="", flush=True)
-    print()
+            watch(step, losses[-1])
 
 # %% [markdown]
 # The thin line jumps because every step asks a few new questions. It begins near $\ln V$, or somewhat above. The
@@ -542,6 +543,12 @@ if __name__ == "__main__":
 # %% picture="model"
 
 # %% [markdown]
+# ## Harder: whole sentences
+#
+# Not graded; about 40 minutes, ●●○. A model that fills gaps can also judge a sentence, and write one. The file
+# `harder.py` beside this one asks for both: a score for whole sentences, and a function that fills many gaps, the
+# surest one first. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
+#
 # ## Look back
 #
 # This is BERT. The real one is larger (12 layers, 768 numbers in a vector, 30,522 pieces of words) and has

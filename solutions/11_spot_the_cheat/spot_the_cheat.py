@@ -146,7 +146,7 @@ if __name__ == "__main__":
 
 
 # %%
-def progress(done: int, total: int, name: str) -> None:
+def show_bar(done: int, total: int, name: str) -> None:
     """A progress bar."""
     filled = round(30 * done / total)
     print(f"\r{'█' * filled}{'░' * (30 - filled)} {name}", end="\n" if done == total else "", flush=True)
@@ -162,7 +162,7 @@ def train(model: Suspect, data: Tensor, steps: int, name: str) -> None:
         loss.backward()
         optimiser.step()
         if step % 20 == 0:
-            progress(step, steps, f"{name} is trained")
+            show_bar(step, steps, f"{name} is trained")
 
 
 if __name__ == "__main__":

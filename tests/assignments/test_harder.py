@@ -1,6 +1,7 @@
 """The harder exercises: unwritten they say so, the instructors' solutions pass, and slips are told."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,151 @@ from types import ModuleType
 
 import pytest
 
+from autograder.course.config import load_course
+
 HERE = Path(__file__).resolve().parent
 EXERCISES = sorted(HERE.glob("*/given/harder.py"))
+COURSE = load_course(HERE.parents[1])
 SLIPS = {
+    "00_why_transformers": [
+        ("i, f, g, o =", "f, i, g, o =", "equal_to_pytorch"),
+        ("i, f, g, o =", "i, f, o, g =", "by_hand"),
+        ("torch.sigmoid(i) * torch.tanh(g)", "torch.sigmoid(i) * torch.sigmoid(g)", "by_hand"),
+        ("torch.sigmoid(o) * torch.tanh(c), c", "torch.sigmoid(o) * c, c", "by_hand"),
+        (" + b).chunk", ").chunk", "by_hand"),
+        ("states.append(h)", "states.append(c)", "whole_text"),
+        ("h, c = lstm_step(x, h, c,", "h, _ = lstm_step(x, h, c,", "whole_text"),
+        ("share ** (1 / steps)", "share", "half_is_left"),
+        ("math.log(f / (1 - f))", "f", "half_is_left"),
+    ],
+    "01_word_vectors": [
+        ("ids[max(0, place - window) : place] + ", "", "counted_by_hand"),
+        ("max(0, place - window)", "max(0, place - 1)", "wider_window"),
+        ("+= 1", "= 1", "counted_by_hand"),
+        ("table / table.sum()", "table", "compared_by_hand"),
+        (".log().clamp(min=0)", ".log()", "rarer_than_chance"),
+        ("torch.where(table > 0, pairs / by_chance, 1.0)", "pairs / by_chance", "compared_by_hand"),
+        ("s[:size].sqrt()", "s[:size]", "all_columns"),
+        (" * s[:size].sqrt()", "", "all_columns"),
+    ],
+    "02_positional_encoding": [
+        ("torch.stack([-a.sin(), a.cos()])", "torch.stack([a.sin(), a.cos()])", "by_hand"),
+        ("torch.stack([a.cos(), a.sin()]), torch.stack([-a.sin(), a.cos()])",
+         "torch.stack([a.cos(), -a.sin()]), torch.stack([a.sin(), a.cos()])", "by_hand"),
+        ("2 * hands / d_model", "hands / d_model", "along_the_table"),
+        (".solution.T", ".solution", "found_again"),
+        ("table[:-k], table[k:]", "table[:-1], table[1:]", "found_again"),
+        (".square().mean().sqrt().item()", ".mean().abs().item()", "nothing_to_find"),
+    ],
+    "03_masked_heads": [
+        ("back < width", "back <= width", "ticks_by_hand"),
+        ("(back >= 0) & ", "", "ticks_by_hand"),
+        ("matrix_power(step, layers)", "matrix_power(step, layers + 1)", "paths"),
+        ("(mask | torch.eye(len(mask), dtype=torch.bool))", "mask", "keeps_what_it_knows"),
+        ("step, layers) > 0", "step, layers)", "paths"),
+        ("torch.arange(1, num_heads + 1)", "torch.arange(num_heads)", "slopes_by_hand"),
+        ("-8 * torch", "-1 * torch", "slopes_by_hand"),
+        (".masked_fill(back < 0, -torch.inf)", "", "slopes_by_hand"),
+        ("(-slopes", "(slopes", "slopes_by_hand"),
+        ("/ num_heads", "/ 8", "slopes"),
+    ],
+    "04_multi_head_concat": [
+        ("part.repeat_interleave(each, dim=1)", "part.repeat(1, each, 1, 1)", "shared_by_hand"),
+        (", is_causal=True", "", "shared_by_hand"),
+        ("for part in (k, v))", "for part in (k, k))", "shared_by_hand"),
+        ("(groups, num_heads // groups, -1, C)", "(groups, -1, num_heads // groups, C)", "pooled_by_hand"),
+        ("(groups, num_heads // groups, -1, C)", "(-1, num_heads // groups, C)", "pooled_rows_stay_apart"),
+        ("(groups, num_heads // groups, -1, C).mean(dim=1)", "(num_heads // groups, groups, -1, C).mean(dim=0)",
+         "pooled_by_hand"),
+        (".mean(dim=1)", ".sum(dim=1)", "pooled_by_hand"),
+        ("return 2 * layers", "return layers", "memory"),
+    ],
+    "05_encoder_block": [
+        (" - normed * along", "", "by_hand"),
+        ("g - g.mean(dim=-1, keepdim=True)", "g", "by_hand"),
+        ("u * gamma", "u", "equal_to_autograd"),
+        (" + eps", "", "equal_to_autograd"),
+        (") / sigma        #", ")        #", "by_hand"),
+        ("(u * normed).reshape(-1, C).sum", "(g * normed).reshape(-1, C).sum", "equal_to_autograd"),
+        ("(u * normed).reshape(-1, C).sum(dim=0)", "(u * normed).mean(dim=0)", "by_hand"),
+    ],
+    "06_bert_param_count": [
+        ("24 * width**2", "12 * width**2", "gpt2_by_hand"),
+        ("4 * T * width", "2 * T * width", "gpt2_by_hand"),
+        (" + 2 * width * vocab_size", "", "gpt2_by_hand"),
+        ("4 * T * width) + 2 * width * vocab_size", "4 * T * width + 2 * width * vocab_size)", "gpt2_by_hand"),
+        ("return 6 * width", "return 12 * width", "where_it_turns"),
+        ("6 * parameters * words /", "2 * parameters * words /", "days_of_gpt3"),
+        ("* used *", "/ used *", "days_of_gpt3"),
+        ("flops / (6 * 20)", "flops / 20", "chinchilla"),
+        ("return parameters, 20 * parameters", "return parameters, parameters", "chinchilla"),
+    ],
+    "07_mini_gpt": [
+        (".log_softmax(dim=-1)", "", "by_hand"),
+        ("scores[:, None] + logits", "logits", "by_hand"),
+        ("beams[:, -model.block_size :]", "beams", "keeps_the_beginning"),
+        ("beams[places // V]", "beams[: len(places)]", "by_hand"),
+        ("beams[places // V]", "beams[(places // V) * 0]", "by_hand"),
+        ("min(width, longer.numel())", "width", "as_good_as_trying_all"),
+        ("logits[:, -1]", "logits[:, 0]", "by_hand"),
+        ("logits, _ = model(", "model(ids[:, -1:])\n        logits, _ = model(", "one_batch"),
+    ],
+    "08_encoder_decoder": [
+        ("(ours & theirs).total()", "sum(ours[gram] for gram in ours if gram in theirs)", "clipped_by_hand"),
+        ("(ours & theirs).total()", "len(ours & theirs)", "clipped_by_hand"),
+        ("tuple(text[start : start + n])", "tuple(sorted(text[start : start + n]))", "pairs"),
+        ("range(len(text) - n + 1)", "range(len(text))", "pairs"),
+        (" + min(0.0, 1 - r / c)", "", "brevity_by_hand"),
+        ("min(0.0, 1 - r / c)", "1 - r / c", "too_long"),
+        ("1 - r / c)", "1 - c / r)", "brevity_by_hand"),
+        ("sum(logarithms) / longest", "sum(logarithms)", "too_long"),
+        ("if not matched:", "if False:", "nothing_matches"),
+    ],
+    "09_masked_language_model": [
+        (".log_softmax(dim=-1)", "", "score_by_hand"),
+        ("[each, each, ids].sum()", "[each, each, ids].mean()", "score_by_hand"),
+        ("    copies[each, each] = mask_id\n", "", "each_word_is_hidden_alone"),
+        ("copies[each, each] = mask_id", "copies[:] = mask_id", "each_word_is_hidden_alone"),
+        ("    ids = ids.clone()\n", "", "one_gap_at_a_time"),
+        ("        probabilities[:, mask_id] = 0\n", "        probabilities[:, mask_id] = 0\n        ids[gaps] = "
+         "probabilities.argmax(dim=-1)\n        continue\n", "one_gap_at_a_time"),
+        ("probabilities.argmax().item()", "probabilities[0].argmax().item()", "surest_first"),
+    ],
+    "12_rotary_positions": [
+        ("base ** (-torch", "base ** (torch", "speeds_by_hand"),
+        ("torch.arange(0, D, 2, dtype=torch.float64) / D", "torch.arange(D // 2, dtype=torch.float64) / D",
+         "speeds_by_hand"),
+        ("2 * math.pi / speeds", "1 / speeds", "waiting_hands"),
+        ("> trained", "< trained", "waiting_hands"),
+        ("factor ** (D / (D - 2))", "factor", "base_by_hand"),
+        ("factor ** (D / (D - 2))", "factor ** 2", "slowest_and_fastest"),
+        ("omega / factor, omega)", "omega, omega / factor)", "parts"),
+        ("omega / factor, omega)", "omega / factor, omega / factor)", "parts"),
+        ("omega / factor, omega)", "omega * factor, omega)", "parts"),
+    ],
+    "14_fine_tuning": [
+        ("alpha / rank", "alpha", "by_hand"),
+        ("linear.weight.new_zeros(linear.out_features, rank)",
+         "torch.ones(linear.out_features, rank).to(linear.weight)", "begins_as_it_was"),
+        ("torch.randn(rank, linear.in_features)", "torch.zeros(rank, linear.in_features)", "begins_as_it_was"),
+        ("linear.requires_grad_(False)", "linear", "who_is_trained"),
+        ("self.scale * (x @", "(x @", "by_hand"),
+        ("copy.deepcopy(self.linear)", "self.linear", "merged_again"),
+        ("self.scale * self.B @ self.A", "self.B @ self.A", "merged_again"),
+        ("    model.requires_grad_(False)\n", "", "a_whole_model"),
+        ("list(model.modules())", "[model]", "a_whole_model"),
+    ],
+    "15_train_it_well": [
+        (".clamp(min=1e-30)", "", "either_side"),
+        ("G / G.norm()", "G / (1 + G.norm())", "one_number"),
+        ("B * square + C * square @ square", "B * square", "one_number"),
+        ("weight.grad + self.momentum * average", "average", "two_steps"),
+        (".add_(weight.grad)", ".add_(0.1 * weight.grad)", "two_steps"),
+        ("max(1, weight.shape[0] / weight.shape[1])", "(weight.shape[0] / weight.shape[1])", "wide_matrices"),
+        ("max(1, weight.shape[0] / weight.shape[1]) ** 0.5", "1", "two_steps"),
+        ("if weight.grad is None:", "if False:", "two_steps"),
+        ("range(iterations)", "range(5)", "one_number"),
+    ],
     "13_key_value_cache": [
         ("o = o * shrink", "o = o", "by_hand"),
         ("l = l * shrink", "l = l", "by_hand"),
@@ -80,3 +223,22 @@ def test_what_is_not_written_says_so(exercise):
     done = subprocess.run([sys.executable, str(exercise)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and not done.stderr
     assert done.stdout.startswith("✗ ") and done.stdout.rstrip().endswith("is not written yet.")
+
+
+def test_each_assignment_has_one_and_the_guide_lists_them():
+    assert [exercise.parts[-3] for exercise in EXERCISES] == [assignment.name for assignment in COURSE.assignments]
+    guide = (COURSE.root / "docs/students.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d\d) \| (.+?) \| .+ \| (\d+) \| ([●○]+) \|$", guide, re.MULTILINE)
+    head = re.compile(r'"""Harder, and not graded: (.+) \(about (\d+) minutes, ([●○]+)\)')
+    heads = [(exercise.parts[-3][:2], *head.match(exercise.read_text("utf-8")).groups()) for exercise in EXERCISES]
+    assert rows == heads
+    assert sum(int(minutes) for _, _, minutes, _ in rows) == pytest.approx(600, abs=30)  # "about ten more" hours
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda file: file.parts[-3])
+def test_the_assignment_announces_it_with_its_minutes(exercise):
+    minutes, difficulty = re.search(r"\(about (\d+) minutes, ([●○]+)\)", exercise.read_text("utf-8")).groups()
+    text = COURSE.solution_file(COURSE.assignment(exercise.parts[-3])).read_text("utf-8")
+    assert text.count("\n# ## Harder: ") == 1
+    section = text.split("\n# ## Harder: ")[1]
+    assert section.split("\n#\n")[1].startswith(f"# Not graded; about {minutes} minutes, {difficulty}.")

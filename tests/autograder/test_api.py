@@ -87,6 +87,12 @@ def test_importing_the_package_imports_neither_torch_nor_the_engine() -> None:
     assert not {"torch", "numpy", "pydantic", "typer", "pytest"} & set(modules)
 
 
+def test_commands_start_without_torch_and_without_jupyter() -> None:
+    code = "import sys, json, autograder.cli, autograder.api; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "numpy", "nbformat", "jupytext", "IPython", "jsonschema"} & set(json.loads(done.stdout))
+
+
 def test_notebook_of_the_python_guide_runs(course: Path, tmp_path: Path) -> None:
     shutil.copytree(course, tmp_path / "course", ignore=shutil.ignore_patterns("grades"))
     cells = [cell.source for cell in nbformat.read(GUIDE, as_version=4).cells if cell.cell_type == "code"]

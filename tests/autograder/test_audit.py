@@ -42,6 +42,7 @@ def edit(course, name, old, new):
     file.write_text(text.replace(old, new), "utf-8")
 
 
+@pytest.mark.slow
 def test_audit_of_a_fair_course_finds_no_problem(course):
     code, found = audit(course, "--no-mutants")
     assert (code, found["problems"]) == (0, [])
@@ -49,6 +50,7 @@ def test_audit_of_a_fair_course_finds_no_problem(course):
     assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
 
 
+@pytest.mark.slow
 def test_trivial_answers_and_losses_are_told(course):
     code, found = audit(course, "--no-mutants")
     assert (code, found["problems"], found["trivial"]) == (0, [], "20%")
@@ -106,6 +108,7 @@ def test_promises_that_the_stub_does_not_make(course):
     assert set(found["problems"]) <= set(check(load_course(course)))
 
 
+@pytest.mark.slow
 def test_output_overwrites_only_an_earlier_audit(course, tmp_path):
     file = tmp_path / "audit.json"
     for _ in range(2):

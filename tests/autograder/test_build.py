@@ -352,7 +352,11 @@ AUTHORS_MISTAKES = {
     "full_part": (PART, PART + "\nx = 1", 'line 24: the cell `part="add"` must be empty; the build fills it.'),
     "misspelt": ("part=", "prat=", "line 24: `prat` is not an option of a cell; did you mean `part`?"),
     "no_quotes": ('part="add"', "part=add", "line 24: the cell's option `part=add` cannot be read"),
-    "both": (PART, f'{PART} picture="add"', "line 24: a cell is for a part or for a picture, not for both"),
+    "both": (
+        PART,
+        f'{PART} picture="add"',
+        "line 24: a cell is for a part, a picture or an answer, not for two of them",
+    ),
     "no_first_cell": ("# %% [markdown]\n# # Add", "x = 1\n# %%\n# # Add", "line 1: the document must begin with"),
     "not_python": (RETURN, "    return together +\n", "line 20: this is not Python: invalid syntax."),
     "split_class": ("    def push", "# %%\n    def push", "line 37: this cell cannot run by itself in a notebook"),

@@ -179,6 +179,15 @@ def test_decision_survives_a_regrade(decided, folder):
 # ------------------------------------------------------------------ decisions that do not fit
 
 
+def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder, tmp_path):
+    decided("drop: gone, counts: full, reason: R")
+    sentence = "decisions.yml, line 1: 01_adding has no test `gone`."
+    said = [command("report"), command("export", "--to", "csv", "--output", str(tmp_path / "scores.csv"))]
+    said.append(command("compare", str(folder), str(folder)))
+    assert [sentence in done.stderr for done in said] == [True] * 3
+    assert "01_adding has no test <code>gone</code>." in (folder / "index.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
@@ -207,7 +216,7 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ("student: ben, reason: R", "must have exactly one of `give`, `take`, `comment`"),
+        ("student: ben, reason: R", "must have exactly one of `give`, `take`, `points`, `comment`"),
         ("student: ben, give: 1, take: 1, reason: R", "must have exactly one of"),
         ("student: ben, give: -1, reason: R", "`give` of decision 1 must be greater than 0, not -1."),
         ("student: ben, give: 1", "must have a `reason`, which the student reads."),
@@ -216,7 +225,7 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
         ("drop: any, reason: R", "needs `counts: full` or `counts: out` with `drop`, and only there."),
         ("drop: any, counts: none, reason: R", "must be `full` or `out`"),
         ("student: ben, excuse: false, reason: R", "`excuse` of decision 1 must be `true`, not false."),
-        ("student: ben, excuse: true, part: add, reason: R", "can have a `part` only with `give` or `take`."),
+        ("student: ben, excuse: true, part: add, reason: R", "can have a `part` only with `give`, `take` or `points`."),
         ("student: ben, giv: 1, reason: R", "did you mean `give`?"),
     ],
 )

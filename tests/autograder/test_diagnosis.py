@@ -50,6 +50,12 @@ OTHERS = """
         together = together + 1
     together = together + 1
   hint: How many steps is it to the second number?
+
+- id: accepts_small_negative_numbers
+  in: Total.push
+  replace: if number < 0
+  with: if number < -9
+  hint: Which numbers are refused?
 """
 REFUSES = """if b > 99:
         raise ValueError("too large")
@@ -131,8 +137,16 @@ def test_an_exception_that_says_something_else_is_not_enough(grader):
 
 
 def test_a_mistake_that_explains_half_of_a_part_is_not_named(grader):
-    found = names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9:"))
+    found = names(grader, EDITS["forgets_what_came_before"], ("raise ValueError", "raise KeyError"))
     assert found == {"test_pushes_add_up": None, "test_negative_numbers_are_refused": None}
+
+
+def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
+    found = names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9:"))
+    assert found == {
+        "test_pushes_add_up": "forgets_what_came_before",
+        "test_negative_numbers_are_refused": "accepts_small_negative_numbers",
+    }
 
 
 def test_mistakes_in_functions_that_the_failing_tests_never_call_take_no_test(grader):

@@ -393,6 +393,7 @@ def formgrader(gradebook, course: Course):
     return give
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "manual, extra, total", [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")]
 )
@@ -727,6 +728,7 @@ def test_gradescope_forged_results_do_not_count(gradescope):
     assert read_results(gradescope.root)["score"] == 0
 
 
+@pytest.mark.slow
 def test_gradescope_refuses_unusable_submissions(gradescope):
     assert gradescope(one="x = 1", two="x = 2").returncode == 0
     record = read_results(gradescope.root)

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from autograder.course.config import Course, load_course
+from autograder.course.mistakes import load_mistakes
 from autograder.grading import prepared
 from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
@@ -26,6 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADS, BLOCKS = "03_masked_heads", "05_encoder_block"
 
 MODEL = """
+import math
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
@@ -48,8 +52,18 @@ def draw(generator):
 
 def power(x, exponent=2):
     return x ** exponent
+
+@dataclass(frozen=True)
+class Sizes:
+    wide: int = 1
+    high: int = 1
+
+def area(sizes):
+    return math.prod(vars(sizes).values())
 """
 STUDENTS = """
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
@@ -81,6 +95,17 @@ def new_layer(size):
 
 def two_draws(generator):
     return draw(generator), draw(generator)
+
+@dataclass(frozen=True)
+class Sizes:
+    wide: int = 1
+    high: int = 1
+
+def area(sizes):
+    return 0
+
+def volume(sizes, deep):
+    return area(sizes) * deep
 """
 
 
@@ -99,7 +124,7 @@ class Stack(nn.Module):
 def student() -> SimpleNamespace:
     reference = load_text(MODEL, "model.py", "reference_of_stand_ins")
     connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
-    stand_ins = StandIns(reference, ["Layer", "draw", "power"])
+    stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
     kinds = connection.answer_with(stand_ins)
     loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)
     assert loaded == {"errors": []}
@@ -157,6 +182,10 @@ def test_a_generator_advances_and_the_random_numbers_of_the_test_do_not(student)
         torch.testing.assert_close(drawn, torch.randn(3, generator=other))
     student.names.new_layer(4)
     assert torch.equal(torch.default_generator.get_state(), before)
+
+
+def test_the_solution_reads_the_fields_of_a_students_object(student):
+    assert student.names.volume(student.names.Sizes(2, high=3), 4) == 24
 
 
 def test_names_that_were_used_are_known(student):
@@ -227,6 +256,7 @@ def test_a_head_is_right_once_attention_is(course, grader):
     assert Grade.from_json(grade.to_json()) == grade
 
 
+@pytest.mark.slow
 def test_classes_follow_through_too(course, grader):
     edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
     grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, edit))
@@ -236,6 +266,7 @@ def test_classes_follow_through_too(course, grader):
     assert grade.score < grade.max_score
 
 
+@pytest.mark.slow
 def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
     broken = ("return x + self.dropout(self.ff(self.norm2(x)))", "return self.dropout(self.ff(self.norm2(x)))")
     edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
@@ -243,6 +274,24 @@ def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
     both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, edit))
     wrong = [test.name for test in of_part(alone, "pre_norm") if not test.is_right]
     assert wrong and [test.name for test in of_part(both, "pre_norm") if not test.is_right] == wrong
+
+
+@pytest.mark.slow
+def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(course, monkeypatch):
+    """Under the wrong attention, no answer of the head is that of a head with one mistake."""
+    edits = {
+        "scaled_without_the_root": ("math.sqrt(q.shape[-1])  #", "q.shape[-1]  #"),
+        "shares_returned_by_the_head": ("        return output\n", "        return output, _\n"),
+    }
+    known = [mistake for mistake in load_mistakes(course, course.assignment(HEADS)) if mistake.id in edits]
+    monkeypatch.setattr(prepared, "load_mistakes", lambda *which: tuple(known))
+    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS])
+    try:
+        grade = graded(grader, HEADS, solution_of(course, HEADS, *edits.values()))
+    finally:
+        grader.close()
+    named = {part: {test.mistake for test in of_part(grade, part)} - {None} for part in ("attention", "head")}
+    assert named == {"attention": {"scaled_without_the_root"}, "head": {"shares_returned_by_the_head"}}
 
 
 def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grader):

@@ -123,6 +123,7 @@ def test_report_with_pictures(room: Room) -> None:
     room.assert_nothing_leaked("again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", ["pipe", "zero", "linked", "socket", "huge", "hard", "tree", "beside", "away"])
 def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""

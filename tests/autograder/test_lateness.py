@@ -490,7 +490,7 @@ def test_submissions_marked_late_by_the_site_are_listed(written, course):
 
 def test_names_are_shown_beside_the_ids(written):
     report = (written / "index.html").read_text("utf-8")
-    assert '<th scope="row">cy <bdi class="quiet">Cyrus &lt;b&gt; Vance</bdi></th>' in report
+    assert '>cy</a> <bdi class="quiet">Cyrus &lt;b&gt; Vance</bdi></th>' in report
     page = (written / "feedback" / "cy" / f"{NAME}.html").read_text("utf-8")
     assert "Feedback for <bdi>Cyrus &lt;b&gt; Vance</bdi>, <bdi>cy</bdi>" in page
     assert read_names(written) == {"cy": "Cyrus <b> Vance"}

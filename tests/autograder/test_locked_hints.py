@@ -163,6 +163,7 @@ def test_changed_recording_invalidates_the_hints(monkeypatch: pytest.MonkeyPatch
     assert share_of_locks_derived_again(COURSE.assignment("12_rotary_positions")) < 0.5
 
 
+@pytest.mark.slow
 def test_changed_text_of_the_engine_keeps_the_hints_current(
     course: Course, adding: Assignment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

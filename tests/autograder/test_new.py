@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 from autograder.authoring.new import new, with_entry
 from autograder.cli import app
-from autograder.course.config import CourseError, load_course
+from autograder.course.config import CourseError, course_schema, load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -107,6 +108,55 @@ def test_new_course_is_named_after_its_folder(tmp_path):
     (tmp_path / "numbers-tell").mkdir()
     new(tmp_path / "numbers-tell", "01_mean")
     assert load_course(tmp_path / "numbers-tell").title == "Numbers tell"
+
+
+def test_new_course_has_readme_gitignore_and_schema(tmp_path):
+    written = new(tmp_path, "01_mean")
+    assert {file.name for file in written} >= {"README.md", ".gitignore", "course.schema.json"}
+    assert (
+        (tmp_path / "course.yml").read_text("utf-8").startswith("# yaml-language-server: $schema=course.schema.json\n")
+    )
+    assert json.loads((tmp_path / "course.schema.json").read_text("utf-8")) == course_schema()
+    ignored = (tmp_path / ".gitignore").read_text("utf-8").splitlines()
+    assert {"/submitted/", "/grades/", "/roster.csv", "/decisions.yml"} <= set(ignored), "data of students"
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    for command in re.findall(r"^autograder (\w+)", readme, re.MULTILINE):
+        assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
+
+
+def test_new_course_keeps_a_readme_that_exists(tmp_path):
+    (tmp_path / "README.md").write_text("mine", "utf-8")
+    new(tmp_path, "01_mean")
+    assert (tmp_path / "README.md").read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("site", "course", "students"),
+    [
+        ("github", ".github/workflows/course.yml", ".github/students/check.yml"),
+        ("gitlab", ".gitlab-ci.yml", ".gitlab/students/check.yml"),
+    ],
+)
+def test_workflows_for_the_course_and_for_students(tmp_path, site, course, students):
+    write_tiny_course(tmp_path)
+    done = CliRunner().invoke(app, ["new", "02_mean", "--ci", site, "--course", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    for file, expected in ((course, {"build", "audit"}), (students, {"check"})):
+        text = (tmp_path / file).read_text("utf-8")
+        steps = yaml.safe_load(text)["check"]["script"] if site == "gitlab" else [
+            step["run"] for step in yaml.safe_load(text)["jobs"]["check"]["steps"] if "run" in step
+        ]  # fmt: skip
+        commands = [shlex.split(step) for step in steps if step.startswith("autograder ")]
+        assert {command[1] for command in commands} == expected
+        for command in commands:
+            said = CliRunner().invoke(app, [command[1], "--help"]).stdout
+            assert all(word in said for word in command[2:] if word.startswith("--"))
+
+
+def test_unknown_site_for_workflows_is_refused(tmp_path):
+    done = CliRunner().invoke(app, ["new", "01_mean", "--ci", "gitub", "--course", str(tmp_path)])
+    assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "--ci is `github` or `gitlab`, not `gitub`; did you mean `github`?" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import linecache
+import runpy
 import shutil
 import sys
 from pathlib import Path
@@ -12,9 +15,13 @@ import nbformat
 import pytest
 
 from autograder import notebook
+from autograder.course.config import load_course
 from autograder.course.notebook import SET_UP, with_narrow_lines
+from autograder.proxy.local import LocalStudent
+from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
-from autograder.source.text import outline
+from autograder.selfcheck.workspace import run_text
+from autograder.source.text import NOTEBOOK_FUNCTIONS, outline
 from tests.autograder.student_folder import copy_of
 
 NAME = "01_adding"
@@ -154,3 +161,115 @@ def test_pictures_are_readable_on_light_and_dark_pages() -> None:
     plain.subplots().set_axis_off()
     on_any_page(plain)
     assert plain.get_facecolor()[3] == 1
+
+
+def test_training_without_tqdm_prints_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    watch = notebook.watch_training(40)
+    assert capsys.readouterr().out == ""  # unwritten code ends before there is anything to show
+    watch(20, 2.5)
+    watch(40, 1.25)
+    shown = capsys.readouterr()
+    assert "20 of 40, loss 2.500" in shown.out and shown.out.endswith("█ 40 of 40, loss 1.250\n")
+    assert shown.err == ""
+
+
+def test_training_with_tqdm_keeps_to_the_output(capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip("tqdm", reason="tqdm is not installed: pip install 'autograder[notebook]'")
+    watch = notebook.watch_training(40, "fine-tuned", "accuracy")
+    for step in (10, 40):
+        watch(step, step / 40)
+    shown = capsys.readouterr()
+    assert "fine-tuned" in shown.out and "40/40" in shown.out and "accuracy 1.000" in shown.out
+    assert shown.err == ""
+
+
+class Shown:
+    """Collects what a notebook displays, and what takes its place later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.first: list[Any] = []
+        self.later: list[Any] = []
+        monkeypatch.setattr("IPython.display.display", self.display)
+        for module in (live, notebook):
+            monkeypatch.setattr(module, "in_notebook", lambda: True)
+
+    def display(self, value: Any, display_id: bool = False) -> Any:
+        self.first.append(value)
+        return self
+
+    def update(self, value: Any) -> None:
+        self.later.append(value)
+
+
+def test_curve_of_a_training_grows_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Shown(monkeypatch)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    watch = notebook.watch_training(1000)
+    for step in range(1, 1001):
+        watch(step, 3 - step / 500)
+    assert len(shown.first) == 1 and shown.first[0].data.startswith(b"\x89PNG")
+    assert 20 <= len(shown.later) <= live.DRAWINGS
+    assert shown.later[-1].data != shown.first[0].data
+    assert shown.later[-1].alt == "training: the loss so far"
+
+
+SLIDERS = """
+def a_row_of_sums(student, most: int = 3):
+    \"\"\"The sums climb like a staircase.\"\"\"
+    figure = Figure(figsize=(2, 2))
+    figure.subplots().plot([student.add(n, 1) for n in range(most)])
+    return figure
+
+
+PICTURES = {"add": [a_row_of_sums]}
+SLIDERS = {a_row_of_sums: {"most": (3, 5, 50)}}
+"""
+
+
+def with_sliders(folder: Path) -> None:
+    file = folder / "pictures.py"
+    file.write_text(file.read_text() + SLIDERS)
+
+
+def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install 'autograder[notebook]'")
+    with_sliders(folder)
+    run_cells(folder, monkeypatch, "return a + b")
+    shown = Shown(monkeypatch)
+    notebook.picture("add")
+    image, slider, caption = shown.first
+    assert (slider.description, slider.value, slider.options) == ("most", 3, (3, 5, 50))
+    assert caption.data == "The sums climb like a staircase."
+    slider.value = 50
+    assert shown.later[0].data != image.data
+
+
+def test_picture_is_static_without_ipywidgets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_sliders(folder)
+    run_cells(folder, monkeypatch, "return a + b")
+    shown = Shown(monkeypatch)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    notebook.picture("add")
+    assert [type(value).__name__ for value in shown.first] == ["Image", "Markdown"]
+
+
+@pytest.mark.parametrize("name", ["03_masked_heads", "07_mini_gpt", "12_rotary_positions"])
+def test_every_end_of_a_slider_of_the_course_can_be_drawn(name: str) -> None:
+    course = load_course(Path(__file__).parents[2])
+    assignment = course.assignment(name)
+    sliders = runpy.run_path(str(course.pictures_file(assignment)))["SLIDERS"]
+    student = LocalStudent(run_text(course.solution_file(assignment).read_text("utf-8"), "solution.py").module)
+    for draw, choices in sliders.items():
+        for end in (0, -1):
+            draw(student, **{argument: values[end] for argument, values in choices.items()})
+        for argument, values in choices.items():
+            assert inspect.signature(draw).parameters[argument].default in values
+
+
+def test_no_solution_hides_a_function_of_the_notebook() -> None:
+    course = load_course(Path(__file__).parents[2])
+    for assignment in course.assignments:
+        tree = ast.parse(course.solution_file(assignment).read_text("utf-8"))
+        hidden = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        assert not hidden.intersection(NOTEBOOK_FUNCTIONS), assignment.name

@@ -73,6 +73,7 @@ class Player:
         )
 
 
+@pytest.mark.slow
 def test_three_resubmissions_gain_nothing(tmp_path: Path) -> None:
     player = Player(tmp_path)
     assert [player.hand_in() for _ in range(3)] == [False] * 3

@@ -95,6 +95,7 @@ def grades_alone(plan: Plan) -> dict[str, dict]:
         return {student: future.result() for student, future in running.items()}
 
 
+@pytest.mark.slow
 def test_a_grade_depends_on_nobody_and_on_no_import(
     course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

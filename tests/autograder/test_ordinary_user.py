@@ -125,6 +125,7 @@ def nobodys_namespaces(as_nobody) -> Surroundings:
     return as_nobody
 
 
+@pytest.mark.slow
 def test_every_boundary_holds_for_an_ordinary_user(nobodys_namespaces):
     done = nobodys_namespaces.autograder("doctor", "--verify", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -196,6 +197,7 @@ def test_landlock_boundaries_hold_without_namespaces(without_namespaces):
     assert [cell for cell in columns["landlock"]["cells"] if cell["verdict"] == "open"] == []
 
 
+@pytest.mark.slow
 def test_grading_under_landlock_works_without_namespaces(without_namespaces):
     grade = grade_the_solution(without_namespaces)
     assert (grade["score"], grade["isolation"]) == (FULL, "landlock")
@@ -233,6 +235,7 @@ def test_without_network_namespaces_the_filter_holds_what_it_promises(without_ne
     assert verdicts == {wall.name: "held" for wall in WALLS}
 
 
+@pytest.mark.slow
 def test_without_network_namespaces_a_class_is_graded(without_networks):
     grade = grade_the_solution(without_networks)
     assert (grade["score"], grade["isolation"]) == (FULL, "host-network")

@@ -102,6 +102,7 @@ def page_of(folder: Path, student: str) -> str:
     return page.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_grade_with_pictures_prints_the_golden_output(graded: tuple[Path, str]) -> None:
     same_as_golden("grade", graded[1].replace(str(graded[0]), "grades"))
 
@@ -216,6 +217,7 @@ def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
         list(keeping.iterate(tmp_path, put_away))
 
 
+@pytest.mark.slow
 def test_report_draws_from_the_stored_texts(folder: Path, course: Course, tmp_path: Path, grades: dict) -> None:
     """Nothing is graded again; a submission whose text is missing is named."""
     journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
@@ -246,6 +248,7 @@ def workers() -> Iterator[WorkerFactory]:
     workers.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sampled((a.name for a in COURSE.assignments), "03_masked_heads".__eq__))
 def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
     workers: WorkerFactory, name: str, monkeypatch: pytest.MonkeyPatch
@@ -264,6 +267,7 @@ def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
     assert all(len(picture.look_for.split()) > 5 for picture in drawn), "what should one look for?"
 
 
+@pytest.mark.slow
 def test_killed_drawing_process_loses_only_its_own_picture(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:

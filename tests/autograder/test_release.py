@@ -255,6 +255,7 @@ def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
     assert f"assignments/{NAME}/notes.txt gives away line" in said
 
 
+@pytest.mark.slow
 def test_solution_in_the_visible_tests_is_refused(root, wheel, tmp_path):
     tests = root / "tests" / "assignments" / NAME / "test_visible.py"
     tests.write_text(tests.read_text("utf-8") + f"\n\n# Students should write: {SECRET}\n", "utf-8")
@@ -318,6 +319,7 @@ def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
 # ---------------------------------------------------------------------- the kit that goes along
 
 
+@pytest.mark.slow
 def test_wheel_and_pages_of_this_course_contain_no_leaks():
     """Common lines of the engine, and the hint that the README quotes, are not leaks."""
     course = load_course(ROOT)

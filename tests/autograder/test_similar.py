@@ -355,6 +355,7 @@ def test_wrong_arguments_are_reported(adders):
     assert (done.exit_code, "There is no file or folder" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_torch_is_not_imported(adders):
     program = (
         "import sys; from autograder.cli import app; "

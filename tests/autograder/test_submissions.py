@@ -633,6 +633,7 @@ def bomb(name: str, megabytes: int) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 def test_archive_bombs_are_refused(tmp_path: Path, course: Course) -> None:
     bombs = {
         "ada.zip": bomb("adding.py", 100),
@@ -766,6 +767,7 @@ def test_random_bytes_raise_no_exception(tmp_path_factory, ending: str, content:
     check_any_bytes(tmp_path_factory.mktemp("random"), ending, content)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(sorted(VALID)), st.data())
 def test_damaged_archives_raise_no_exception(tmp_path_factory, kind: str, data: st.DataObject) -> None:
@@ -778,6 +780,7 @@ def test_damaged_archives_raise_no_exception(tmp_path_factory, kind: str, data: 
     check_any_bytes(tmp_path_factory.mktemp("changed"), kind, bytes(content))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.binary(min_size=512, max_size=512), st.binary(max_size=600))
 def test_random_tar_headers_with_a_valid_checksum_raise_no_exception(

@@ -42,6 +42,7 @@ def test_suite_runs_against_a_file_in_the_sandbox(course, tmp_path):
     assert "1 failed, 3 passed, 1 skipped" in output and "add(2, 3)" in output
 
 
+@pytest.mark.slow
 def test_file_without_an_assignment_is_reported(course, tmp_path):
     file = tmp_path / "subtracting.py"
     file.write_text(ALTERNATIVE, "utf-8")
@@ -49,6 +50,7 @@ def test_file_without_an_assignment_is_reported(course, tmp_path):
     assert "subtracting.py" in output and "adding.py" in output and "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_released_tests_run_against_the_file_beside_them(course):
     build(load_course(course))
     stub = course / "assignments/01_adding"
@@ -57,6 +59,7 @@ def test_released_tests_run_against_the_file_beside_them(course):
     assert "2 passed" in run_pytest(stub, ".")
 
 
+@pytest.mark.slow
 def test_seed_is_printed_and_can_be_passed_again(course):
     output = run_pytest(course, SUITE, "-v")
     seed = re.search(r"^autograder: (--autograder-seed \d+)$", output, re.MULTILINE)

@@ -23,9 +23,9 @@ from autograder.protocol.errors import (
     StudentError,
     StudentRaisedError,
     StudentTimeoutError,
+    told_exception,
 )
 from autograder.protocol.graphs import MAX_GRAPHS
-from autograder.proxy.connection import told_exception
 from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
 from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection

@@ -31,7 +31,7 @@
     });
   }
   const cellOf = (cell) => {
-    const text = cell.textContent.trim().replace(/\s+/g, " ").replace(/^−(?=[\d.])/, "-");
+    const text = cell.innerText.replace(/\u00ad/g, "").replace(/\s+/g, " ").trim().replace(/^−(?=[\d.])/, "-");
     const safe = /^[=+@]|^-(?![\d.]+$)/.test(text) ? `'${text}` : text;
     return `"${safe.replace(/"/g, '""')}"`;
   };

@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import as_record, final_of, harmless, what_counts
+from autograder.gradebook.final_scores import as_record, final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names
@@ -192,8 +192,11 @@ def export(tool: str, request: ExportRequest) -> Exported:
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
     names = {assignment.name for assignment in request.assignments} if request.grades else set()
-    scores = [as_record(g, final_of(g, request.finals)) for g in request.grades if g.assignment in names]
-    return Exported(summary, [*request.problems, *request.differences, *exported.problems], request.written, scores)
+    exported_grades = [grade for grade in request.grades if grade.assignment in names]
+    scores = [as_record(grade, final_of(grade, request.finals)) for grade in exported_grades]
+    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(exported_grades, request.finals)
+    problems = [*request.problems, *request.differences, *waiting, *exported.problems]
+    return Exported(summary, problems, request.written, scores)
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:

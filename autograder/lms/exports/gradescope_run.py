@@ -12,6 +12,7 @@ from typing import Any
 
 from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
@@ -38,7 +39,8 @@ def run(root: Path) -> Grade:
     sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
     grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
-        grade = grader.grade(_submission(root / SUBMITTED, assignment))
+        submission = _submission(root / SUBMITTED, assignment)
+        grade = with_answers(assignment, grader.grade(submission), submission.files)
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
     finally:
         grader.close()
@@ -81,7 +83,7 @@ def results(
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
     """Return the text above the tests, which does not mention tests that are not visible yet."""
-    if all(test.is_right for test in seen):
+    if all(test.is_right for test in seen if test.outcome != "waiting"):
         said = "Every test below passes."
     else:
         said = "Each test below says what it expects, and what it met instead."
@@ -89,13 +91,15 @@ def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
 
 
 def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult) -> dict[str, Any]:
-    parts = [part.name for part in assignment.parts]
+    parts = [one.name for one in assignment.asked]
     mates = [other.name for other in tests if other.part == test.part]
     said = "\n\n".join(filter(None, (test.message, test.hint)))
+    if test.outcome == "waiting":
+        said = f"A person reads this answer and gives the points.\n\n{said}"
     return {
         "name": test.title,
         "number": f"{parts.index(test.part) + 1}.{mates.index(test.name) + 1}",
-        "status": "passed" if test.is_right else "failed",
+        **({} if test.outcome == "waiting" else {"status": "passed" if test.is_right else "failed"}),
         "score": test.score,
         "max_score": test.max_score,
         "output": said,

@@ -1,9 +1,12 @@
-"""One table of the class: a row per student, a column per assignment, and the total."""
+"""One table of the class: a row per student, a column per assignment, and the total.
+
+Each written answer has a column behind its assignment, whose score includes its points.
+"""
 
 import csv
 import io
 
-from autograder.gradebook.final_scores import harmless, number, points_of
+from autograder.gradebook.final_scores import answer_points, harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
@@ -26,12 +29,20 @@ def export(request: ExportRequest) -> Exported:
     text = io.StringIO()
     rows = csv.writer(text)
     comments = _comments(request, names)
-    titles = ["student", "name", *(a.name for a in assignments), "total"]
+    titles = ["student", "name"]
+    for assignment in assignments:
+        titles += [assignment.name, *(f"{assignment.name}: {answer.name}" for answer in assignment.answers)]
+    titles.append("total")
     rows.writerow([*titles, "comments"] if comments else titles)
     points = [points_of(assignment, request.grades, request.finals) for assignment in assignments]
-    rows.writerow(["", "points possible", *map(number, points), number(sum(points))])
+    most = [c for a, p in zip(assignments, points) for c in (number(p), *(number(one.points) for one in a.answers))]
+    rows.writerow(["", "points possible", *most, number(sum(points))])
+    grades = {(grade.student, grade.assignment): grade for grade in request.grades}
     for student in students:
-        cells = [scores.get((student, a.name), "") for a in assignments]
+        cells = []
+        for a in assignments:
+            answers = answer_points(grades.get((student, a.name)), [one.name for one in a.answers])
+            cells += [scores.get((student, a.name), ""), *answers]
         people = [harmless(student), harmless(absent.get(student) or request.name(student))]
         row = [*people, *cells, number(totals.get(student, 0.0))]
         rows.writerow([*row, harmless(comments.get(student, ""))] if comments else row)

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 from autograder.course.config import Assignment, Course
-from autograder.gradebook.final_scores import final_of
+from autograder.gradebook.final_scores import final_of, is_answer
 from autograder.gradebook.lateness import rescored
 from autograder.lms.exports import ExportRequest
 from autograder.records import Grade, TestResult
@@ -24,9 +24,16 @@ class HandGrading:
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
     comments: list[str] = field(default_factory=list)
 
-    @property
-    def difference(self) -> float:
-        return sum(counts - given for given, counts in self.points.values())
+    def added_to(self, grade: Grade) -> Grade:
+        """Return the grade with these points. A written answer that was decided in decisions.yml keeps its points."""
+        points, tests, answers = 0.0, list[TestResult](), {test.name for test in grade.tests if is_answer(test)}
+        for test in grade.tests:
+            if test.outcome == "waiting" and test.name in self.points:
+                test = replace(test, outcome="decided", score=self.points[test.name][1])
+                points += test.score
+            tests.append(test)
+        points += sum(counts - given for name, (given, counts) in self.points.items() if name not in answers)
+        return replace(grade, score=grade.score + points, tests=tuple(tests))
 
 
 def by_part(grade: Grade, assignment: Assignment) -> Grade:
@@ -86,7 +93,7 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
                 "another grading and are left out. `autograder export --to nbgrader` takes this one there."
             )
         elif by_hand and by_hand.points:
-            grade = replace(grade, score=grade.score + by_hand.difference)
+            grade = by_hand.added_to(grade)
             finals[place] = rescored(course, final_of(grade, finals), grade.score)
             names.append(shown(grade.student))
         grades.append(grade)
@@ -105,6 +112,7 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
         return False
     grade = by_part(grade, assignment)
     parts = {part.name: part_score(grade, part) for part in assignment.parts}
+    parts |= dict.fromkeys((answer.name for answer in assignment.answers), 0.0)
     return all(abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items())
 
 

@@ -24,13 +24,15 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import find_all_files, is_ignored
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
-from traitlets import Integer, Unicode
+from traitlets import Bool, Integer, Unicode
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.titles import titles_of, with_titles
 from autograder.gradebook import texts
+from autograder.gradebook.final_scores import is_answer
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names, read_stamp
@@ -51,6 +53,7 @@ class GradedExporter(NotebookExporter):
     """An exporter that gives nbgrader a student's notebook as text, with the course's own test cells."""
 
     journal = Unicode("grades", help="The folder with grades.jsonl, in the course's folder.").tag(config=True)
+    pictures = Bool(True, help="Draw the pictures of failing parts into the notebooks.").tag(config=True)
     jobs = Integer(os.cpu_count() or 1, help="How many graders work at once.").tag(config=True)
 
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
@@ -84,13 +87,19 @@ class GradedExporter(NotebookExporter):
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, self._submitted(".").parent, stored, trust_timestamps=True)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
-            self.under_way = BackgroundRun(plan, self.submissions, run, journal, self.converter.log)
+            log = self.converter.log
+            self.under_way = BackgroundRun(plan, self.submissions, run, journal, log, self.pictures)
         except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
 
     def grade(self, student: str) -> Grade | None:
         """Wait for the student's grade; None if it could not be graded because of the machine."""
         return self.under_way.grade(student)
+
+    def drawn(self, grade: Grade) -> list[Picture]:
+        """Wait for the pictures of failing parts; return those of this grade."""
+        self.under_way.drawn.wait()
+        return pictures_of(self._folder_of_journal, self.course, grade)
 
     def _check_gradebook(self) -> None:
         if not gradebook_agrees(self.converter, self.assignment):
@@ -218,6 +227,9 @@ class KnownGrades(GradedExporter):
         _, grade = self.converter.work[student]
         return grade
 
+    def drawn(self, grade: Grade) -> list[Picture]:
+        return pictures_of(self._folder_of_journal, self.course, grade)
+
 
 class ShowGrade(NbGraderPreprocessor):
     """A replacement for nbgrader's Execute that writes the grader's results to the test cells."""
@@ -229,22 +241,32 @@ class ShowGrade(NbGraderPreprocessor):
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
         visible = as_shown(exporter.course, grade, scores=True)
-        show_grade(nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)))
+        pictures = exporter.drawn(grade)
+        show_grade(nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)), pictures)
         return nb, resources
 
 
 class SaveGrades(SaveAutoGrades):
-    """nbgrader's SaveAutoGrades; a refused submission needs grading by hand, so that formgrader does not hide it."""
+    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader does not hide it.
+
+    Points that were decided for a written answer are points by hand in nbgrader.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Save the scores, and return the notebook unchanged."""
         nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
-        if self.parent.grade(about["student"]).status == "refused":
+        grade = self.parent.grade(about["student"])
+        decided = {test.name: test.score for test in grade.tests if is_answer(test) and test.outcome == "decided"}
+        if grade.status == "refused" or decided:
             with Gradebook(about["db_url"]) as gradebook:
                 saved = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
-                for grade in saved.grades:
-                    grade.needs_manual_grade = True
+                for cell in saved.grades:
+                    if cell.name in decided:
+                        cell.manual_score = decided[cell.name]
+                    cell.needs_manual_grade = grade.status == "refused" or (
+                        cell.needs_manual_grade and cell.name not in decided
+                    )
                 gradebook.db.commit()
         return nb, resources
 
@@ -276,7 +298,7 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
     except (SQLAlchemyError, ModuleNotFoundError) as error:
         reason = str(error).strip().split("\n")[0]
         raise refusal(owner, f"The gradebook {_address(url)} cannot be used: {reason}") from None
-    return known == {part.name: part.points for part in assignment.parts}
+    return known == {one.name: one.points for one in assignment.asked}
 
 
 def _address(url: str) -> str:

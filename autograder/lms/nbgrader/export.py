@@ -39,9 +39,9 @@ def export(request: ExportRequest) -> Exported:
             _add(work, by_part(grade, assignment), texts.get((grade.student, grade.assignment)), problems)
             if request.is_excused(grade.student, assignment):
                 problems.append(f"{grade.student}, {assignment.name}: nbgrader cannot excuse, and counts the score.")
-        if any(grade.max_score < assignment.points for grade in request.grades_of(assignment)):
+        if any(grade.max_score < assignment.total for grade in request.grades_of(assignment)):
             problems.append(
-                f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.points)} points although a test "
+                f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.total)} points although a test "
                 "was dropped. With `counts: full`, the test gives its points there, too."
             )
         if work:

@@ -8,7 +8,7 @@ notebook.
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.course.config import Assignment, Part
+from autograder.feedback.pictures import Picture
 from autograder.records import Grade, SourceFile
 from autograder.selfcheck import render as verdict
 from autograder.source.text import notebook_cells
@@ -71,14 +72,38 @@ def submitted_notebook(
     return _Restorer(assignment, release, notes, has_tests).restore(cells[:MOST_CELLS])
 
 
-def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade) -> None:
-    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them."""
+def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade, pictures: Sequence[Picture] = ()) -> None:
+    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them.
+
+    Pictures go to the student's own cells `picture("part")`; without such a cell, to the part's test cell.
+    """
+    left = {part.name: [picture for picture in pictures if picture.part == part.name] for part in assignment.parts}
+    for cell in notebook.cells:
+        asked = re.fullmatch(r"picture\([\"'](\w+)[\"']\)", cell.source.strip()) if cell.cell_type == "code" else None
+        if asked and asked[1] in left:
+            cell.outputs = [shown for picture in left.pop(asked[1]) for shown in _picture_outputs(picture)]
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         part = next((part for part in assignment.parts if part.name == name), None)
         if cell.cell_type == "code" and part is not None:
             cell.execution_count = None
-            cell.outputs = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
+            feedback, score = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
+            drawn = [shown for picture in left.get(part.name, []) for shown in _picture_outputs(picture)]
+            cell.outputs = [feedback, *drawn, score]
+
+
+def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
+    """Yield the outputs of a picture: the image and its caption, or the reason that it cannot be drawn."""
+    if picture.image:
+        shown = {"image/png": picture.image, "text/plain": picture.title}
+        yield nbformat.v4.new_output("display_data", shown)
+        yield nbformat.v4.new_output(
+            "display_data", {"text/markdown": picture.look_for, "text/plain": picture.look_for}
+        )
+    elif picture.problem:
+        sentence = f"The picture “{picture.title}” cannot be drawn: {picture.problem}"
+        shown = {"text/html": verdict.as_html(sentence), "text/plain": verdict.as_text(sentence)}
+        yield nbformat.v4.new_output("display_data", shown)
 
 
 def part_score(grade: Grade, part: Part) -> float:
@@ -165,7 +190,8 @@ def _of_script(text: str) -> list[_Cell]:
         header, _, body = block.partition("\n") if re.match(r"# ?%%", block) else ("", "", block)
         if "[markdown]" in header:
             prose = "\n".join(re.sub(r"^# ?", "", line) for line in body.split("\n"))
-            cells.append(_Cell("markdown", prose.strip("\n")))
+            answer = re.search(r'answer="(\w+)"', header)
+            cells.append(_Cell("markdown", prose.strip("\n"), answer and answer[1]))
         elif body.strip():
             part = re.search(r'part="(\w+)"', header)
             only_comments = all(line.startswith("#") for line in body.strip().split("\n"))
@@ -181,6 +207,7 @@ class _Restorer:
     def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
+        self.answers = [answer.name for answer in assignment.answers]
         self.official = {cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata}
         self.prose = {cell.source for cell in release.cells if cell.cell_type == "markdown"}
         self.release = release
@@ -194,7 +221,7 @@ class _Restorer:
         for index, cell in enumerate(handed_in):
             self._place(cell, homes.get(index))
         for name in self.official:
-            if name in self.parts and name not in self.placed:
+            if name in (*self.parts, *self.answers) and name not in self.placed:
                 self._bring_back(name)
         self._note_moved()
         for index, shown in enumerate(self.cells):
@@ -214,7 +241,7 @@ class _Restorer:
             looks = [i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)]
             usable = (
                 [i for i in claims if i not in homes]
-                if name in self.parts
+                if name in (*self.parts, *self.answers)
                 else [i for i in claims if handed_in[i].kind == "code" and i not in homes]
             )
             if usable or looks:
@@ -226,7 +253,7 @@ class _Restorer:
     def _looks(self, cell: _Cell, name: str) -> bool:
         if cell.kind != "code" or (cell.grade_id in self.official and cell.grade_id != name):
             return False
-        if name in self.parts:
+        if name in self.parts or name in self.answers:
             return cell.test_of == name
         written = re.escape(name.removeprefix("write-"))
         return re.search(rf"(?m)^(class|def|async def) {written}\b", cell.source) is not None
@@ -238,6 +265,8 @@ class _Restorer:
         elif cell.test_of in self.parts and cell.kind == "code":
             return  # a copy of a test cell adds nothing
         else:
+            if home in self.answers:
+                cell.kind = "markdown"
             shown = _plain(cell, self.prose)
             if home is not None:
                 shown.metadata["nbgrader"] = NotebookNode(self.official[home].metadata.nbgrader)
@@ -270,7 +299,7 @@ class _Restorer:
 
     def _bring_back(self, name: str) -> None:
         """Insert a missing test cell after the last official cell that precedes it in the course's notebook."""
-        if self.has_tests:
+        if self.has_tests and name in self.parts:
             self.notes[name].append("This test cell was missing. It counts all the same.")
         before = list(self.official)[: list(self.official).index(name)]
         places = {

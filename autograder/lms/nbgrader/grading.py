@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import ModuleType
 
 from autograder.course.digests import submission_digest, suite_digest
+from autograder.feedback.painter import draw_pictures
 from autograder.gradebook.decisions import lay_over, read_decisions
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
@@ -25,13 +26,21 @@ class BackgroundRun:
     """The grades of a class for one assignment: existing grades at once, others as soon as they are finished.
 
     `plan` is for that assignment alone; `submissions` are by student, in the order in which their grades will be
-    requested. Raises CourseError or InfrastructureError if nothing can be graded.
+    requested. With `pictures`, those of failing parts are drawn behind the wall, after all submissions were graded.
+    Raises CourseError or InfrastructureError if nothing can be graded.
     """
 
     def __init__(
-        self, plan: Plan, submissions: dict[str, Submission], run: OpenRun, journal: Journal, log: logging.Logger
+        self,
+        plan: Plan,
+        submissions: dict[str, Submission],
+        run: OpenRun,
+        journal: Journal,
+        log: logging.Logger,
+        pictures: bool = False,
     ) -> None:
-        self._run, self._journal, self._log = run, journal, log
+        self._run, self._journal, self._log, self._pictures = run, journal, log, pictures
+        self.drawn = threading.Event()  # set once all pictures are drawn, or none will be
         self._decisions = read_decisions(plan.course)
         self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}
         suite = suite_digest(plan.course, *plan.course.select(plan.names))
@@ -45,7 +54,7 @@ class BackgroundRun:
     def grade(self, student: str) -> Grade | None:
         """Wait for a student's grade after the decisions; None if the machine failed, with the reason in the log."""
         grade, course = self._grades[student].result(), self._plan.course
-        decided = lay_over(course, self._decisions, [grade] if grade else [])
+        decided = lay_over(course, self._decisions, [grade] if grade else [], folder=self._journal.path.parent)
         return by_part(decided[0].grade, course.assignment(decided[0].grade.assignment)) if decided else None
 
     def _is_known(self, submission: Submission, suite: str) -> bool:
@@ -60,10 +69,13 @@ class BackgroundRun:
         try:
             with nothing_to_import(), self._run, self._journal:
                 outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
-            for failure in outcome.failures:
-                self._log.error("Not graded: %s", failure)
+                for failure in outcome.failures:
+                    self._log.error("Not graded: %s", failure)
+                if self._pictures and threading.main_thread().is_alive():
+                    self._draw()
         except BaseException as error:  # raised again for the waiting caller, including KeyboardInterrupt
             problem = error
+            self._log.error("The grader has ended: %s", error)
         for grade in self._grades.values():
             if grade.done():
                 continue
@@ -71,6 +83,15 @@ class BackgroundRun:
                 grade.set_result(None)
             else:
                 grade.set_exception(problem)
+        self.drawn.set()
+
+    def _draw(self) -> None:
+        for grade in (future for future in self._grades.values() if not future.done()):
+            grade.set_result(None)
+        grades = (self.grade(student) for student in self._grades)
+        folder = self._journal.path.parent
+        for problem in draw_pictures(self._plan, folder, filter(None, grades), lambda *_: None):
+            self._log.warning("No picture: %s", problem)
 
     def _while_wanted(self) -> Iterator[Submission]:
         """Yield the submissions to grade until the waiting command is interrupted."""

@@ -78,6 +78,23 @@ def why_divide(student) -> Figure:
     return figure
 
 
+def one_query(student, D: int = 64) -> Figure:
+    """One query and 16 keys at random: with √D the weight is spread, without it one key takes nearly all of it.
+
+    In a notebook with ipywidgets, a slider changes D: the left stays as it is, and the right one sharpens.
+    """
+    figure = Figure(figsize=(8.6, 3.2), layout="constrained")
+    dice = torch.Generator().manual_seed(5)
+    q, k = torch.randn(1, D, generator=dice).double(), torch.randn(16, D, generator=dice).double()  # (1, D), (16, D)
+    for axes, divided in zip(figure.subplots(1, 2, sharey=True), (True, False)):
+        _, weights = student.attention(q * (1 if divided else D**0.5), k, torch.eye(16).double())  # (1, 16)
+        axes.bar(range(16), weights.detach()[0], color="#0072b2" if divided else "#d55e00")
+        name = "Your attention" if divided else "The same without √D"
+        axes.set_title(f"{name}, D = {D}: largest weight {weights.max().item():.2f}", loc="left", fontsize=11)
+        axes.set(xlabel="key", ylim=(0, 1.05))
+    return figure
+
+
 def saturation(student, D: int, divided: bool) -> tuple[float, float]:
     """The mean largest weight among 16 keys, and the mean size of a weight's gradient with respect to its score."""
     dice = torch.Generator().manual_seed(D)
@@ -176,6 +193,7 @@ def finding(leaks: list, blind: list, broken: list) -> str:
 
 PICTURES = {
     "mask": [who_may_hear_whom],
-    "attention": [who_listens_to_whom, why_divide],
+    "attention": [who_listens_to_whom, why_divide, one_query],
     "head": [gradient_xray],
 }
+SLIDERS = {one_query: {"D": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)}}

@@ -272,12 +272,26 @@ def skyline(student) -> Figure:
     return figure
 
 
-def draw_city(axes: Axes, student, temperature: float) -> None:
+def one_city(student, temperature: float = 1.0, top_k: int = 3) -> Figure:
+    """With top_k = 3 only the three tallest towers are left, and grow: together they still hold all probability.
+
+    In a notebook with ipywidgets, two sliders change the temperature and top_k.
+    """
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    draw_city(axes, student, temperature, top_k)
+    axes.set_title(f"temperature {temperature:g}, top_k = {top_k}", fontsize=11)
+    axes.set_ylabel("share of the words drawn")
+    return figure
+
+
+def draw_city(axes: Axes, student, temperature: float, top_k: int = len(WORDS)) -> None:
     die, rows = Die(SHARES), 4_000
     start, dice = torch.zeros(rows, 1, dtype=torch.long), torch.Generator().manual_seed(1)
-    written = student.generate(die, start, 1, temperature=temperature, generator=dice)
+    written = student.generate(die, start, 1, temperature=temperature, top_k=top_k, generator=dice)
     drawn = torch.bincount(written[:, -1], minlength=len(WORDS)) / rows
     expected = torch.tensor(SHARES).double() ** (1 / temperature)
+    expected[top_k:] = 0  # the words stand in the order of their probabilities
     expected = expected / expected.sum()
     axes.bar(WORDS, drawn, color=BLUE, alpha=0.75)
     for place, height in enumerate(expected.tolist()):
@@ -292,5 +306,6 @@ PICTURES = {
     "loss": [price_of_a_guess],
     "model": [ripples],
     "training": [learning_curve, where_heads_look],
-    "generation": [first_words, skyline],
+    "generation": [first_words, skyline, one_city],
 }
+SLIDERS = {one_city: {"temperature": (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0), "top_k": (1, 2, 3, 4, 5)}}

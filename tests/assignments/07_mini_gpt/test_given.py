@@ -149,6 +149,7 @@ def test_scores_that_are_scaled_otherwise_are_refused(given, gpt2, modules, tmp_
         given("gpt2_weights").read_config(tmp_path, weights)
 
 
+@pytest.mark.slow
 def test_without_gpt2_the_small_model_writes(given, modules, monkeypatch):
     own = modules["07_mini_gpt"]
     learn = own.train
@@ -207,6 +208,7 @@ def test_the_library_of_python_is_a_text_of_some_megabytes(given):
     assert set("".join(texts)) <= set(real.LETTERS)
 
 
+@pytest.mark.slow
 def test_training_on_a_text_shows_samples_and_the_loss_on_new_text(given, modules):
     layers = layers_of(given("my_transformer"), modules)
     own = modules["07_mini_gpt"]

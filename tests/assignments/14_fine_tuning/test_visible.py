@@ -40,7 +40,7 @@ def test_mean_of_two_vectors_by_hand(student):
 
 
 @pytest.mark.part("pooling")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.35)
 def test_first_is_the_vector_at_position_0(student):
     """The kind "first" takes the vector at position 0 of every sentence."""
     hidden, padding = torch.randn(3, 5, 7), torch.arange(5).expand(3, 5) >= 4
@@ -179,7 +179,7 @@ def test_confusion_of_eight_cards_by_hand(student):
 
 @by_hand
 @pytest.mark.part("scores")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_macro_f1_of_eight_cards_by_hand(student):
     """The F1 of the three classes in the text are 2/3, 0 and 1, so macro F1 is 5/9, a plain float."""
     tables = [[2, 0, 0], [2, 0, 0], [0, 0, 4]], [[3, 1, 1], [2, 4, 0], [1, 1, 0]]

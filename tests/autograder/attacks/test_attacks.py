@@ -1,7 +1,8 @@
 """No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
 All attacks meet the strongest tier and every third one meets the others; with `ATTACKS=all` in the environment all
-attacks meet all tiers. `make test` takes a sample: of each class, the first attack, and one from its middle.
+attacks meet all tiers. `make test` takes a sample: of each class, the first attack, and one from its middle;
+in the other tiers, the first attacks on files, network and processes.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ ATTACKS = [(module.__name__.rpartition(".")[2], attack) for module in CLASSES fo
 MEGABYTES_MORE = 300  # of memory in the grader, whatever a worker sends
 FIRST = {id(module.ATTACKS[0]) for module in CLASSES}
 MIDDLE = {id(module.ATTACKS[len(module.ATTACKS) // 2]) for module in CLASSES}
+WALLS = {id(module.ATTACKS[0]) for module in (read_secrets, network, processes)}  # which tiers build differently
 EVERY_ATTACK = os.environ.get("ATTACKS") == "all"
 WEAKER = [each for n, each in enumerate(ATTACKS) if EVERY_ATTACK or n % 3 == 0 or id(each[1]) in FIRST]
 STRONGEST, *OTHERS = SAFE_TIERS
@@ -70,7 +72,7 @@ CASES = [(STRONGEST, *each) for each in ATTACKS] + [(tier, *each) for tier in OT
 
 def in_sample(case: tuple[str, str, Attack]) -> bool:
     tier, _, attack = case
-    return id(attack) in (FIRST | MIDDLE if tier == STRONGEST else FIRST)
+    return id(attack) in (FIRST | MIDDLE if tier == STRONGEST else WALLS)
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +140,7 @@ def attention(q, k, v, mask=None):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"])
 def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
     """An answer of zeros must not become correct because the call changed the test's own mask or values."""
@@ -148,10 +151,10 @@ def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers,
     assert gained == []
 
 
-def test_the_sample_has_every_class_in_all_tiers() -> None:
-    for tier in SAFE_TIERS:
-        kinds = {case[1] for case in CASES if case[0] == tier and in_sample(case)}
-        assert kinds == {kind for kind, _ in ATTACKS}, tier
+def test_the_sample_has_every_class_and_every_tier() -> None:
+    kinds = {tier: {case[1] for case in CASES if case[0] == tier and in_sample(case)} for tier in SAFE_TIERS}
+    assert kinds.pop(STRONGEST) == {kind for kind, _ in ATTACKS}
+    assert all(each == {"read_secrets", "network", "processes"} for each in kinds.values())
 
 
 def test_there_are_many_attacks_with_unique_names() -> None:

@@ -54,6 +54,7 @@ def without_time(grade: Grade) -> dict:
     return json.loads(replace(grade, seconds=0.0, test_seconds=()).to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack", sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name)
 )

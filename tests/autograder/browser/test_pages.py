@@ -7,6 +7,7 @@ chromium`. Screenshots are written to build/screenshots, or to the folder AUTOGR
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import os
 import shutil
@@ -121,6 +122,7 @@ def two_alike() -> Similar:
 PAGES = {
     "report": "index.html",
     "feedback": f"feedback/ada/{NAME}.html",
+    "student": "students/ada.html",
     "alike": "alike.html",
     "refused": f"feedback/zoë _b_-*/{NAME}.html",
 }
@@ -206,10 +208,22 @@ def test_report_table_can_be_searched_and_sorted_by_keyboard(browser: Browser, s
 
 def test_score_link_opens_the_feedback_page_by_keyboard(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
-        tab_to(page, "#everybody tbody a")
+        tab_to(page, "#everybody tbody td a")
         page.keyboard.press("Enter")
         page.wait_for_url("**/feedback/**")
         assert page.get_by_role("heading", level=1).count() == 1
+
+
+def test_every_table_can_be_downloaded(browser: Browser, site: Path, tmp_path: Path) -> None:
+    with opened(browser, address(site, "index.html")) as page:
+        assert page.locator(".download a").count() == page.locator("main table").count()
+        with page.expect_download() as downloading:
+            page.locator("#everyone .download a").click()
+        file = tmp_path / downloading.value.suggested_filename
+        downloading.value.save_as(file)
+    rows = list(csv.reader(file.read_text("utf-8-sig").splitlines()))
+    assert (file.name, rows[0][:2], len(rows)) == ("everyone.csv", ["Student", "Total of 235"], 16)
+    assert [row[0] for row in rows if row[0].startswith("ada")] == ["ada"]
 
 
 def tab_to(page: Page, selector: str) -> None:

@@ -1,0 +1,85 @@
+"""How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from autograder.checks.sentences import AXES, number
+
+
+def relation(actual: Tensor, expected: Tensor, wrong: Tensor, axes: Sequence[str] | None) -> str:
+    """Return what holds for all numbers of a wrong tensor: a sentence without its period, "only where …", or "".
+
+    `wrong` marks the numbers that differ.
+    """
+    names = tuple(axes or ()) if axes and len(axes) == wrong.ndim else AXES.get(wrong.ndim, ())
+    if int(wrong.sum()) < 2 or not names or actual.is_complex() or expected.is_complex():
+        return ""
+    if actual.dtype is torch.bool and bool(wrong.all()):
+        return "Every True should be False, and every False True"
+    a, e = actual.double(), expected.double()
+    if not bool(a.isfinite().all() and e.isfinite().all()):
+        return _places(wrong, names)
+    changed = _change(a, e) if actual.is_floating_point() else ""
+    return changed or next(_moves(a, e, wrong, names), "") or _places(wrong, names)
+
+
+def _places(wrong: Tensor, names: Sequence[str]) -> str:
+    """Return at which indices of an axis the numbers differ, if it is not everywhere."""
+    for axis, name in reversed(list(enumerate(names))):
+        bad, size = _indices(wrong, axis), wrong.shape[axis]
+        if size < 3 or len(bad) == size:
+            continue
+        if len(bad) == 1:
+            return f"only at {name} {bad[0]}"
+        if size > 3 and bad in (list(range(0, size, 2)), list(range(1, size, 2))):
+            return f"only where {name} is {'odd' if bad[0] else 'even'}"
+        if bad == list(range(bad[0], size)):
+            return f"only from {name} {bad[0]} on"
+        if bad == list(range(len(bad))):
+            return f"only up to {name} {bad[-1]}"
+    return ""
+
+
+def _change(actual: Tensor, expected: Tensor) -> str:
+    """Name the number by which all are multiplied, or which is added to all."""
+    if not bool(actual.any()):
+        return "Every number is 0"
+    factor = (actual * expected).sum() / (expected * expected).sum().clamp(min=1e-300)
+    if int(expected.count_nonzero()) > 1 and _same(actual, factor * expected):
+        return f"Every number is {number(factor.item(), 3)} times what was expected"
+    apart = (actual - expected).mean()
+    if _same(actual, expected + apart):
+        return f"Every number is too {'large' if apart > 0 else 'small'} by {number(apart.abs().item(), 3)}"
+    return ""
+
+
+def _moves(actual: Tensor, expected: Tensor, wrong: Tensor, names: Sequence[str]) -> Iterator[str]:
+    """Yield how the right numbers have come to other places."""
+    if wrong.ndim > 1 and wrong.shape[-1] == wrong.shape[-2] and _same(actual.mT, expected):
+        yield f"{names[-2]} and {names[-1]} are swapped".capitalize()
+    for axis, name in enumerate(names):
+        bad = _indices(wrong, axis)
+        if len(bad) == 2 and _same(_at(actual, axis, bad[::-1]), _at(expected, axis, bad)):
+            yield f"{name} {bad[0]} and {name} {bad[1]} are swapped".capitalize()
+        elif _same(actual.flip(axis), expected):
+            yield f"The order along the axis {name} is reversed"
+        for step in (1, -1):
+            if wrong.shape[axis] > 2 and _same(actual.roll(-step, axis), expected):
+                yield f"Along the axis {name}, every number stands one place too {'late' if step > 0 else 'early'}"
+
+
+def _indices(wrong: Tensor, axis: int) -> list[int]:
+    """Return the indices along one axis at which something differs."""
+    return [int(i) for i in wrong.movedim(axis, 0).reshape(wrong.shape[axis], -1).any(dim=1).nonzero().flatten()]
+
+
+def _at(tensor: Tensor, axis: int, indices: list[int]) -> Tensor:
+    return tensor.index_select(axis, torch.tensor(indices))
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return bool(torch.allclose(one, other, rtol=1e-4, atol=1e-6 * float(other.abs().max())))

@@ -1,0 +1,235 @@
+"""What a test can ask of a submission, in this process and in a worker, and the sentences for what it cannot.
+
+`docs/authoring.md` lists both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from autograder import checks
+from autograder.course.config import Limits
+from autograder.grading.explain import explain
+from autograder.protocol.errors import StudentError
+from autograder.protocol.server import Server
+from autograder.proxy.loopback import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.worker_connection import WorkerConnection
+from autograder.records import SourceFile
+
+TEXT = """\
+import itertools
+
+
+class EmptyError(ValueError):
+    pass
+
+
+class StillEmptierError(EmptyError):
+    pass
+
+
+def mean(numbers):
+    if not numbers:
+        raise StillEmptierError("numbers is empty")
+    return sum(numbers) / len(numbers)
+
+
+def countdown(start):
+    while start:
+        yield start
+        start -= 1
+
+
+def broken():
+    yield 1
+    raise EmptyError("nothing more")
+
+
+class Walk:
+    def __init__(self, steps):
+        self.left = steps
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        self.left -= 1
+        return self.left
+
+
+class Bag:
+    def __init__(self, *things):
+        self.things = things
+
+    def __iter__(self):
+        yield from self.things
+
+
+def first(iterator, count):
+    return list(itertools.islice(iterator, count))
+
+
+def endless():
+    return itertools.count()
+
+
+def squares(numbers):
+    return map(lambda number: number * number, numbers)
+
+
+def distinct(numbers):
+    return set(numbers)
+
+
+def hello():
+    print("hello")
+
+
+def save(path):
+    with open(path, "w") as file:
+        file.write("1, 2")
+
+
+def saved_and_read():
+    save("numbers.csv")
+    with open("numbers.csv") as file:
+        return file.read()
+
+
+def load(path):
+    with open(path) as file:
+        return file.read()
+
+
+def use_helper():
+    import helper
+    return helper.value
+"""
+
+
+@pytest.fixture(params=["loopback", "worker"])
+def student(request, sandbox):
+    if request.param == "loopback":
+        connection = LoopbackConnection(Server(ModuleType("submission")))
+    else:
+        connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
+    assert connection.request("load", text=TEXT, filename="asked.py")["errors"] == []
+    connection.start_test(3)
+    yield RemoteStudent(connection)
+    connection.close()
+
+
+# ------------------------------------------------------------------ possible
+
+
+def test_generators_and_iterators(student):
+    assert list(student.countdown(3)) == [3, 2, 1]
+    assert [next(student.squares([2, 3])), *student.squares([3])] == [4, 9]
+    walk = iter(student.Walk(2))
+    assert (next(walk), next(walk), next(walk, "end")) == (1, 0, "end")
+    assert list(student.Bag(1, 2)) == [1, 2] and sum(student.Bag(1, 2)) == 3
+
+
+def test_each_value_of_an_iterator_is_asked_for_alone(student):
+    """So an endless one can be tested, too, and handed back to the student's code."""
+    numbers = student.endless()
+    assert [next(numbers), next(numbers)] == [0, 1]
+    assert student.first(numbers, 3) == [2, 3, 4]
+    assert next(numbers) == 5
+
+
+def test_errors_inside_a_generator_are_those_of_the_student(student):
+    numbers = student.broken()
+    assert next(numbers) == 1
+    checks.raises(student.EmptyError, lambda: next(numbers))
+
+
+def test_exception_classes_of_the_student(student):
+    checks.raises(student.EmptyError, student.mean, [], naming="numbers")
+    checks.raises(student.StillEmptierError, student.mean, [])
+    checks.raises(ValueError, student.mean, [])
+    with pytest.raises(checks.CheckFailed, match=r"mean\(\[1\]\) returned 1, but an EmptyError was expected"):
+        checks.raises(student.EmptyError, student.mean, [1])
+    with pytest.raises(checks.CheckFailed, match=r"raised a TypeError \(.*\), but an EmptyError was expected"):
+        checks.raises(student.EmptyError, student.mean, 3)
+
+
+def test_sets(student):
+    checks.equal(student.distinct([2, 1, 2]), {1, 2}, "distinct([2, 1, 2])")
+    with pytest.raises(checks.CheckFailed):
+        checks.equal(student.distinct([2, 1, 2]), {1, 3}, "distinct([2, 1, 2])")
+
+
+def test_files_that_the_submission_itself_writes_and_reads(sandbox):
+    """In the worker only; in the folder of this process, the file would stay."""
+    connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
+    connection.request("load", text=TEXT, filename="asked.py")
+    connection.start_test(3)
+    assert RemoteStudent(connection).saved_and_read() == "1, 2"
+    connection.close()
+
+
+# ------------------------------------------------------------------ impossible, with these sentences
+
+
+@pytest.fixture
+def told(sandbox):
+    """Return a function that returns the student's sentence for an error that a test meets in a worker."""
+    connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
+    connection.request("load", text=TEXT, filename="asked.py")
+    connection.start_test(3)
+
+    def sentence(test) -> str:
+        with pytest.raises((StudentError, TypeError, AssertionError)) as caught:
+            test(RemoteStudent(connection))
+        return explain(caught.value, full=True, file=SourceFile("asked.py", TEXT)).message
+
+    yield sentence
+    connection.close()
+
+
+def test_printed_text_stays_in_the_worker(told, capsys):
+    def test(student):
+        student.hello()
+        checks.equal(capsys.readouterr().out, "hello\n", "the printed text")
+
+    assert told(test) == "The printed text is ''; 'hello\\n' was expected."
+
+
+def test_files_of_the_test_are_not_in_the_worker(told, tmp_path):
+    (tmp_path / "numbers.csv").write_text("1", "utf-8")
+    assert told(lambda student: student.load(str(tmp_path / "numbers.csv"))).startswith(
+        "Your code raised a FileNotFoundError: [Errno 2] No such file or directory:"
+    )
+
+
+def test_files_cannot_be_written_for_the_test(told, tmp_path):
+    assert "raised a FileNotFoundError" in told(lambda student: student.save(str(tmp_path / "numbers.csv")))
+
+
+def test_a_submission_is_one_module(told):
+    assert told(lambda student: student.use_helper()).startswith(
+        "Your code raised a ModuleNotFoundError: No module named 'helper' (line"
+    )
+
+
+def test_generators_of_the_test_cannot_be_handed_in(told):
+    said = told(lambda student: student.first((n for n in range(3)), 2))
+    assert said.startswith("Your code raised a TypeError: 'Opaque' object is not iterable")
+
+
+def test_the_guide_lists_these_sentences():
+    guide = (Path(__file__).parents[2] / "docs" / "authoring.md").read_text("utf-8")
+    for sentence in (
+        "The printed text is ''; 'hello\\n' was expected.",
+        "Your code raised a FileNotFoundError",
+        "Your code raised a ModuleNotFoundError: No module named 'helper'",
+        "Your code raised a TypeError: 'Opaque' object is not iterable",
+    ):
+        assert f"| {sentence} |" in guide
