@@ -181,8 +181,8 @@ def hint(part: str = "", again: bool = False) -> Sentence:
     more = "The next step: run this cell again." if found.number < found.of else ""
     if found.again:
         more = "That was the last step. From the first: `again=True`, as in `hint(again=True)`."
-    kind = f"Hint {found.number} of {found.of} · {found.step.kind}"
-    return Sentence(found.title, (kind, *found.step.text.split("\n")), more)
+    kind = f"Hint {found.number} of {found.of} · {found.kind}"
+    return Sentence(found.title, (kind, *found.text.split("\n")), more)
 
 
 def _in_saved(finding: Finding, saved: Text) -> Finding:

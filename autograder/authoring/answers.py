@@ -1,7 +1,5 @@
 """Sample answers derived from the solution document: right, wrong, unfinished, crashing, looping."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import random

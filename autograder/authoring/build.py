@@ -4,8 +4,6 @@
 every machine.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import subprocess

@@ -3,8 +3,6 @@
 Equal seeds give equal bytes. The intended answers are returned, so that grades can be compared with them.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Check that released files contain no line of a solution, no hidden test and no mistake."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import io

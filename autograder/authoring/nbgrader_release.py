@@ -1,7 +1,5 @@
 """`nbgrader generate_assignment` for this course, with the same output as `autograder build`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,8 +4,6 @@ The author replaces the examples; until then they build, and the audit reports n
 created. Existing files are not changed, except for the new entry in course.yml.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Each operator inspects one node and yields the node to change with its replaceme
 gaps and suites; the new code can behave like the old. Strings (messages, format strings) are never changed.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Callable, Iterator

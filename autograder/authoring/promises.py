@@ -3,8 +3,6 @@
 They must occur in the released stub, in its prose or a docstring; line breaks and comment signs of prose do not count.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

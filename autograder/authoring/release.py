@@ -3,8 +3,6 @@
 All files are collected in memory, checked for solutions, hidden tests and mistakes, and only then written.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

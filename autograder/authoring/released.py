@@ -1,7 +1,5 @@
 """The files of an assignment that students receive, with their texts."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

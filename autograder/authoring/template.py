@@ -1,7 +1,5 @@
 """The files in `templates/`, with placeholders filled in."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -3,10 +3,11 @@
 The audit demands that none of them earns more than a quarter of an assignment's points.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
 
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course
@@ -14,17 +15,7 @@ from autograder.course.definitions import functions
 from autograder.course.document import load_document
 
 LIMIT = 0.25
-_KINDS = {  # what stands for a tensor, for a number, and for the whole answer
-    name: {"tensor": tensor, "number": f"type(one)({number})", "result": result}
-    for name, tensor, number, result in (
-        ("ones", "one.new_ones(one.shape)", 1, "_like(answer)"),
-        ("zeros", "one.new_zeros(one.shape)", 0, "_like(answer)"),
-        ("noise", "one.detach().double().clone().normal_(0, 3).to(one.dtype)", "3 * _random.random()", "_like(answer)"),
-        ("first argument", "one", 0, "(first[0] if first else None)"),
-        ("nothing", "one", 0, "None"),
-        ("empty", "one.new_zeros(0)", 0, "_like(answer, 0)"),
-    )
-}
+_KINDS: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("trivial.yml").read_text("utf-8"))
 
 
 def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[str, str]]:

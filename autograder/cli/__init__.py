@@ -1,7 +1,5 @@
 """The command-line interface. Each command parses its arguments, calls the engine and prints the result."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Annotated

@@ -1,30 +1,16 @@
 """The commands for authors: build, audit, new, release and demo."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from autograder.api import load_course
-from autograder.cli.base import DONE, FOUND, CommandUsageError, CourseOption, JsonOption, say, tier_of
+from autograder.cli.base import DONE, FOUND, say, tier_of
+from autograder.records import RefusedError
 from autograder.text.wording import counted, listed
 
-NamesArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all.")
-]
 
-
-def build(
-    names: NamesArgument = None,
-    check_only: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail if a built file is out of date.")
-    ] = False,
-    course_path: CourseOption = Path("."),
-) -> int:
+def build(names: list[str] | None = None, check_only: bool = False, course_path: Path = Path(".")) -> int:
     """Build the students' files from the solutions."""
     from autograder.authoring import build as building
 
@@ -42,23 +28,17 @@ def build(
 
 
 def audit(
-    names: NamesArgument = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")] = 20,
-    mistake_seeds: Annotated[
-        int, typer.Option(min=1, help="Number of random draws in which each mistake must be caught and named.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
-    mutants: Annotated[bool, typer.Option(help="Also try automatic mutants of the solutions.")] = True,
-    only: Annotated[
-        str | None, typer.Option(help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant.")
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = os.cpu_count() or 1,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the findings to this file as JSON.")
-    ] = None,
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    names: list[str] | None = None,
+    seeds: int = 20,
+    mistake_seeds: int = 1,
+    seed: int = 0,
+    mutants: bool = True,
+    only: str | None = None,
+    jobs: int = os.cpu_count() or 1,
+    unsafe: bool = False,
+    output: Path | None = None,
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
@@ -70,7 +50,7 @@ def audit(
     chosen = tuple(assignment.name for assignment in course.select(names or None))
     plan = Plan(course, seed, tier_of(unsafe), jobs, chosen)
     if only is not None and only not in KINDS:
-        raise CommandUsageError(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
+        raise RefusedError(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
     if output:
         check_file(output, "`audit`", is_an_audit)
@@ -86,16 +66,7 @@ def audit(
     return FOUND if any(entry.problems for entry in audits) else DONE
 
 
-def new(
-    name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
-    title: Annotated[
-        str | None, typer.Option(help="The title that students read; by default derived from the name.")
-    ] = None,
-    ci: Annotated[
-        str | None, typer.Option(help="Also write workflows, for github or gitlab: the course's and one for students.")
-    ] = None,
-    course_path: CourseOption = Path("."),
-) -> int:
+def new(name: str, title: str | None = None, ci: str | None = None, course_path: Path = Path(".")) -> int:
     """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
@@ -106,14 +77,10 @@ def new(
 
 
 def release(
-    names: NamesArgument = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="A folder, or an archive with a name that ends in .zip.")
-    ] = Path("release.zip"),
-    wheel: Annotated[
-        Path | None, typer.Option(help="The autograder's wheel to include; by default it is built from source.")
-    ] = None,
-    course_path: CourseOption = Path("."),
+    names: list[str] | None = None,
+    output: Path = Path("release.zip"),
+    wheel: Path | None = None,
+    course_path: Path = Path("."),
 ) -> int:
     """Package the students' files, and verify that they contain no solution, hidden test or mistake."""
     from autograder.authoring.release import release as releasing
@@ -128,11 +95,11 @@ def release(
 
 
 def demo(
-    students: Annotated[int, typer.Option(min=1, max=100_000, help="Number of students.")] = 30,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the class to.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the class; the same seed makes the same class.")] = 0,
-    assignment: Annotated[list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")] = None,
-    course_path: CourseOption = Path("."),
+    students: int = 30,
+    output: Path = Path("demo"),
+    seed: int = 0,
+    assignment: list[str] | None = None,
+    course_path: Path = Path("."),
 ) -> int:
     """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo

@@ -1,7 +1,5 @@
 """Code that all commands share: exit codes, common options and error handling."""
 
-from __future__ import annotations
-
 import errno
 import inspect
 import os
@@ -9,14 +7,15 @@ import platform
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, redirect_stdout
 from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
+import yaml
 
 from autograder import __version__
 from autograder.records import CourseError, InfrastructureError, RefusedError
@@ -25,12 +24,7 @@ from autograder.records import CourseError, InfrastructureError, RefusedError
 MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED, TERMINATED = 0, 1, 2, 3, 130, 143
 
-CourseOption = Annotated[Path, typer.Option("--course", help="The course's folder or course.yml.", metavar="PATH")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems, and JSON if asked for.")]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also print details, such as tracebacks and times.")
-]
+_OPTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("options.yml").read_text("utf-8"))
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 
@@ -47,7 +41,7 @@ def say(*sentences: str) -> None:
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     """Decorate a command so that errors a user can fix print a message and set an exit code.
 
-    CourseError, RefusedError and CommandUsageError exit with 2; InfrastructureError, MemoryError and an OSError of the
+    CourseError and RefusedError exit with 2; InfrastructureError, MemoryError and an OSError of the
     machine with 3; an interruption with 130 or 143. Any other exception is a defect and keeps its traceback.
     The command also gets the options --quiet and --verbose.
     """
@@ -62,7 +56,7 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
                 silent = quiet and not kwargs.get("as_json")
                 with redirect_stdout(nowhere) if silent else nullcontext():
                     code = command(*args, **kwargs)
-        except (CourseError, RefusedError, CommandUsageError, InfrastructureError) as error:
+        except (CourseError, RefusedError, InfrastructureError) as error:
             say(str(error))
             code = INFRASTRUCTURE if isinstance(error, InfrastructureError) else USAGE
             if verbose:
@@ -84,13 +78,19 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         raise typer.Exit(code or DONE)
 
     signature = inspect.signature(command, eval_str=True)
-    options = {"quiet": QuietOption, "verbose": VerboseOption}
-    further = [
-        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=a) for n, a in options.items()
-    ]
-    wrapped.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *further])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {**get_type_hints(command, include_extras=True), **options}
+    kind = inspect.Parameter.KEYWORD_ONLY
+    further = [inspect.Parameter(name, kind, default=False, annotation=bool) for name in ("quiet", "verbose")]
+    table = {**_OPTIONS["shared"], **_OPTIONS.get(command.__name__, {})}
+    parameters = [_described(each, table[each.name]) for each in (*signature.parameters.values(), *further)]
+    wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return wrapped
+
+
+def _described(parameter: inspect.Parameter, facts: Mapping[str, Any]) -> inspect.Parameter:
+    """Give typer the help and the flags of a parameter, as `options.yml` has them."""
+    words = {name: value for name, value in facts.items() if name not in ("argument", "flags")}
+    info = typer.Argument(**words) if "argument" in facts else typer.Option(*facts.get("flags", ()), **words)
+    return parameter.replace(annotation=Annotated[parameter.annotation, info])
 
 
 _terminated = list[int]()
@@ -108,10 +108,6 @@ def end_on_sigterm() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, handle)
-
-
-class CommandUsageError(Exception):
-    """The arguments of a command contradict each other; `str(error)` is the message."""
 
 
 def tier_of(unsafe: bool) -> str:

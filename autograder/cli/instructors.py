@@ -1,51 +1,26 @@
 """The commands for instructors: collect, grade, report, compare, decide, export, similar and doctor."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from autograder import api
-from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, CommandUsageError, CourseOption, JsonOption, say
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say
 from autograder.course.config import has_course
-
-PicturesOption = Annotated[
-    bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
-]
-
-RosterOption = Annotated[
-    Path | None, typer.Option(help="A CSV file with the students; by default, roster.csv beside course.yml.")
-]
-SectionOption = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
+from autograder.records import RefusedError
 
 
 def collect(
-    archives: Annotated[
-        list[Path], typer.Argument(metavar="ARCHIVE...", help="Archives downloaded from a course site, or folders.")
-    ],
-    assignment: Annotated[
-        str | None, typer.Option("--assignment", "-a", help="The assignment, if the archives' names do not contain it.")
-    ] = None,
-    roster: RosterOption = None,
-    times: Annotated[
-        Path | None, typer.Option(help="A CSV file with submission times, such as Moodle's grading worksheet.")
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option("--from", help="The format: canvas, moodle, gradescope or folders.", metavar="SOURCE")
-    ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the submissions to.")] = Path(
-        "submitted"
-    ),
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Also replace files that were changed by hand, after saving a copy.")
-    ] = False,
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    archives: list[Path],
+    assignment: str | None = None,
+    roster: Path | None = None,
+    times: Path | None = None,
+    source: str | None = None,
+    output: Path = Path("submitted"),
+    replace: bool = False,
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     report = api.collect(
@@ -57,25 +32,18 @@ def collect(
 
 
 def grade(
-    path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")],
-    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the journal and the reports.")] = Path(
-        "grades"
-    ),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Number of parallel graders.")] = os.cpu_count() or 1,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.", metavar="ADDRESS"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")] = None,
-    regrade: Annotated[bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")] = False,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")] = False,
-    trust_timestamps: Annotated[
-        bool, typer.Option("--trust-timestamps", help="Use nbgrader's timestamp.txt, which students can forge.")
-    ] = False,
-    pictures: PicturesOption = False,
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    path: Path,
+    assignment: str | None = None,
+    output: Path = Path("grades"),
+    jobs: int = os.cpu_count() or 1,
+    cluster: str | None = None,
+    seed: int | None = None,
+    regrade: bool = False,
+    unsafe: bool = False,
+    trust_timestamps: bool = False,
+    pictures: bool = False,
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped."""
     from autograder.cli.console import console, progress
@@ -104,15 +72,13 @@ def grade(
 
 
 def report(
-    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
-    pictures: PicturesOption = False,
-    section: SectionOption = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Number of parallel drawing processes.")
-    ] = os.cpu_count() or 1,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")] = False,
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    grades: Path = Path("grades"),
+    pictures: bool = False,
+    section: str | None = None,
+    jobs: int = os.cpu_count() or 1,
+    unsafe: bool = False,
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """Write the report pages again from a journal, without grading."""
     from autograder.cli.console import progress
@@ -132,12 +98,7 @@ def report(
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
-def compare(
-    old: Annotated[Path, typer.Argument(help="The earlier grades.jsonl, or its folder.")],
-    new: Annotated[Path, typer.Argument(help="The later grades.jsonl, or its folder.")],
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
-) -> int:
+def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool = False) -> int:
     """Compare two gradings: list the students whose score changed, and the tests that changed it.
 
     In a course, its decisions are laid over both.
@@ -155,32 +116,25 @@ def compare(
 
 
 def decide(
-    student: Annotated[
-        str | None, typer.Argument(help="A student's id, name or login, or a submission; none with --drop.")
-    ] = None,
-    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="The assignment.")] = None,
-    give: Annotated[float | None, typer.Option(help="Give points back.", metavar="POINTS")] = None,
-    take: Annotated[float | None, typer.Option(help="Take points off.", metavar="POINTS")] = None,
-    points: Annotated[float | None, typer.Option(help="The points of a written answer, named by --part.")] = None,
-    part: Annotated[str | None, typer.Option(help="The part, or the written answer, of these points.")] = None,
-    comment: Annotated[str | None, typer.Option(help="A comment for the student.", metavar="TEXT")] = None,
-    excuse: Annotated[bool, typer.Option("--excuse", help="Count neither the score nor its maximum.")] = False,
-    accept_late: Annotated[bool, typer.Option("--accept-late", help="Deduct nothing for lateness.")] = False,
-    drop: Annotated[str | None, typer.Option(help="Drop a test for everybody.", metavar="TEST")] = None,
-    counts: Annotated[
-        str | None, typer.Option(help="A dropped test counts: full (its points for everybody) or out (of the total).")
-    ] = None,
-    reason: Annotated[str | None, typer.Option("--reason", "-r", help="The reason, which the student reads.")] = None,
-    by: Annotated[str | None, typer.Option(help="The author.", envvar=["AUTOGRADER_BY", "USER", "USERNAME"])] = None,
-    pick: Annotated[
-        bool,
-        typer.Option("--pick", help="List submissions that are flagged, just below a border, or wait for a person."),
-    ] = False,
-    border: Annotated[list[float], typer.Option(help="A border for --pick, in percent; repeatable.")] = [50],  # noqa: B006
-    within: Annotated[float, typer.Option(help="How far below a border, in percent.")] = 2,
-    grades: Annotated[Path, typer.Option(help="The folder with grades.jsonl.")] = Path("grades"),
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    student: str | None = None,
+    assignment: str | None = None,
+    give: float | None = None,
+    take: float | None = None,
+    points: float | None = None,
+    part: str | None = None,
+    comment: str | None = None,
+    excuse: bool = False,
+    accept_late: bool = False,
+    drop: str | None = None,
+    counts: str | None = None,
+    reason: str | None = None,
+    by: str | None = None,
+    pick: bool = False,
+    border: list[float] = [50],  # noqa: B006
+    within: float = 2,
+    grades: Path = Path("grades"),
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """Decide about grades: points, comments, excuses, dropped tests, late work. Writes decisions.yml."""
     from autograder.cli.console import console
@@ -191,7 +145,7 @@ def decide(
         print(json.dumps(found, ensure_ascii=False)) if as_json else show_to_review(console, found)
         return DONE
     if by is None:
-        raise CommandUsageError("Say which author with --by.")
+        raise RefusedError("Say which author with --by.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
@@ -203,32 +157,18 @@ def decide(
 
 
 def export(
-    to: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            help="csv, canvas, moodle, moodle-feedback, gradescope, classroom50, junit or nbgrader.",
-            metavar="TOOL",
-        ),
-    ],
-    grades: Annotated[Path, typer.Argument(help="The folder with grades.jsonl.")] = Path("grades"),
-    assignment: Annotated[str | None, typer.Option("--assignment", "-a", help="Only this assignment.")] = None,
-    sheet: Annotated[Path | None, typer.Option(help="The gradebook file from Canvas or Moodle to fill in.")] = None,
-    column: Annotated[
-        str | None, typer.Option(help="The column to fill, if its title differs from the assignment's.")
-    ] = None,
-    roster: RosterOption = None,
-    section: SectionOption = None,
-    submissions: Annotated[
-        Path | None, typer.Option(help="The folder with the class's submissions; by default `submitted`.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
-    hidden: Annotated[
-        str | None,
-        typer.Option(help="Gradescope shows hidden tests: hidden, after_due_date, after_published, visible."),
-    ] = None,
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    to: str,
+    grades: Path = Path("grades"),
+    assignment: str | None = None,
+    sheet: Path | None = None,
+    column: str | None = None,
+    roster: Path | None = None,
+    section: str | None = None,
+    submissions: Path | None = None,
+    output: Path | None = None,
+    hidden: str | None = None,
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """Export a class's grades, or an assignment's autograder, to another tool."""
     exported = api.export(
@@ -250,15 +190,13 @@ def export(
 
 
 def similar(
-    path: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")],
-    assignment: Annotated[str, typer.Option("--assignment", "-a", help="The assignment to compare.")],
-    most: Annotated[int, typer.Option(min=1, help="Maximum number of pairs.")] = 20,
-    least: Annotated[float, typer.Option(min=0, max=100, help="Minimum likeness of a pair, in percent.")] = 15,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write an HTML page with each pair side by side.")
-    ] = None,
-    course_path: CourseOption = Path("."),
-    as_json: JsonOption = False,
+    path: Path,
+    assignment: str,
+    most: int = 20,
+    least: float = 15,
+    output: Path | None = None,
+    course_path: Path = Path("."),
+    as_json: bool = False,
 ) -> int:
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
     from autograder.cli.console import console
@@ -274,10 +212,7 @@ def similar(
     return DONE
 
 
-def doctor(
-    walls: Annotated[bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")] = False,
-    as_json: JsonOption = False,
-) -> int:
+def doctor(walls: bool = False, as_json: bool = False) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""
     if walls:
         return _verify_walls(as_json)

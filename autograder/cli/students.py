@@ -1,27 +1,13 @@
 """The commands for students: check, watch, hint, answers, progress and pack."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from autograder.cli.base import DONE, FOUND, CommandUsageError, JsonOption
-
-TargetArgument = Annotated[
-    str, typer.Argument(metavar="[ASSIGNMENT]", help="An assignment's name or folder, or your file in it.")
-]
+from autograder.cli.base import DONE, FOUND
+from autograder.records import RefusedError
 
 
-def check(
-    target: TargetArgument = ".",
-    picture: Annotated[
-        bool, typer.Option("--picture", "-p", help="Draw what your code does, into `pictures/`.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> int:
+def check(target: str = ".", picture: bool = False, as_json: bool = False) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.workspace import find_works
@@ -57,7 +43,7 @@ def _check_all(target: str, as_json: bool) -> int:
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 
-def watch(target: TargetArgument = ".") -> int:
+def watch(target: str = ".") -> int:
     """Check your code again after every save. Keys: h hint, p picture, q quit."""
     from autograder.cli.console import console
     from autograder.selfcheck.watch import watch as watching
@@ -69,10 +55,7 @@ def watch(target: TargetArgument = ".") -> int:
     return DONE
 
 
-def hint(
-    target: TargetArgument = ".",
-    again: Annotated[bool, typer.Option("--again", help="Start again with the first step.")] = False,
-) -> int:
+def hint(target: str = ".", again: bool = False) -> int:
     """Show one step of help with the first failing test, never code; call it again for the next step."""
     from autograder.cli.console import console
     from autograder.selfcheck.check import check_work
@@ -89,12 +72,7 @@ def hint(
     return DONE
 
 
-def answers(
-    target: TargetArgument = ".",
-    everything: Annotated[
-        bool, typer.Option("--all", help="For instructors, in the course's folder: the answers of all parts.")
-    ] = False,
-) -> int:
+def answers(target: str = ".", everything: bool = False) -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
     from autograder.cli.console import console
     from autograder.selfcheck.answers import unlocked
@@ -116,18 +94,13 @@ def answers(
     return DONE
 
 
-def progress(
-    folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".", as_json: JsonOption = False
-) -> int:
+def progress(folder: str = ".", as_json: bool = False) -> int:
     """Show your results in the whole course."""
     _check_all(folder, as_json)
     return DONE
 
 
-def pack(
-    target: TargetArgument = ".",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for the archive.")] = Path("."),
-) -> int:
+def pack(target: str = ".", output: Path = Path(".")) -> int:
     """Create the archive to hand in, and read it back as the grader will."""
     from autograder.cli.console import console
     from autograder.selfcheck import pack as packing
@@ -136,7 +109,7 @@ def pack(
     from autograder.selfcheck.workspace import find_work
 
     if not output.is_dir():
-        raise CommandUsageError(f"There is no folder {output}.")
+        raise RefusedError(f"There is no folder {output}.")
     work = find_work(target)
     packed = packing.pack(work, output)
     console.print(packed_screen(packed, check_work(work)))

@@ -1,7 +1,5 @@
 """The functions and classes of a Python text."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Digests of all inputs of a grade: the submission's text and the suite. Equal digests give equal grades."""
 
-from __future__ import annotations
-
 import hashlib
 
 from autograder.course.config import Assignment, Course

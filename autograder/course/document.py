@@ -6,8 +6,6 @@ it draws one, and `# %% answer="why" points=2` where students answer in words. R
 building is done elsewhere.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import io

@@ -1,7 +1,5 @@
 """The markers in a solution document: gaps, and the cells of parts. Reads text only, without Jupyter's packages."""
 
-from __future__ import annotations
-
 import re
 
 BEGIN = "### BEGIN SOLUTION"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import itertools
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -66,13 +67,7 @@ class _Entry(YamlRecord):
     edits: Annotated[tuple[_Edit, ...], Field(min_length=1, strict=False)] | None = None
 
 
-@dataclass(frozen=True)
-class _Span:
-    """The position of a text in the solution, and its replacement."""
-
-    start: int
-    end: int
-    new: str
+_Span = tuple[int, int, str]  # the begin and the end of a text in the solution, and its replacement
 
 
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
@@ -94,7 +89,10 @@ def _mistakes(
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mistake")
-    solution = _parsed(solution_label, solution_text)
+    try:
+        solution = _Solution(solution_text)
+    except SyntaxError as error:
+        raise CourseError(f"{solution_label}, line {error.lineno}: this is not Python: {error.msg}.") from None
     mistakes = []
     for index, entry in enumerate(entries or ()):
         if entry.part not in (None, *parts):
@@ -125,14 +123,6 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
 
 def _read(course: Course, file: Path) -> str:
     return course.read(file, CourseError, f"{course.label(file)} is missing; mistakes are edits of it.")
-
-
-def _parsed(label: str, text: str) -> _Solution:
-    try:
-        return _Solution(text)
-    except SyntaxError as error:
-        where = f"{label}, line {error.lineno}"
-        raise CourseError(f"{where}: this is not Python: {error.msg}.") from None
 
 
 def _apply(
@@ -176,11 +166,11 @@ class _Solution:
         self.text = text
         self.code = _compiled(text)
         self.regions: dict[str, tuple[int, int]] = {}
-        self._line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+        line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
         for name, node in definitions(ast.parse(text)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             last = node.end_lineno or node.lineno
-            self.regions[name] = (self._line_starts[first - 1], self._line_starts[last] - 1)
+            self.regions[name] = (line_starts[first - 1], line_starts[last] - 1)
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
         """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""
@@ -191,36 +181,19 @@ class _Solution:
             raise ValueError("the edit changes nothing, `replace` and `with` are the same.")
         begin, end = self.regions[edit.place]
         old, new = edit.old.rstrip("\n"), edit.new.rstrip("\n")
-        found = self._occurrences(old, begin, end)
+        found = [match.span(1) for match in re.finditer(rf"(?=({re.escape(old)}))", self.text[begin:end])]
         indented = not found and "\n" in old
         if indented:
-            found = self._indented_occurrences(old, begin, end)
+            found = [match.span(2) for match in _at_any_indent(old).finditer(self.text[begin:end])]
         if len(found) != 1:
             times = "is not found" if not found else f"is found {len(found)} times"
             raise ValueError(f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once.")
-        start, stop = found[0]
+        start, stop = (begin + at for at in found[0])
         indent = self._indent_at(start)
         if not indented and all(line.startswith(indent) for line in new.split("\n")[1:] if line.strip()):
-            yield _Span(start, stop, new)
+            yield start, stop, new
         if indented or "\n" in new:
-            yield _Span(start, stop, _shifted(new, indent))
-
-    def _occurrences(self, old: str, begin: int, end: int) -> list[tuple[int, int]]:
-        found, at = [], self.text.find(old, begin, end)
-        while at >= 0:
-            found.append((at, at + len(old)))
-            at = self.text.find(old, at + 1, end)
-        return found
-
-    def _indented_occurrences(self, old: str, begin: int, end: int) -> list[tuple[int, int]]:
-        found = []
-        for start in self._line_starts:
-            if begin <= start < end:
-                code = start + len(self._indent_at(start))
-                shifted = _shifted(old, self._indent_at(start))
-                if self.text.startswith(shifted, code) and code + len(shifted) <= end:
-                    found.append((code, code + len(shifted)))
-        return found
+            yield start, stop, _shifted(new, indent)
 
     def _indent_at(self, position: int) -> str:
         start = self.text.rfind("\n", 0, position) + 1
@@ -243,13 +216,12 @@ class _Solution:
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
 
     def _replaced(self, spans: tuple[_Span, ...]) -> str:
-        ordered = sorted(spans, key=lambda span: span.start)
         pieces, at = [], 0
-        for span in ordered:
-            if span.start < at:
+        for start, end, new in sorted(spans):
+            if start < at:
                 raise ValueError("has two edits of the same place; make them one.")
-            pieces += [self.text[at : span.start], span.new]
-            at = span.end
+            pieces += [self.text[at:start], new]
+            at = end
         return "".join([*pieces, self.text[at:]])
 
 
@@ -284,6 +256,13 @@ def _own_code(code: CodeType) -> tuple[Any, ...]:
 
 def _inner_code(code: CodeType) -> list[CodeType]:
     return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _at_any_indent(block: str) -> re.Pattern[str]:
+    """Match a block of several lines that is written without the indentation of its place."""
+    first, *others = block.split("\n")
+    lines = [re.escape(first), *(rf"\1{re.escape(line)}" if line.strip() else line for line in others)]
+    return re.compile(r"^([ \t]*)(?=\S)(" + "\n".join(lines) + ")", re.MULTILINE)
 
 
 def _shifted(block: str, indent: str) -> str:

@@ -1,7 +1,5 @@
 """Convert a document to a notebook: the same cells, with nbgrader's metadata and fixed cell ids."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re

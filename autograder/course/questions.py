@@ -1,7 +1,5 @@
 """The questions in an assignment's text, with the author's answers from `answers.yml` beside its suite."""
 
-from __future__ import annotations
-
 from pydantic import RootModel
 
 from autograder.course.config import Assignment, Course, CourseError

@@ -3,8 +3,6 @@
 `MarkedYaml` collects all problems of a file as sentences; it does not raise for invalid input.
 """
 
-from __future__ import annotations
-
 import difflib
 import types
 import typing

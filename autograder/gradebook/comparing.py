@@ -4,8 +4,6 @@ Pure functions of grades. Messages are not compared, because the inputs, and so 
 between runs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

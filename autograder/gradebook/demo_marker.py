@@ -1,7 +1,5 @@
 """Keep the grades of a made-up class and those of a real class in separate folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from autograder.gradebook.journal import FILE_NAME

@@ -1,7 +1,5 @@
 """Find grades that do not match course.yml because the course was changed after grading."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from autograder.course.config import Assignment, Course

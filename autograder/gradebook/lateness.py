@@ -4,8 +4,6 @@ The journal keeps the raw score. The deduction is computed whenever pages are wr
 extension needs no new grading.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone

@@ -6,8 +6,6 @@ points. A line of schema 1 is complete in itself; it is still read, and
 still written for a grade whose tests differ from those stored under the digest of its suite.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ A class is read once and need not be held in memory. `submissions/<digest>.json`
 its grade contains the digest, so a later submission is never mistaken for the graded one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Grading copies them from `collected.json` or, on request, from nbgrader's `times
 without the submissions, and an earlier attempt keeps its own time after a later one replaced it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A grade is shown with fewer results; the journal keeps them all, so pages written after the due date show the rest.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 

@@ -8,8 +8,6 @@ A submission may be graded more than once on the cluster, and is returned once:
 - A chunk of which nothing is heard is graded again elsewhere. Two results of one submission must have equal scores.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import queue

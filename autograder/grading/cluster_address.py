@@ -4,8 +4,6 @@ Dask executes whatever a connected program sends, so connections are encrypted a
 `tcp` is for this machine alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Dask runs tasks in threads, where a test's deadline would not work; so each grad
 is reported as events of one topic, in order: a grade at a time, so that a worker that dies takes little with it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Subjects for plain pytest in a course: the reference, or one submission in the sandbox."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -9,8 +9,6 @@ Most mistakes never take a test. The solution takes it once, and the functions t
 first call of a function that it changes, a mistake answers as the solution does.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The fork begins with all that this process has loaded. This process runs nothing
 each replacement begins in the same state.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import signal

@@ -4,8 +4,6 @@ For a hidden test under `feedback: hints` a sentence holds no inputs, no expecte
 student's code chose (an exception's message could carry the inputs out); it names the exception and their own line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

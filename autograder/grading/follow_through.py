@@ -5,8 +5,6 @@ failed part defines. Where one passes then, only the earlier part was wrong, and
 with the same names in place never counts: a part that was not written earns nothing.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

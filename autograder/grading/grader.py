@@ -4,8 +4,6 @@ A submission's text goes into a worker; the suite runs here, against the proxy. 
 known mistakes named.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 from dataclasses import replace

@@ -5,8 +5,6 @@ submission after another. When the other end of its connection closes, or nothin
 folder and ends, and its sandbox with it.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import shutil

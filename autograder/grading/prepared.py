@@ -1,7 +1,5 @@
 """What grading an assignment needs of its course, loaded and checked before the first submission."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

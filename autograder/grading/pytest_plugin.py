@@ -4,8 +4,6 @@ pytest tests/assignments/03_masked_heads                                        
 pytest tests/assignments/03_masked_heads --autograder-submission masked_heads.py  that file, in the sandbox
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The solution as a module of this process."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 

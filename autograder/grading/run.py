@@ -5,8 +5,6 @@ does not grow with the class; each grade is in the journal before the next is wa
 goes on where it stopped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool

@@ -4,8 +4,6 @@ A failing test is run once more, alone in a fresh worker. Then the solution take
 as well, the grader is at fault and not the submission.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 import traceback

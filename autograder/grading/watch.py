@@ -5,8 +5,6 @@ not. So the kernel ends the whole process when a task has used up its processor 
 `autograder.grading.disposable`).
 """
 
-from __future__ import annotations
-
 import mmap
 import signal
 from collections.abc import Iterator

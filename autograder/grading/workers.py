@@ -1,7 +1,5 @@
 """Submissions in sandboxed workers: loaded, reloaded, and given up when that is hopeless."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A table of a course site: read cell by cell, and filled in without changes to any other byte of the file."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from dataclasses import dataclass

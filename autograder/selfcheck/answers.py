@@ -3,8 +3,6 @@
 Right code leaves the same answers in a test as the solution or an alternative, and so opens the lock (`locked_hints`).
 """
 
-from __future__ import annotations
-
 from autograder.proxy.subject import uses_in
 from autograder.selfcheck.check import CheckReport, suite_of
 from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take

@@ -1,7 +1,5 @@
 """Draw pictures of a student's own code as files: `pictures/mask_who_may_hear_whom.png`."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import runpy

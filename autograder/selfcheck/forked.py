@@ -3,8 +3,6 @@
 On systems without fork (Windows), the task runs in this process without a time limit. Nothing else is isolated.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

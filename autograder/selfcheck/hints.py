@@ -1,7 +1,5 @@
 """Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the student's file."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass
@@ -14,12 +12,7 @@ from autograder.selfcheck.workspace import CodeLocation, Text, Work, read
 FOLDER, FILE_NAME = ".autograder", "hints.json"
 
 
-@dataclass(frozen=True)
-class HelpStep:
-    """One step of help: its kind and its text."""
-
-    kind: str
-    text: str
+HelpStep = tuple[str, str]  # its kind, and its text
 
 
 @dataclass(frozen=True)
@@ -27,7 +20,8 @@ class Hint:
     """The newest step about a test, and the number of steps."""
 
     title: str
-    step: HelpStep
+    kind: str
+    text: str
     number: int
     of: int
     again: bool = False
@@ -43,14 +37,14 @@ def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint
     number = min(shown.get(key, 0) + 1, len(steps))
     again = shown.get(key, 0) >= len(steps)
     _remember(memory, {**shown, key: number})
-    return Hint(title, steps[number - 1], number, len(steps), again)
+    return Hint(title, *steps[number - 1], number, len(steps), again)
 
 
 def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
     """Return the title, the storage key and all steps of the current problem; no steps if all tests pass."""
     if report.problem:
-        steps = [HelpStep("What Python says", report.problem)]
-        steps += [HelpStep("Where to look", report.stopped_at)] if report.stopped_at else []
+        steps = [("What Python says", report.problem)]
+        steps += [("Where to look", report.stopped_at)] if report.stopped_at else []
         return "Your file stops before its end.", _key(report.file, report.problem), steps
     finding = report.next
     if finding is None:
@@ -62,14 +56,14 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
 
 def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     """Return all steps of help for a failure that do not reveal the answer."""
-    steps = [HelpStep("What the test looks at", _looks_at(finding))]
+    steps = [("What the test looks at", _looks_at(finding))]
     if finding.result.hint:
-        steps.append(HelpStep("A question", finding.result.hint))
+        steps.append(("A question", finding.result.hint))
     if finding.place is not None:
-        steps.append(HelpStep("Where to look", _where(finding.place, text)))
+        steps.append(("Where to look", _where(finding.place, text)))
         section = text.section(finding.place.function)
         if section is not None:
-            steps.append(HelpStep("Read again", _passage(*section)))
+            steps.append(("Read again", _passage(*section)))
     return steps
 
 

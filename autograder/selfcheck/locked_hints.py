@@ -10,8 +10,6 @@ initialized weights are replaced by fixed ones, so neither the order of draws no
 A hint is not protected against a person who writes the mistake on purpose.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

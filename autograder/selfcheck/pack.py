@@ -1,7 +1,5 @@
 """Create the archive to hand in: one file with the expected name, read back as the grader reads it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A student's results in the whole course: the visible tests of each assignment, each in its own process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 The HTML has inline styles and inherits the text colour, so it is readable on light and dark pages.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Each function converts a record to a rich renderable; nothing is run or read here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -139,8 +137,8 @@ def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
 
 def hint_screen(hint: Hint, command: str) -> RenderableType:
     """Show one step, and the command for the next."""
-    kind = Text(f"Hint {hint.number} of {hint.of} · {hint.step.kind}", "cyan")
-    body = _indented(Group(*map(Text, hint.step.text.split("\n"))))
+    kind = Text(f"Hint {hint.number} of {hint.of} · {hint.kind}", "cyan")
+    body = _indented(Group(*map(Text, hint.text.split("\n"))))
     lines: list[RenderableType] = [Text(hint.title, "bold"), kind, body]
     if hint.number < hint.of:
         lines.append(Text(f"The next step: {command}", "dim"))
@@ -245,29 +243,26 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
     return Group(
-        Text(f"{packed.archive}", "bold"),
-        _indented(Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it.")),
-        *_earlier(packed),
-        Text(f"Its visible tests: {_share(report.score, report.max_score)} points."),
-        *_unfinished(report),
-        Text(f"Hand in {packed.archive.name}.", "green"),
+        *_about_the_archive(packed), *_about_its_tests(report), Text(f"Hand in {packed.archive.name}.", "green")
     )
 
 
-def _earlier(packed: Packed) -> Iterator[RenderableType]:
+def _about_the_archive(packed: Packed) -> Iterator[RenderableType]:
+    yield Text(f"{packed.archive}", "bold")
+    yield _indented(Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."))
     if packed.unchanged:
         yield _indented(Text("It was there already, and your file has not changed since."))
     elif packed.older:
         yield _indented(Text(f"{packed.older} is older and was left as it is.", "yellow"))
 
 
-def _unfinished(report: CheckReport) -> Iterator[RenderableType]:
+def _about_its_tests(report: CheckReport) -> Iterator[RenderableType]:
+    yield Text(f"Its visible tests: {_share(report.score, report.max_score)} points.")
     if report.problem:
         yield Text(report.problem, "red")
-    open_tests = [finding for finding in report.findings if not finding.passed]
-    if open_tests:
-        verb = "does" if len(open_tests) == 1 else "do"
-        sentence = f"{len(open_tests)} of {len(report.findings)} tests {verb} not pass yet."
+    failing = sum(not finding.passed for finding in report.findings)
+    if failing:
+        sentence = f"{failing} of {len(report.findings)} tests {'does' if failing == 1 else 'do'} not pass yet."
         yield Text(f"{sentence} You may still hand it in.", "yellow")
 
 

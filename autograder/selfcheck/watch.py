@@ -3,8 +3,6 @@
 On systems without fork (Windows), the file is loaded in this process, and an endless loop in it needs Ctrl-C.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import sys

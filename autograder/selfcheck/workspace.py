@@ -1,7 +1,5 @@
 """A student's folder, without course.yml: the student's file, its tests, and the lines of functions and sections."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

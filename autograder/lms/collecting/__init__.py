@@ -3,8 +3,6 @@
 Each source is a module that turns an archive or a folder into `RawSubmission` records; all other steps are shared.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ The numbers are Canvas's ids of the student and of the file. A typed text or lin
 id. A group's submission has the group's name and the number of one member.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

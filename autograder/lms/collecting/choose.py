@@ -1,7 +1,5 @@
 """Assign a student's files to assignments, and choose the names under which they are stored."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

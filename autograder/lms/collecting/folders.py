@@ -1,7 +1,5 @@
 """Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder grade`."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A group's submission is imported for each member. Scores and results in the file are ignored.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone

@@ -6,8 +6,6 @@ form with the group's name and number, or `Default group` without a number. An a
 `Participant_657831`, in the site's language.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

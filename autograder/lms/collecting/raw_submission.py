@@ -1,7 +1,5 @@
 """The common result of all sources: each student's files, and messages about unrecognized entries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field

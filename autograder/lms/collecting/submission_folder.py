@@ -4,8 +4,6 @@ The latest submission counts. Nothing is deleted: a replaced submission moves to
 and a submission that was changed by hand is replaced only on request.
 """
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A row identifies a student and has the time and, optionally, the assignment. Moo
 Gradescope's table of grades can be used unchanged.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime

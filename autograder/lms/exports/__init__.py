@@ -1,14 +1,13 @@
 """Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from autograder.course.config import Assignment, Course
 from autograder.gradebook.differing import differing
 from autograder.gradebook.final_scores import as_record, final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
@@ -19,9 +18,6 @@ from autograder.lms.roster import Roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 from autograder.text.files import check_file, marked, write_whole
-
-if TYPE_CHECKING:
-    from autograder.course.config import Assignment, Course
 
 EXPORTERS = {
     "csv": "autograder.lms.exports.table",

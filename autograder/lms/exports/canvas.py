@@ -4,8 +4,6 @@ An assignment's column is named `Title (1234)`. Rows without an id, such as the 
 student; `EX` and `N/A` are kept.
 """
 
-from __future__ import annotations
-
 import re
 
 from autograder.course.config import Assignment

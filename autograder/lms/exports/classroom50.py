@@ -5,8 +5,6 @@ common factor. It marks lateness itself, so the raw scores are exported. Outside
 file.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Fill scores into the right column of a downloaded table, and leave all other bytes unchanged."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

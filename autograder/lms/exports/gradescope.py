@@ -4,8 +4,6 @@ It contains the solution and the suite, which Gradescope does not show to studen
 `setup.sh` downloads Python's packages and nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ If the machine fails, no results are written: Gradescope then reports a failed a
 Output on stdout is visible to the instructor only.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection, Sequence

@@ -3,8 +3,6 @@
 The format has no points; they are properties of each suite. A refused submission is an error.
 """
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement

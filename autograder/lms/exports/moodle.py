@@ -4,8 +4,6 @@ Moodle identifies columns by their titles in the teacher's language and rejects 
 Therefore the downloaded sheet is filled in and its dates are kept.
 """
 
-from __future__ import annotations
-
 from autograder.course.config import Assignment
 from autograder.gradebook.final_scores import harmless
 from autograder.lms.exports import Exported, ExportRequest

@@ -4,8 +4,6 @@ Moodle identifies the participant by the file's name: `Ada Lovelace_657831_assig
 student sees. The number is that of `Participant 657831` in the assignment's grading worksheet.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

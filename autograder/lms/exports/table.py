@@ -3,8 +3,6 @@
 Each written answer has a column behind its assignment, whose score includes its points.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -3,12 +3,8 @@
 The gradebook is only read. nbgrader's own reader would add a course to it.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook.final_scores import final_of, is_answer
@@ -17,9 +13,6 @@ from autograder.lms.exports import ExportRequest
 from autograder.records import Grade, TestResult
 from autograder.text.names import safe_name, shown
 from autograder.text.wording import listed
-
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
 
 FILE_NAME = "gradebook.db"
 
@@ -125,6 +118,7 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
 
 def _read(url: str) -> dict[tuple[str, str], HandGrading]:
     """Return all manual grading, by nbgrader's student id and by assignment."""
+    from nbgrader import api
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session
 
@@ -132,31 +126,16 @@ def _read(url: str) -> dict[tuple[str, str], HandGrading]:
     engine = create_engine(url)
     try:
         with Session(engine) as session:
-            for student, assignment, part, given, counts in _points(session):
-                by_hand = found.setdefault((student, assignment), HandGrading())
-                by_hand.points[part] = (given, counts)
-            for student, assignment, comment in _comments(session):
-                found.setdefault((student, assignment), HandGrading()).comments.append(comment)
+            changed = (api.Grade.manual_score.is_not(None)) | (api.Grade.extra_credit.is_not(None))
+            for cell in session.query(api.Grade).filter(changed):
+                given = cell.auto_score or 0.0
+                counts = (given if cell.manual_score is None else cell.manual_score) + (cell.extra_credit or 0.0)
+                by_hand = found.setdefault((cell.student.id, cell.assignment.name), HandGrading())
+                by_hand.points[cell.name] = given, counts
+            for cell in session.query(api.Comment).filter(api.Comment.manual_comment.is_not(None)):
+                if comment := cell.manual_comment.strip():
+                    by_hand = found.setdefault((cell.student.id, cell.assignment.name), HandGrading())
+                    by_hand.comments.append(comment)
     finally:
         engine.dispose()
     return found
-
-
-def _points(session: Session) -> Iterator[tuple[str, str, str, float, float]]:
-    from nbgrader import api
-
-    cells = session.query(api.Grade).filter(
-        (api.Grade.manual_score.is_not(None)) | (api.Grade.extra_credit.is_not(None))
-    )
-    for cell in cells:
-        given = cell.auto_score or 0.0
-        manual = given if cell.manual_score is None else cell.manual_score
-        yield cell.student.id, cell.assignment.name, cell.name, given, manual + (cell.extra_credit or 0.0)
-
-
-def _comments(session: Session) -> Iterator[tuple[str, str, str]]:
-    from nbgrader import api
-
-    for cell in session.query(api.Comment).filter(api.Comment.manual_comment.is_not(None)):
-        if cell.manual_comment.strip():
-            yield cell.student.id, cell.assignment.name, cell.manual_comment.strip()

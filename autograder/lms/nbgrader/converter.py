@@ -1,7 +1,5 @@
 """Shared code of nbgrader's converters: opening the course, the gradebook's facts, and errors as messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nbgrader.api import Gradebook

@@ -1,7 +1,5 @@
 """nbgrader's exchange: nothing is released into a course's folder that other users of the machine can read."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

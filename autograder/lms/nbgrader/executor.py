@@ -5,8 +5,6 @@ submissions with a current grade are not graded again. nbgrader's own preprocess
 written here and update its gradebook.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ notebook are discarded; each correction is noted. No student code is run or pars
 notebook.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

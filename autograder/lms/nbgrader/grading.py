@@ -1,7 +1,5 @@
 """Grade a class in the background while nbgrader writes the first notebooks."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

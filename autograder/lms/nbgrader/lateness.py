@@ -1,7 +1,5 @@
 """nbgrader's late penalties by the policy of course.yml, as in `autograder grade`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Functions for `nbgrader_config.py`: the gradebook's URL, and the notebooks that nbgrader searches for."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import suppress
