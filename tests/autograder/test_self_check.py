@@ -171,6 +171,7 @@ def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: p
         (other / file.replace("adding", "more")).write_text((folder / file).read_text())
     (other / "more.py").write_text("while True:\n    pass\n")
     write(folder, FORGETS)
+    monkeypatch.setattr("autograder.proxy.deadline.CLOCK_FACTOR", HANGS)
     only_one_is_hurried(monkeypatch, "02_more", 1.0)
     monkeypatch.chdir(folder.parent.parent)
     code, screen = run("check")
@@ -371,6 +372,7 @@ def test_refused_error_in_the_child_is_raised() -> None:
 
 def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
+    monkeypatch.setattr("autograder.proxy.deadline.CLOCK_FACTOR", HANGS)
     write(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
     looping = check_target(folder).findings[0]
     assert (looping.result.outcome, looping.result.score) == ("timeout", 0)

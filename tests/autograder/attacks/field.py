@@ -111,10 +111,12 @@ class Field:
         self.course = _hurried(load_course(self.root))
         self.before = _contents(folder)
         self.sandbox = OverheardSandbox(tier, hidden=self.course.hidden_folders)
-        self.grader = Grader(self.course, self.sandbox, RUN_SEED)
         self.wrong = {TINY: TINY_WRONG, HEADS: heads_wrong()}
         self.right = {TINY: ALTERNATIVE, HEADS: _heads_solution()}
+        self.grader = Grader(load_course(self.root), self.sandbox, RUN_SEED)  # in no hurry, on however busy a machine
         self.honest = {name: self.grade(name, text).score for name, text in self.wrong.items()}
+        self.grader.session.close()
+        self.grader = Grader(self.course, self.sandbox, RUN_SEED)
 
     def grade(self, name: str, text: str, student: str = "mallory") -> Grade:
         file = f"{name.partition('_')[2]}.py"
