@@ -188,6 +188,12 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break JSON and terminals
 
 
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the numbers of a tensor in their order, as bytes in one axis, because NumPy has no bfloat16."""
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)  # an axis of one number can have any stride
+
+
 class _Encoder:
     """An encoder with its state; nested functions would form reference cycles that keep buffers alive."""
 
@@ -279,8 +285,7 @@ class _Encoder:
         if tensor.is_meta:
             return {"!meta": [name, *tensor.shape]}
         if size:
-            plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
-            self._append(plain.view(torch.uint8).numpy(), size)  # as bytes, because NumPy has no bfloat16
+            self._append(as_bytes(tensor).numpy(), size)
         return {"!tensor": [name, *tensor.shape]}
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:

@@ -19,7 +19,7 @@ import torch
 
 from autograder.protocol.containers import mapped
 from autograder.protocol.errors import MIRRORED, StudentError, StudentRaisedError
-from autograder.protocol.wire import Handle
+from autograder.protocol.wire import Handle, as_bytes
 
 _INSIDE = ("call", "generators")  # in the reply to a call: its number, and the random state
 MOST_NUMBERS = 1 << 14  # larger tensors and arrays are sampled at a fixed stride
@@ -127,9 +127,7 @@ def _bytes_of(value: Any) -> int:
 def _in_short(leaf: Any) -> Any:
     """Return what tells a tensor, an array or a set from others of its kind; another leaf is itself."""
     if isinstance(leaf, torch.Tensor):
-        numbers = (
-            b"" if leaf.is_meta else leaf.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        )
+        numbers = b"" if leaf.is_meta else as_bytes(leaf).numpy().tobytes()
         return "tensor", leaf.dtype, tuple(leaf.shape), leaf.device, hashlib.sha256(numbers).digest()
     if isinstance(leaf, np.ndarray):
         return "array", leaf.dtype, leaf.shape, hashlib.sha256(leaf.tobytes()).digest()

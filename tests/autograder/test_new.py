@@ -225,7 +225,7 @@ def walk_through() -> list[tuple[str, str]]:
     guide = (ROOT / "docs" / "authoring.md").read_text("utf-8")
     (section,) = re.findall(r"^## A worked example\n(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
     blocks = re.findall(r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    return [("" if language == "sh" else file, text) for file, language, text in blocks]
+    return [("" if language == "sh" else file, text) for file, language, text in blocks if file or language == "sh"]
 
 
 @pytest.mark.slow
