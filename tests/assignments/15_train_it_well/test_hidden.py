@@ -314,7 +314,7 @@ def same_values_after_each_step(student, reference, settings, values, gradients,
 
 @steps_by_hand
 @pytest.mark.part("adamw")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.promise("Your class must give the numbers of `torch.optim.AdamW`, step by step, without it.")
 def test_adamw_equals_pytorch(student, reference):
     """With any settings, and with the defaults, parameters of all shapes become what PyTorch's AdamW makes of them."""
@@ -328,7 +328,7 @@ def test_adamw_equals_pytorch(student, reference):
 
 @steps_by_hand
 @pytest.mark.part("adamw")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_first_step_worked_by_hand")
 @pytest.mark.promise(
     "the parameter stays as it is, weight decay included, and does not count the step.",
@@ -359,7 +359,7 @@ def test_rate_may_change_between_steps(student, reference):
 
 @steps_by_hand
 @pytest.mark.part("adamw")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.needs("test_first_step_worked_by_hand")
 @pytest.mark.promise("It acts on the weight itself (*decoupled*).")
 def test_decay_acts_on_the_weight_itself(student):
@@ -441,7 +441,7 @@ def test_gradients_and_dtypes_stay(student):
 
 
 @pytest.mark.part("writing")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 @pytest.mark.promise("The perplexity of a mean cross-entropy in natural logarithms, a plain float.")
 def test_perplexity_of_any_loss(student):
     """The perplexity of any loss is e to its power, a plain float."""
@@ -561,7 +561,7 @@ def test_rms_norm_equals_pytorch(student):
 
 @norms_by_hand
 @pytest.mark.part("modern")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 @pytest.mark.promise("eps is added to the mean square, inside the root.")
 def test_eps_is_added_to_the_mean_square(student):
     """eps stands inside the root: tiny tokens, tokens of zeros and a large eps come out right."""
@@ -585,7 +585,7 @@ def test_gradients_through_rms_norm(student, reference):
 
 
 @pytest.mark.part("modern")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_swiglu_owns_three_layers")
 @pytest.mark.promise(
     "x (..., C) -> (..., C), the same in training and in eval.",

@@ -147,7 +147,7 @@ def test_first_step_worked_by_hand(student):
 
 @steps_by_hand
 @pytest.mark.part("adamw")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_first_step_worked_by_hand")
 def test_three_steps_of_pytorch(student):
     """Three steps from 1.0 and -2.0, with changing gradients and a strong weight decay, lead where PyTorch's lead."""
@@ -179,7 +179,7 @@ def test_zero_grad_forgets_all_gradients(student):
 
 
 @pytest.mark.part("writing")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.5)
 def test_knowing_nothing_is_perplexity_v(student):
     """A loss of ln 96 is a perplexity of 96, and a loss of 0 is a perplexity of 1."""
     for loss, expected in ((math.log(96), 96.0), (0.0, 1.0), (1.5, 4.4816890703)):
