@@ -31,6 +31,7 @@ from autograder.course.config import Course, load_course
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.feedback.similarity_page import write_alike
+from autograder.feedback.student_page import student_path
 from autograder.records import Grade
 from autograder.source.similarity import Pair, Passage
 from autograder.source.tokens import Stub, own_code
@@ -261,7 +262,8 @@ def test_feedback_of_every_student_is_two_clicks_away(
         page.get_by_role("link", name="All students").click()  # the first
         links = page.locator("#everybody tbody a").evaluate_all("all => all.map(one => one.href)")
         reached = {Path(unquote(urlsplit(link).path)) for link in links}
-        assert reached == {folder / feedback_path(grade) for grade in grades}
+        own_pages = {folder / student_path(grade.student) for grade in grades}
+        assert reached == {folder / feedback_path(grade) for grade in grades} | own_pages
         assert all(path.is_file() for path in reached)
         page.locator("#everybody tbody tr", has_text="student 299").locator("a").last.click()  # the second
         assert page.get_by_text("Feedback for student 299").is_visible()
