@@ -227,8 +227,8 @@ def decide(
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
     if decision.get("points") is not None:
         mine = (g for g in effective.grades if (g.student, g.assignment) == (student, name))
-        texts = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
-        points = {"answer": decisions.answer_digest(texts.get(decision.get("part") or ""))}
+        answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
+        points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from autograder.authoring.answers import AnswerBook, SampleAnswer
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
 from autograder.text.files import write_whole
+from autograder.text.tables import read_table
 from autograder.text.wording import counted
 
-_CLASS = yaml.safe_load(Path(__file__).with_name("demo.yml").read_text("utf-8"))
+_CLASS = read_table(__file__, "demo.yml")
 NAMES: list[str] = _CLASS["names"]
 _WEIGHTS: dict[str, tuple[float, float]] = _CLASS["weights"]
 ANSWER_KINDS: tuple[str, ...] = (*_CLASS["once"], *_WEIGHTS)

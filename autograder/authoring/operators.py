@@ -7,15 +7,14 @@ gaps and suites; the new code can behave like the old. Strings (messages, format
 import ast
 import builtins
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import yaml
+from autograder.text.tables import read_table
 
 Step = tuple[str, ast.AST, ast.AST]  # the operator's name, the node, and its replacement
 Operator = Callable[[ast.AST], Iterator[Step]]
 
-_TABLES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("operators.yml").read_text("utf-8"))
+_TABLES: dict[str, Any] = read_table(__file__, "operators.yml")
 
 
 def _kinds(table: str) -> dict[type[ast.AST], tuple[str, list[Any]]]:

@@ -5,17 +5,15 @@ The audit demands that none of them earns more than a quarter of an assignment's
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
-
-import yaml
 
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course
 from autograder.course.definitions import functions
 from autograder.course.document import load_document
+from autograder.text.tables import read_table
 
 LIMIT = 0.25
-_KINDS: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("trivial.yml").read_text("utf-8"))
+_KINDS: dict[str, dict[str, str]] = read_table(__file__, "trivial.yml")
 
 
 def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -82,4 +83,6 @@ def _at(tensor: Tensor, axis: int, indices: list[int]) -> Tensor:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    return bool(torch.allclose(one, other, rtol=1e-4, atol=1e-6 * float(other.abs().max())))
+    """Return whether all numbers are close; where the first ones are not, the others of a large tensor are not read."""
+    close = partial(torch.allclose, rtol=1e-4, atol=1e-6 * float(other.abs().max()))
+    return close(one[:1], other[:1]) and close(one, other)

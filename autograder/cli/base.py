@@ -11,20 +11,19 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, redirect_stdout
 from contextvars import ContextVar
 from functools import wraps
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from autograder import __version__
 from autograder.records import CourseError, InfrastructureError, RefusedError
+from autograder.text.tables import read_table
 
 # errors of the machine, which carry no path
 MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED, TERMINATED = 0, 1, 2, 3, 130, 143
 
-_OPTIONS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("options.yml").read_text("utf-8"))
+_OPTIONS: dict[str, dict[str, Any]] = read_table(__file__, "options.yml")
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 

@@ -7,16 +7,17 @@ import difflib
 import types
 import typing
 from collections.abc import Hashable, Iterable
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from autograder.text.tables import read_table
+
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
-_SENTENCES: dict[str, str] = yaml.safe_load(Path(__file__).with_name("yaml_errors.yml").read_text("utf-8"))
+_SENTENCES: dict[str, str] = read_table(__file__, "yaml_errors.yml")
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from autograder.gradebook.final_scores import Effective, PastAttempt, final_of
 from autograder.gradebook.lateness import Final, due_for
 from autograder.gradebook.visibility import when, with_full_messages
 from autograder.records import Grade, SourceFile, TestResult
-from autograder.source.text import notebook_cells
+from autograder.source.text import cell_source, notebook_cells
 from autograder.submissions import folder_name
 from autograder.text.files import write_whole
 
@@ -82,17 +82,13 @@ def write_student_pages(
 
 
 def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> Work:
-    grade, assignment, final = (
-        with_full_messages(grade),
-        course.find(grade.assignment),
-        final_of(grade, effective.finals),
-    )
+    grade, assignment = with_full_messages(grade), course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
     words = ("autograder", "decide", grade.student, "--assignment", grade.assignment, "--comment", "…")
     return Work(
         title=assignment.title if assignment else grade.assignment,
         grade=grade,
-        final=final,
+        final=final_of(grade, effective.finals),
         link=f"../{quote(feedback_path(grade).as_posix())}",
         failing=failing,
         files={file.name: list(_blocks(file, failing)) for file in texts.files_of(folder, grade)} if failing else {},
@@ -143,5 +139,4 @@ def _cells(file: SourceFile) -> Iterator[tuple[int, str]]:
         return
     for number, cell in enumerate(found, start=1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            source = cell.get("source", "")
-            yield number, "".join(map(str, source)) if isinstance(source, list) else str(source)
+            yield number, cell_source(cell)

@@ -13,6 +13,7 @@ import yaml
 
 from autograder.course.config import Assignment, Course
 from autograder.records import Grade
+from autograder.text.tables import LOADER
 
 TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mistake's id
 
@@ -50,7 +51,7 @@ def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
 
 def _titles(file: Path) -> dict[str, str]:
     try:
-        entries = yaml.load(file.read_text("utf-8-sig"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        entries = yaml.load(file.read_text("utf-8-sig"), LOADER)
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return {}
     return {entry["id"]: entry["title"] for entry in (entries if isinstance(entries, list) else ()) if _is_named(entry)}

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
+from autograder.text.tables import read_table
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")
@@ -73,7 +72,7 @@ class Sheet:
 
 def titles(site: str) -> Any:
     """Return the titles of columns in the tables of a site, by their meaning, from `columns.yml`."""
-    return yaml.safe_load(Path(__file__).with_name("columns.yml").read_text("utf-8"))[site]
+    return read_table(__file__, "columns.yml")[site]
 
 
 def read_sheet(path: Path) -> Sheet:

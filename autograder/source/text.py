@@ -82,6 +82,12 @@ def _in_format_4(cell: Any) -> Any:
     return {**cell, "cell_type": kind, "source": cell.get("input", cell.get("source", ""))}
 
 
+def cell_source(cell: dict[str, Any]) -> str:
+    """Return the text of a notebook's cell, which is stored whole or as a list of lines."""
+    source = cell.get("source", "")
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     """Yield (name, code) of each piece to run: one for a `.py`, one per code cell for an `.ipynb`.
 
@@ -95,8 +101,7 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     for number, cell in enumerate(notebook_cells(text), start=1):
         if not isinstance(cell, dict) or cell.get("cell_type") != "code":
             continue
-        content = cell.get("source", "")
-        content = "".join(content) if isinstance(content, list) else str(content)
+        content = cell_source(cell)
         with suppress(SyntaxError):  # reported when the cell is compiled
             content = TransformerManager().transform_cell(content)
         yield f"{filename} cell {number}", content

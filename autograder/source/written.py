@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from autograder.course.config import Assignment
 from autograder.course.markers import PLACEHOLDER
 from autograder.records import SourceFile
-from autograder.source.text import notebook_cells
+from autograder.source.text import cell_source, notebook_cells
 
 MOST_LETTERS = 20_000
 _BLOCK = re.compile(r'(?ms)^# ?%% (?:\[markdown\] )?answer="(\w+)"[^\n]*\n(.*?)(?=^# ?%%|\Z)')
@@ -30,10 +30,10 @@ def _in_notebook(text: str) -> Iterator[tuple[str, str]]:
     except ValueError:
         return
     for cell in reversed(cells):  # of two copies the first counts
-        metadata, source = cell.get("metadata"), cell.get("source", "")
+        metadata = cell.get("metadata")
         claimed = metadata.get("nbgrader") if isinstance(metadata, dict) else None
         if isinstance(claimed, dict):
-            yield str(claimed.get("grade_id")), "".join(map(str, source)) if isinstance(source, list) else str(source)
+            yield str(claimed.get("grade_id")), cell_source(cell)
 
 
 def _in_script(text: str) -> Iterator[tuple[str, str]]:

@@ -128,7 +128,7 @@ def test_table_of_assignments_matches_the_course():
 
 
 def test_table_of_topics_names_every_part_of_the_course() -> None:
-    (section,) = re.findall(r"## What this course teaches\n(.*?)\n## ", read(ROOT / "docs/students.md"), re.DOTALL)
+    (section,) = re.findall(r"## Topics of the course\n(.*?)\n## ", read(ROOT / "docs/students.md"), re.DOTALL)
     rows = re.findall(r"^\| .+ \| (\d\d) (`.+`) \|$", section, re.MULTILINE)
     named = [(number, part) for number, parts in rows for part in re.findall(r"`(\w+)`", parts)]
     assert named == [(a.name[:2], part.name) for a in load_course(ROOT).assignments for part in a.parts]

@@ -17,11 +17,11 @@ from autograder.source.gate import FILE_BYTES, MEGABYTE, open_regular
 from autograder.submissions.archives import CLASS_BYTES
 from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
+from autograder.text.tables import LOADER
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"
 METADATA_BYTES = 64 * MEGABYTE
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def fits(entries: Sequence[Entry]) -> bool:
@@ -80,7 +80,7 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
     if entry.path is not None or len(data) > FILE_BYTES:
         data = _large(entry.path, source)
     try:
-        metadata = yaml.load(data.decode("utf-8-sig"), _LOADER)
+        metadata = yaml.load(data.decode("utf-8-sig"), LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RefusedError(f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}.") from None
     if not isinstance(metadata, dict):

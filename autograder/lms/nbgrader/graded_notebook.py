@@ -19,7 +19,7 @@ from autograder.course.config import Assignment, Part
 from autograder.feedback.pictures import Picture
 from autograder.records import Grade, SourceFile
 from autograder.selfcheck import render as verdict
-from autograder.source.text import notebook_cells
+from autograder.source.text import cell_source, notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
 MOST_LETTERS = 200_000  # maximum length of a cell's text
@@ -137,8 +137,7 @@ def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
 
 def _read(cell: dict[str, Any]) -> _Cell:
     kind = cell.get("cell_type")
-    source = cell.get("source", "")
-    source = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    source = cell_source(cell)
     metadata = _dict(cell.get("metadata"))
     claimed = _dict(metadata.get("nbgrader"))
     grade_id = claimed.get("grade_id")
