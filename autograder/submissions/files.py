@@ -24,8 +24,8 @@ STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
 CLASS_ENTRIES = 50_000  # in the folder or archive of a class
 
 SOURCES = (".py", ".ipynb")
-ARCHIVES = (".tar.gz", ".tar", ".tgz", ".zip")
-OTHER_ARCHIVES = (".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
+ZIP = ".zip"
+ARCHIVES = (ZIP, ".tar.gz", ".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
 
 COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # the number that is appended to a duplicate name
 
@@ -131,7 +131,7 @@ def read_source(file: File) -> SourceFile:
 def suffix(name: str) -> str:
     """Return `.py`, `.ipynb` or an archive's suffix in lower case; empty for any other name."""
     lower = name.lower()
-    return next((end for end in (*SOURCES, *ARCHIVES, *OTHER_ARCHIVES) if lower.endswith(end)), "")
+    return next((end for end in (*SOURCES, *ARCHIVES) if lower.endswith(end)), "")
 
 
 def stem(name: str) -> str:

@@ -88,7 +88,7 @@ class _Search:
         elif path.is_file() and is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
-            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip or tar archive.")
+            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         """Return the student and the assignment of a file, from its name and its folders."""

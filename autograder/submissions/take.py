@@ -11,7 +11,6 @@ from autograder.records import RefusedError, SourceFile
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import (
     ARCHIVES,
-    OTHER_ARCHIVES,
     SOURCES,
     STUDENT_ENTRIES,
     Entry,
@@ -158,7 +157,7 @@ def is_source(entry: Entry) -> bool:
 
 
 def is_archive(entry: Entry) -> bool:
-    return suffix(entry.name) in (*ARCHIVES, *OTHER_ARCHIVES) and isinstance(entry, File | Odd)
+    return suffix(entry.name) in ARCHIVES and isinstance(entry, File | Odd)
 
 
 def is_work(entry: Entry) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import tarfile
+import stat
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -1001,14 +1000,12 @@ def test_links_are_not_followed(packed, gather, tmp_path):
     report = gather(parent)
     assert "adding.py is a link." in report.odd[0] and not tree(tmp_path / "submitted")
 
-    archive = tmp_path / "links.tar"
-    with tarfile.open(archive, "w") as tar:
-        link = tarfile.TarInfo("lovelaceada_1001_1_adding.py")
-        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
-        tar.addfile(link)
-        data = tarfile.TarInfo("hoppergrace_1002_2_adding.py")
-        data.size = 2
-        tar.addfile(data, io.BytesIO(b"x\n"))
+    archive = tmp_path / "links.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        link = zipfile.ZipInfo("lovelaceada_1001_1_adding.py")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        file.writestr(link, str(tmp_path / "secret"))
+        file.writestr("hoppergrace_1002_2_adding.py", "x\n")
     gather(archive)
     assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
 

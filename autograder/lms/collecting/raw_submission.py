@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autograder.records import RefusedError
 from autograder.submissions.archives import open_archive
-from autograder.submissions.files import ARCHIVES, CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd, suffix
+from autograder.submissions.files import CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd
 from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
 
@@ -52,8 +52,6 @@ def opened(path: Path) -> AbstractContextManager[Folder]:
     """Open a folder, or an archive as a folder; raises RefusedError for any other path."""
     if path.is_dir():
         return nullcontext(DiskFolder(path.resolve()))
-    if suffix(path.name) not in ARCHIVES:
-        raise RefusedError("It cannot be unpacked here; unpack it and collect the folder, or pack it as a zip archive.")
     return open_archive(path, whole_class=True)
 
 
