@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -1032,6 +1032,9 @@ def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(identity=st.text(min_size=1, max_size=120))
+@example("__PYCACHE__")
+@example("Readmeister")
+@example("pictures.py")
 def test_graded_names_equal_the_names_in_the_record(course, identity):
     """For any id, the name of its folder is safe, and grading uses the `graded_name` of the record."""
     name = folder_name(identity)
