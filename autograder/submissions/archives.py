@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from autograder.records import RefusedError
-from autograder.source.gate import FILE_BYTES, MEGABYTE, open_regular
+from autograder.source.gate import MEGABYTE, open_regular
 from autograder.submissions.files import (
     CLASS_ENTRIES,
     ONLY_THE_FILE,
@@ -179,10 +179,10 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Entry:
     return File(name, partial(_load, archive, info, name))
 
 
-def _load(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
+def _load(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, limit: int) -> bytes:
     if info.flag_bits & 1:
         raise RefusedError(f"{shown(name)} is encrypted; pack it without a password.")
     if info.compress_type not in _METHODS:
         raise RefusedError(f"{shown(name)} is compressed in an unusual way; pack it as a plain zip.")
     with _broken(name), archive.open(info) as stream:
-        return stream.read(FILE_BYTES + 1)
+        return stream.read(limit + 1)

@@ -34,17 +34,17 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 @dataclass(frozen=True)
 class File:
-    """A readable file; `load` reads at most one byte more than FILE_BYTES, or raises RefusedError."""
+    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError."""
 
     name: str
-    load: Callable[[], bytes]
+    load: Callable[[int], bytes]
     path: Path | None = None
 
-    def read(self) -> bytes:
-        """Return the contents; raises RefusedError if they cannot be read or are too large."""
-        data = self.load()
-        if len(data) > FILE_BYTES:
-            raise RefusedError(too_large(self.name, FILE_BYTES))
+    def read(self, limit: int = FILE_BYTES) -> bytes:
+        """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes."""
+        data = self.load(limit)
+        if len(data) > limit:
+            raise RefusedError(too_large(self.name, limit))
         return data
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.raw_submission import TYPED, RawSubmission
@@ -127,7 +127,7 @@ def _plainly_named(file: File, stems: dict[str, str]) -> File:
     plain = plain_stem(file.name)
     if whole in stems or plain not in stems:
         return file
-    return File(f"{plain}{suffix(file.name)}", file.load, file.path)
+    return replace(file, name=f"{plain}{suffix(file.name)}")
 
 
 def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:

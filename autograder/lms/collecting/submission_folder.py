@@ -99,7 +99,7 @@ def _digests(place: Path) -> dict[str, str]:
 def _digest(entry: File | Odd) -> str:
     with suppress(RefusedError):
         if isinstance(entry, File):
-            return hashlib.sha256(entry.load()).hexdigest()
+            return hashlib.sha256(entry.read()).hexdigest()
     return "unread"
 
 

@@ -197,7 +197,7 @@ def _is_folder_of_student(converter: Any, place: str) -> bool:
 
 def _is_readable(file: File) -> bool:
     try:
-        file.load()
+        file.read()
     except RefusedError:
         return False
     return True
