@@ -28,7 +28,7 @@ from autograder.submissions.take import (
     label,
     names,
     opened,
-    take,
+    submission_of,
 )
 from autograder.text.names import safe_name, shown, student_name
 
@@ -84,7 +84,7 @@ class _Search:
                 raise SubmissionsError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield self._one(student, assignment, [disk_file(path)])
+            yield submission_of(student, assignment, [disk_file(path)])
         elif path.is_file() and is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
@@ -113,7 +113,7 @@ class _Search:
                 yield Submission(student, assignment.name, problem=str(refusal), path=path)
                 return
             if assignment and not entries:
-                yield self._one(student, assignment, [folder])
+                yield submission_of(student, assignment, [folder])
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
@@ -122,7 +122,7 @@ class _Search:
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
         if search.wanted and is_one_file(entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)):
-            yield search._one(student, search.wanted, [folder])
+            yield submission_of(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
@@ -179,7 +179,7 @@ class _Search:
             )
             yield self._refused(student, entries[0], problem)
         elif self.wanted and all(is_source(entry) for entry in entries):
-            yield self._one(student, self.wanted, entries)
+            yield submission_of(student, self.wanted, entries)
         elif len(entries) > 1:
             yield self._refused(student, entries[0], f"Found {names(entries)}; hand in only one of them.")
         else:
@@ -245,9 +245,9 @@ class _Search:
         """Yield a student's submission for the wanted assignment; nothing if there are only other assignments."""
         misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
         if wanted.name in by_assignment:
-            yield self._one(student, wanted, by_assignment[wanted.name], strays)
+            yield submission_of(student, wanted, by_assignment[wanted.name], strays)
         elif not by_assignment:
-            yield self._one(student, wanted, [folder])
+            yield submission_of(student, wanted, [folder])
         elif misspelt:
             yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
 
@@ -265,20 +265,10 @@ class _Search:
                 unknown[close if close and free else safe_name(label(entry))] = entry
         for name in sorted({*by_assignment, *unknown}):
             if name in by_assignment:
-                yield self._one(student, self.course.assignment(name), by_assignment[name], strays)
+                yield submission_of(student, self.course.assignment(name), by_assignment[name], strays)
             else:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
-
-    def _one(
-        self, student: str, assignment: Assignment, entries: Sequence[Entry], beside: Sequence[Entry] = ()
-    ) -> Submission:
-        path = entries[0].path
-        try:
-            files = take(entries, assignment, beside)
-        except RefusedError as refusal:
-            return Submission(student, assignment.name, problem=str(refusal), path=path)
-        return Submission(student, assignment.name, files, path=path)
 
     def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
         """Return a refusal for the wanted assignment, or the one in the entry's name, or else that name."""

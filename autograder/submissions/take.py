@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from autograder.course.config import Assignment
-from autograder.records import RefusedError, SourceFile
+from autograder.records import RefusedError, SourceFile, Submission
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import (
     ARCHIVES,
@@ -51,6 +51,17 @@ def take(entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entr
     if is_source(entries[0]):
         return _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
     return _take_from(entries[0], assignment, DEPTH)
+
+
+def submission_of(
+    student: str, assignment: Assignment, entries: Sequence[Entry], beside: Iterable[Entry] = ()
+) -> Submission:
+    """Return what `take` finds as a submission, which has a problem if it cannot be used."""
+    path = entries[0].path
+    try:
+        return Submission(student, assignment.name, take(entries, assignment, beside), path=path)
+    except RefusedError as refusal:
+        return Submission(student, assignment.name, problem=str(refusal), path=path)
 
 
 def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str = "") -> tuple[SourceFile, ...]:

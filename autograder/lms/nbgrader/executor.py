@@ -7,7 +7,6 @@ written here and update its gradebook.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from fnmatch import fnmatch
 from glob import glob
@@ -43,9 +42,8 @@ from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_co
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import BackgroundRun
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.submissions import SubmissionsError, find_submissions
 from autograder.submissions.files import DiskFolder, File
-from autograder.submissions.take import take
+from autograder.submissions.take import submission_of
 from autograder.text.names import safe_name, shown
 
 
@@ -78,7 +76,7 @@ class GradedExporter(NotebookExporter):
     def begin(self) -> None:
         """Read the submissions that nbgrader will process, and grade them behind it; raises NbGraderException."""
         self.submissions = {
-            student: read_submission(self._submitted(student), self.course, self.assignment, student)
+            student: submission_of(student, self.assignment, [DiskFolder(self._submitted(student))])
             for student in self._due()
         }
         folder = self._folder_of_journal
@@ -269,18 +267,6 @@ class SaveGrades(SaveAutoGrades):
                     )
                 gradebook.db.commit()
         return nb, resources
-
-
-def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
-    """Read the submission in a student's folder; an unusable one has a problem, as in `find_submissions`."""
-    try:
-        found = next(iter(find_submissions(folder, course, assignment.name)))
-    except SubmissionsError:  # it names the folder; the reason for the student names what is in it
-        try:
-            return Submission(student, assignment.name, take([DiskFolder(folder)], assignment), path=folder)
-        except RefusedError as refusal:
-            return Submission(student, assignment.name, problem=str(refusal), path=folder)
-    return replace(found, student=student, assignment=assignment.name)
 
 
 def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
