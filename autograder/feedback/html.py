@@ -1,8 +1,4 @@
-"""Write the gradebook, the class report and the students' feedback pages.
-
-A student's page lists passed and failed tests and asks a question for each failure. It shows only the contents of its
-grade, and needs no script, network or other file.
-"""
+"""Write the gradebook, the class report and the students' feedback pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,7 +134,6 @@ def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Pictu
 
 
 def _causes(tests: list[TestResult]) -> dict[object, Cause]:
-    """Group failed tests by their causes, and those of one cause by their messages."""
     causes: dict[object, dict[tuple[str, str | None], list[TestResult]]] = {}
     for test in tests:
         if test.outcome in STATES:

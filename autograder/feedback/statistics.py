@@ -1,7 +1,4 @@
-"""Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes.
-
-Pure functions of grades; they read no files. None stands for an undefined number.
-"""
+"""Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes."""
 
 import statistics
 from collections.abc import Iterable, Sequence

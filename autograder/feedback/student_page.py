@@ -3,8 +3,6 @@
 Unlike the feedback, it shows all that is known about hidden tests. Students must not receive it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

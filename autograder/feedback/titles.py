@@ -1,8 +1,4 @@
-"""Titles of the known mistakes, from each assignment's mistakes.yml.
-
-Pages are written from a journal, which holds only ids. If the file is missing or broken, or no longer contains a
-mistake, the title is derived from the id, so that a broken file does not prevent a report.
-"""
+"""Titles of the known mistakes, from each assignment's mistakes.yml."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace

@@ -1,10 +1,4 @@
-"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten.
-
-A killed run can leave a partial last line. Reading ignores it, and the next run removes it before writing. Any other
-unreadable line is a missing grade and is reported. `suites` defines the lines.
-"""
-
-from __future__ import annotations
+"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten."""
 
 import os
 from collections.abc import Iterator
@@ -37,7 +31,7 @@ class Journal:
         self._file = self.path.open("a+b")
         self._end_last_line()
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> "Journal":
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -164,7 +158,6 @@ def grades_at(path: Path) -> Reading:
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Return the offset of the last line, and its bytes if it has no newline at its end."""
     size = at = file.seek(0, os.SEEK_END)
     tail = b""
     while at and b"\n" not in tail:

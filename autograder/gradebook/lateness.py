@@ -1,8 +1,4 @@
-"""Final scores of late work: the policy of course.yml as pure functions.
-
-The journal keeps the raw score. The deduction is computed whenever pages are written, so a changed due date or an
-extension needs no new grading.
-"""
+"""Final scores of late work: the policy of course.yml as pure functions."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -142,7 +138,6 @@ def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
-    """Return both interpretations of a local time without an offset, earlier first; usually they are equal."""
     both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
     return sorted(both, key=lambda one: one.astimezone(timezone.utc))
 

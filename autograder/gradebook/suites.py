@@ -117,7 +117,6 @@ def _differences(test: TestResult) -> dict[str, Any]:
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    """The results of a whole suite, from those that a line lists."""
     listed = {test["name"]: {n: {"full_message": None, **test}[n] for n in (*OWN, "full_message")} for test in tests}
     found = tuple(replace(right, **listed.pop(right.name)) if right.name in listed else right for right in passed)
     if listed:

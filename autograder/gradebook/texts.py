@@ -1,8 +1,4 @@
-"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them.
-
-A class is read once and need not be held in memory. `submissions/<digest>.json` holds the files of one submission;
-its grade contains the digest, so a later submission is never mistaken for the graded one.
-"""
+"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -61,7 +57,6 @@ def files_of(folder: Path, grade: Grade) -> tuple[SourceFile, ...]:
 
 
 def _files(folder: Path, digest: str) -> tuple[SourceFile, ...]:
-    """Return the files currently stored under a digest; empty if they cannot be read."""
     try:
         record = json.loads(_file(folder, digest).read_text("utf-8"))
         return tuple(SourceFile(str(name), str(text)) for name, text in record)

@@ -1,8 +1,4 @@
-"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`.
-
-Grading copies them from `collected.json` or, on request, from nbgrader's `timestamp.txt`. Pages can then be written
-without the submissions, and an earlier attempt keeps its own time after a later one replaced it.
-"""
+"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The roster: the names and numbers of a student on course sites, and the id used in the grades."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
@@ -131,7 +129,7 @@ class Roster:
         place = directory.find((text,))
         return text if place is None else students[place]
 
-    def of_section(self, section: str) -> Roster:
+    def of_section(self, section: str) -> "Roster":
         return Roster(person for person in self.people if person.section == section)
 
     def why_not(self, texts: Sequence[str], names: Sequence[str] = ()) -> str:

@@ -87,6 +87,5 @@ def _decode(data: bytes, name: str) -> tuple[str, str]:
 
 
 def _separator(text: str) -> str:
-    """Return the most frequent separator in the first line, outside quotes."""
     outside = "".join(text.lstrip("\r\n").partition("\n")[0].split('"')[::2])
     return max(SEPARATORS, key=outside.count)

@@ -108,7 +108,6 @@ class PackedFolder:
 
 
 def _parts(name: str) -> tuple[list[str], str | None]:
-    """Split an entry's name into its components, and return the error of the first invalid one."""
     parts: list[str] = []
     pieces = name[: PATH_LENGTH + 1].rstrip("/").split("/")
     for number, piece in enumerate(pieces):

@@ -1,7 +1,4 @@
-"""`submitted/collected.json`: the student, the source and the submission time of each collected submission.
-
-Reports and late policies read it with `read_collected`; a folder that was not collected has none.
-"""
+"""`submitted/collected.json`: the student, the source and the submission time of each collected submission."""
 
 import json
 from collections.abc import Iterable

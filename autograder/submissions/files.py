@@ -1,10 +1,4 @@
-"""Students' files and folders on disk, and the text of a file. No link is followed and no code is run.
-
-A folder yields its entries: files, folders and special files (links, pipes, devices). Entries of an archive have the
-same interface, see `archives`.
-"""
-
-from __future__ import annotations
+"""Students' files and folders on disk, and the text of a file. No link is followed and no code is run."""
 
 import os
 import re
@@ -66,7 +60,7 @@ class Folder(Protocol):
     @property
     def path(self) -> Path | None: ...
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> "list[Entry]":
         """Return the entries sorted by name; raises RefusedError if they cannot be listed."""
 
     def inspect(self) -> None:

@@ -1,10 +1,4 @@
-"""Find the submissions in a file, a folder or an archive, and yield them one at a time.
-
-The layouts `<student>/<assignment>/<file>`, `<student>/<file>`, a folder of `<student>.py` or `.ipynb`, and a single
-file are accepted. An archive can replace a student's folder, an assignment's folder or the whole. The file is named
-like the assignment's module (`masked_heads.py` or `.ipynb`); a file with another name is accepted if it is the only
-one. Two different attempts are refused, whether a number in the name or a folder distinguishes them.
-"""
+"""Find the submissions in a file, a folder or an archive, and yield them one at a time."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -65,8 +59,6 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 
 @dataclass(frozen=True)
 class _Search:
-    """One search through a path; `wanted` limits it to one assignment, None searches for all."""
-
     course: Course
     wanted: Assignment | None
 
@@ -91,7 +83,6 @@ class _Search:
             raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
-        """Return the student and the assignment of a file, from its name and its folders."""
         folder = path.parent
         own, around = self._match(stem(path.name)), self.course.find(folder.name)
         if own is None:
@@ -171,7 +162,6 @@ class _Search:
             yield from (self._stray(student, entry) for entry in strays.get(student, ()))
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
-        """Yield the submissions under a student's name in a class's folder."""
         if _is_dotted(entries[0]):
             problem = (
                 f"The name of the folder {shown(entries[0].name)} begins with a dot, like those of programs. "
@@ -186,7 +176,6 @@ class _Search:
             yield from self._holder(student, entries[0])
 
     def _stray(self, student: str, entry: Entry) -> Submission:
-        """Return a file beside the students' folders as a submission, if no assignment was given."""
         problem = (
             f"{shown(entry.name)} lies beside the students' folders: it is not clear whose it is, and for which "
             "assignment. Move it into a student's folder, or remove it."
@@ -194,7 +183,6 @@ class _Search:
         return Submission(student, safe_name(entry.name), problem=problem, path=entry.path)
 
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
-        """Yield the submissions in a student's folder or archive."""
         with ExitStack() as stack:
             try:
                 folder = self._inner(stack.enter_context(opened(entry)))
@@ -213,7 +201,6 @@ class _Search:
         return only if isinstance(only, PackedFolder) and not self._close(only.name) else folder
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
-        """Yield the submissions of one student."""
         try:
             folder.inspect()
             entries = [entry for entry in folder.entries() if is_work(entry) and not is_given(entry)]
@@ -271,7 +258,6 @@ class _Search:
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
 
     def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
-        """Return a refusal for the wanted assignment, or the one in the entry's name, or else that name."""
         assignment = self.wanted or self._match(label(entry))
         name = assignment.name if assignment else safe_name(label(entry))
         return Submission(student, name, problem=problem, path=entry.path)
@@ -291,7 +277,6 @@ class _Search:
         return found if found or plain == name else self._match(plain)
 
     def _close(self, name: str) -> str | None:
-        """Return the name of the assignment that this name resembles, or None."""
         known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
         found = closest(name[:MOST_LETTERS], known)
         return known[found] if found else None

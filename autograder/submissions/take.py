@@ -106,7 +106,6 @@ def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
 
 
 def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:
-    """Yield all sources in these folders; unreadable folders are skipped."""
     for folder in entries:
         if isinstance(folder, File | Odd) or not is_work(folder):
             continue
@@ -224,7 +223,6 @@ def _is_expected(entry: Entry, assignment: Assignment) -> bool:
 
 
 def _is_called_like(entry: Entry, assignment: Assignment) -> bool:
-    """Whether the name is the expected one, with or without a number suffix."""
     return _is_expected(entry, assignment) or plain_stem(entry.name) == assignment.stem
 
 

@@ -1,7 +1,4 @@
-"""Convert downloads from course sites to `submitted/`, the folder that `autograder grade` reads.
-
-Each source is a module that turns an archive or a folder into `RawSubmission` records; all other steps are shared.
-"""
+"""Convert downloads from course sites to `submitted/`, the folder that `autograder grade` reads."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -109,8 +106,6 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
 
 @dataclass(frozen=True)
 class _Collection:
-    """The import of one archive or folder into the submission folder."""
-
     path: Path
     course: Course
     options: CollectOptions
@@ -134,7 +129,6 @@ class _Collection:
         self._take_all(folders.read(self.path, self.course, named))
 
     def _take_all(self, found: Findings) -> None:
-        """Import all submissions of a source, each under the student's id in the roster."""
         assignment = self.options.assignment or named_in(self.path.name, self.course)
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)
@@ -200,7 +194,6 @@ class _Collection:
             self._count(facts, self.submitted.put(folder, facts, files), person)
 
     def _time(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
-        """Return the submission time from the instructor's table, or else from the source."""
         texts = (*raw.keys, raw.name, person.id, *person.aliases, person.name)
         told = self.times.find(texts, assignment, (raw.name, person.name)) if self.times else None
         return told or raw.submitted_at

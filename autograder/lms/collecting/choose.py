@@ -79,7 +79,6 @@ def choose(
 
 
 def _only(files: Sequence[File]) -> str:
-    """Describe the entries found instead of a submission, for a message."""
     typed = sorted({TYPED[file.name] for file in files if file.name in TYPED})
     if files and all(file.name in TYPED for file in files):
         return f"{' and '.join(typed)} was handed in, no file"
@@ -117,7 +116,6 @@ def _by_assignment(
 
 
 def _stems(course: Course) -> dict[str, str]:
-    """Return the assignments by their possible file names."""
     return {name: a.name for a in course.assignments for name in (a.stem, a.name)}
 
 
@@ -149,7 +147,6 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
 
 
 def _plain_file(name: str) -> str:
-    """Return a file name that every file system accepts."""
     ending = suffix(name)
     return safe_name(stem(name)) + ending
 

@@ -1,8 +1,4 @@
-"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain.
-
-A row identifies a student and has the time and, optionally, the assignment. Moodle's grading worksheet and
-Gradescope's table of grades can be used unchanged.
-"""
+"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain."""
 
 import re
 from collections.abc import Iterable, Sequence

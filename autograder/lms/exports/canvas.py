@@ -62,7 +62,6 @@ def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, proble
 
 
 def _columns(sheet: Sheet) -> str:
-    """List the assignments in the gradebook, for a message."""
     found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
     return f"there are {listed(found)}" if found else "it has no column of an assignment"
 

@@ -82,7 +82,6 @@ def results(
 
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
-    """Return the text above the tests, which does not mention tests that are not visible yet."""
     if all(test.is_right for test in seen if test.outcome != "waiting"):
         said = "Every test below passes."
     else:
@@ -116,7 +115,6 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Read the upload, or the assignment's folder in it."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     return submission_of("student", assignment, [DiskFolder(place)])

@@ -1,7 +1,4 @@
-"""One table of the class: a row per student, a column per assignment, and the total.
-
-Each written answer has a column behind its assignment, whose score includes its points.
-"""
+"""One table of the class: a row per student, a column per assignment, and the total."""
 
 import csv
 import io
@@ -55,7 +52,6 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _comments(request: ExportRequest, names: set[str]) -> dict[str, str]:
-    """Return the instructors' comments by student."""
     found: dict[str, list[str]] = {}
     for (student, assignment), comment in sorted(request.comments.items()):
         if assignment in names:

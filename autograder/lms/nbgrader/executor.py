@@ -1,9 +1,4 @@
-"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`.
-
-`GradedExporter` grades all submissions that nbgrader will process, in parallel, and stores the results in the journal;
-submissions with a current grade are not graded again. nbgrader's own preprocessors read the scores from the notebooks
-written here and update its gradebook.
-"""
+"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -124,7 +119,6 @@ class GradedExporter(NotebookExporter):
         return Path(self.folder.root) / self.journal
 
     def _due(self) -> Iterator[str]:
-        """Yield the students whose submissions nbgrader will not skip as already graded."""
         excluded = self.folder.student_id_exclude.split(",")
         for folder in sorted(self.converter.assignments):
             student = Path(folder).parent.name
@@ -288,7 +282,6 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
 
 
 def _address(url: str) -> str:
-    """Return a database's URL without its password."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except SQLAlchemyError:

@@ -1,9 +1,4 @@
-"""A submission as a notebook for human readers: the student's cells and the course's own test cells.
-
-Tests and points come from the course's record alone. Metadata, points, tags, outputs, kernel and ids of the student's
-notebook are discarded; each correction is noted. No student code is run or parsed, and any submission yields a valid
-notebook.
-"""
+"""A submission as a notebook for human readers: the student's cells, not run, and the course's own test cells."""
 
 import hashlib
 import json
@@ -90,7 +85,6 @@ def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade, pic
 
 
 def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
-    """Yield the outputs of a picture: the image and its caption, or the reason that it cannot be drawn."""
     if picture.image:
         shown = {"image/png": picture.image, "text/plain": picture.title}
         yield nbformat.v4.new_output("display_data", shown)
@@ -148,7 +142,6 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _pictures(attachments: Any) -> dict[str, Any]:
-    """Return the attachments that are pictures."""
     kept: dict[str, Any] = {}
     for name, bundle in _dict(attachments).items():
         data = _dict(bundle)
@@ -181,8 +174,6 @@ def _of_script(text: str) -> list[_Cell]:
 
 
 class _Restorer:
-    """Inserts the course's test cells into a student's notebook, and all other cells as text."""
-
     def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
@@ -272,7 +263,6 @@ class _Restorer:
         self.placed.append(name)
 
     def _bring_back(self, name: str) -> None:
-        """Insert a missing test cell after the last official cell that precedes it in the course's notebook."""
         if self.has_tests and name in self.parts:
             self.notes[name].append("This test cell was missing. It counts all the same.")
         before = list(self.official)[: list(self.official).index(name)]
@@ -315,7 +305,6 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
 
 
 def _indented(text: str) -> str:
-    """Return text that Markdown shows verbatim."""
     return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).split("\n"))
 
 
