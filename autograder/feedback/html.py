@@ -98,7 +98,7 @@ def write_feedback(
         title=assignment.title if assignment else grade.assignment,
         word=word(grade),
         final=final or Final(grade.score),
-        files=files_of(folder, grade),
+        files=files_of(folder, grade.submission_sha256),
         states=STATES,
         parts=_parts(with_titles(grade, title_of), assignment, pictures),
         **{"name": "", "contact": "", "handed_in": "", "visible_only": False, **about},

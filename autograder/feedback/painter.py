@@ -6,7 +6,7 @@ import runpy
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cache
@@ -84,20 +84,17 @@ def _draw(plan: Plan, left: list[Job], done: Done, alone: bool = False) -> None:
         while left:
             waiting = {pool.submit(draw_one, job): job for job in (left[:1] if alone else left)}
             for future in as_completed(waiting):
-                done(waiting[future], _problem_with(future))
+                problem = None
+                try:
+                    future.result()
+                except RefusedError as refusal:
+                    problem = str(refusal)
+                done(waiting[future], problem)
     except BrokenProcessPool:
         if alone:
             done(left[0], "the process that drew the pictures ended.")
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _problem_with(future: Future[None]) -> str | None:
-    try:
-        future.result()
-    except RefusedError as problem:
-        return str(problem)
-    return None
 
 
 def draw_one(job: Job) -> None:

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Course
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.titles import TitleOf, with_titles
-from autograder.gradebook import texts
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of
 from autograder.gradebook.lateness import Final, due_for
+from autograder.gradebook.texts import files_of
 from autograder.gradebook.visibility import when, with_full_messages
 from autograder.records import Grade, SourceFile, TestResult
 from autograder.source.text import cell_source, notebook_cells
@@ -82,6 +82,7 @@ def write_student_pages(
 def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> Work:
     grade, assignment = with_full_messages(grade), course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
+    files = files_of(folder, grade.submission_sha256)
     words = ("autograder", "decide", grade.student, "--assignment", grade.assignment, "--comment", "…")
     return Work(
         title=assignment.title if assignment else grade.assignment,
@@ -89,7 +90,7 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> W
         final=final_of(grade, effective.finals),
         link=f"../{quote(feedback_path(grade).as_posix())}",
         failing=failing,
-        files={file.name: list(_blocks(file, failing)) for file in texts.files_of(folder, grade)} if failing else {},
+        files={file.name: list(_blocks(file, failing)) for file in files} if failing else {},
         command=shlex.join(words),
     )
 

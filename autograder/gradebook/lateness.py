@@ -44,10 +44,6 @@ class Final:
         return any(decision.excuse for decision in self.decisions)
 
     @property
-    def accepted(self) -> bool:
-        return any(decision.accept_late for decision in self.decisions)
-
-    @property
     def comments(self) -> list[str]:
         return [decision.comment for decision in self.decisions if decision.comment]
 
@@ -144,7 +140,7 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
 
 def rescored(course: Course, final: Final, score: float) -> Final:
     """Return the final score for another raw score, with the same lateness and decisions."""
-    policy = None if final.accepted else course.late
+    policy = None if any(decision.accept_late for decision in final.decisions) else course.late
     return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
-from autograder.gradebook.final_scores import number
+from autograder.gradebook.final_scores import final_of, number
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
@@ -32,7 +32,7 @@ def export(request: ExportRequest) -> Exported:
         work: Work = {}
         for grade in request.grades_of(assignment):
             _add(work, by_part(grade, assignment), texts.get((grade.student, grade.assignment)), problems)
-            if request.is_excused(grade.student, assignment):
+            if final_of(grade, request.finals).excused:
                 problems.append(f"{grade.student}, {assignment.name}: nbgrader cannot excuse, and counts the score.")
         if any(grade.max_score < assignment.total for grade in request.grades_of(assignment)):
             problems.append(
