@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -48,11 +47,13 @@ def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
 def _titles(file: Path) -> dict[str, str]:
     try:
         entries = yaml.load(file.read_text("utf-8-sig"), LOADER)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {entry["id"]: entry["title"].strip() or in_words(entry["id"]) for entry in entries}
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        yaml.YAMLError,
+    ):  # a report needs no valid file
         return {}
-    return {entry["id"]: entry["title"] for entry in (entries if isinstance(entries, list) else ()) if _is_named(entry)}
-
-
-def _is_named(entry: Any) -> bool:
-    named = isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("id", "title"))
-    return named and bool(entry["id"].strip() and entry["title"].strip())

@@ -2,8 +2,7 @@
 
 `suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and whether it is hidden: in
 older files, which do not say so, every test is. A line of the journal lists only the tests that were not passed with full
-points. A line of schema 1 is complete in itself; it is still read, and
-still written for a grade whose tests differ from those stored under the digest of its suite.
+points. A line of schema 1 is complete in itself.
 """
 
 import json

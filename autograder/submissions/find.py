@@ -212,31 +212,23 @@ class _Search:
         for entry in entries:
             assignment = self._match(label(entry))
             (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
-        if self.wanted:
-            yield from self._only(student, self.wanted, folder, by_assignment, strays)
+        wanted = self.wanted
+        if wanted and wanted.name in by_assignment:
+            yield submission_of(student, wanted, by_assignment[wanted.name], strays)
+        elif wanted and not by_assignment:
+            yield submission_of(student, wanted, [folder])
+        elif wanted:
+            misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
+            for entry in misspelt[:1]:
+                yield Submission(student, wanted.name, problem=self._unknown(entry), path=entry.path)
         elif not by_assignment and len(strays) == 1 and is_archive(strays[0]):
             yield from self._holder(student, strays[0])
         else:
             submissions = self._all(student, by_assignment, strays)
-            yield next(submissions, None) or self._refused(student, folder, _nothing(folder))
+            there = f"there is only {names(folder.entries())}" if folder.entries() else "it is empty"
+            nothing = f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
+            yield next(submissions, None) or self._refused(student, folder, nothing)
             yield from submissions
-
-    def _only(
-        self,
-        student: str,
-        wanted: Assignment,
-        folder: Folder,
-        by_assignment: dict[str, list[Entry]],
-        strays: list[Entry],
-    ) -> Iterator[Submission]:
-        """Yield a student's submission for the wanted assignment; nothing if there are only other assignments."""
-        misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
-        if wanted.name in by_assignment:
-            yield submission_of(student, wanted, by_assignment[wanted.name], strays)
-        elif not by_assignment:
-            yield submission_of(student, wanted, [folder])
-        elif misspelt:
-            yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
 
     def _all(self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
         """Yield every submission of a student, including names that resemble an assignment of the course.
@@ -285,9 +277,3 @@ class _Search:
 def _is_dotted(entry: Entry) -> bool:
     """Whether this is a folder with a leading dot that can be a student's."""
     return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not is_furniture(entry.name)
-
-
-def _nothing(folder: Folder) -> str:
-    entries = folder.entries()
-    there = f"there is only {names(entries)}" if entries else "it is empty"
-    return f"Nothing in the folder {shown(folder.name)} can be graded: {there}."

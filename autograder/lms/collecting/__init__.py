@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,15 @@ from typing import Any
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting import canvas, folders, gradescope, moodle
 from autograder.lms.collecting.choose import choose, named_in, the_only_one
-from autograder.lms.collecting.raw_submission import Findings, RawSubmission, opened, visible
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission, visible
 from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.lms.collecting.times import SubmissionTimes, read_times
 from autograder.lms.roster import Person, Roster, folder_name, graded_name, same_name
 from autograder.records import RefusedError
+from autograder.submissions.archives import open_archive
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
-from autograder.submissions.files import Entry, File, Folder, Odd, suffix
+from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
 from autograder.text.names import shown
 from autograder.text.wording import counted, listed
 
@@ -117,7 +119,8 @@ class _Collection:
         if self.options.source == "folders" or suffix(self.path.name) in FILES:
             self._take_folders()
             return
-        with opened(self.path) as folder:
+        place = self.path.resolve()
+        with nullcontext(DiskFolder(place)) if place.is_dir() else open_archive(self.path, whole_class=True) as folder:
             source, entries = _recognised(folder, self.options.source)
             if source != "folders":
                 self._take_all(_SITES[source].read(entries, self.path))

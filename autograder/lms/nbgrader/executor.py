@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Bool, Integer, Unicode
 
-from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.config import Assignment, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.feedback.pictures import Picture, pictures_of
@@ -54,8 +54,14 @@ class GradedExporter(NotebookExporter):
         converter: Any = kwargs.get("parent")
         self.converter, self.folder = converter, converter.coursedir
         self.course, self.assignment = open_course(self.converter)
-        self.release = _release(self.converter, self.course, self.assignment)
-        self._check_gradebook()
+        try:
+            self.release = to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
+        except CourseError as error:
+            raise refusal(converter, str(error)) from None
+        name = self.assignment.name
+        if not gradebook_agrees(converter, self.assignment):
+            sentence = f"The gradebook does not have {name} with the parts and points of course.yml."
+            raise refusal(converter, f"{sentence} First: nbgrader generate_assignment {name}")
         self.begin()
         self._enter_names()
 
@@ -93,15 +99,6 @@ class GradedExporter(NotebookExporter):
         """Wait for the pictures of failing parts; return those of this grade."""
         self.under_way.drawn.wait()
         return pictures_of(self._folder_of_journal, self.course, grade)
-
-    def _check_gradebook(self) -> None:
-        if not gradebook_agrees(self.converter, self.assignment):
-            name = self.assignment.name
-            raise refusal(
-                self.converter,
-                f"The gradebook does not have {name} with the parts and points of course.yml. "
-                f"First: nbgrader generate_assignment {name}",
-            )
 
     def _enter_names(self) -> None:
         """Enter the due date and the known names of students into the gradebook; names entered by hand stay."""
@@ -286,10 +283,3 @@ def _address(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except SQLAlchemyError:
         return "of that address"
-
-
-def _release(converter: Any, course: Course, assignment: Assignment) -> NotebookNode:
-    try:
-        return to_notebook(assignment, load_document(course, assignment).stub)
-    except CourseError as error:
-        raise refusal(converter, str(error)) from None
