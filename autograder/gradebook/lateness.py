@@ -164,20 +164,16 @@ def unknown_students(course: Course, grades: Iterable[Grade], names: Mapping[str
     places = {(grade.student, grade.assignment) for grade in grades}
     students = sorted({student for student, _ in places})
     assignments = {assignment for _, assignment in places}
-    granted = course.late.extensions if course.late else ()
-    missing = [
-        extension.student
-        for extension in granted
-        if extension.student not in students and extension.assignment in (None, *assignments)
-    ]
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
     problems = []
-    for name in dict.fromkeys(missing if students else ()):
-        close = closest(name, known)
-        hint = f"; did you mean {known[close]}?" if close else "."
-        problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")
-    return problems
+    for extension in course.late.extensions if course.late and students else ():
+        name = extension.student
+        if name not in students and extension.assignment in (None, *assignments):
+            close = closest(name, known)
+            hint = f"; did you mean {known[close]}?" if close else "."
+            problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")
+    return list(dict.fromkeys(problems))
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:

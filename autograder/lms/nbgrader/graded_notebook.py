@@ -209,11 +209,8 @@ class _Restorer:
         for name in self.official:
             claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
             looks = [i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)]
-            usable = (
-                [i for i in claims if i not in homes]
-                if name in (*self.parts, *self.answers)
-                else [i for i in claims if handed_in[i].kind == "code" and i not in homes]
-            )
+            graded = name in (*self.parts, *self.answers)
+            usable = [i for i in claims if i not in homes and (graded or handed_in[i].kind == "code")]
             if usable or looks:
                 homes[(usable or looks)[0]] = name
             if name in self.parts and len({*claims, *looks}) > 1:
