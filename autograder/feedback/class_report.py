@@ -175,7 +175,6 @@ def link(grade: Grade) -> str:
 
 
 def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
-    """Return each decision with its students; those about everybody come last."""
     found: dict[Decision, list[str]] = {}
     for (student, _), final in sorted(effective.finals.items()):
         for decision in final.decisions:

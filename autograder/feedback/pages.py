@@ -84,7 +84,6 @@ def _environment() -> "Environment":
 
 
 def _raw(name: str) -> "Markup":
-    """Return a file of the engine as HTML, unescaped."""
     from markupsafe import Markup
 
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))

@@ -269,7 +269,6 @@ def _close(word: str | None, known: Iterable[str]) -> str:
 
 
 def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) -> None:
-    """Lay one decision over a grade; `dropped` are the points of the test that it drops."""
     decision, before = entry.decision, one.grade
     if decision.drop:
         if dropped is None:

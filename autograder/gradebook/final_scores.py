@@ -182,7 +182,6 @@ def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:
 
 
 def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:
-    """Replace the grades of groups with one for each member without own work; also return the members' groups."""
     own = {_key(grade) for grade in grades if grade.student not in people.groups}
     found, groups = [], dict[GradeKey, str]()
     for grade in grades:

@@ -65,7 +65,6 @@ class Directory:
         return place if not all(map(_is_number, fitting)) or self._agree(place, names) else None
 
     def _agree(self, place: int, names: Sequence[str]) -> bool:
-        """Whether one of the names matches the place, or one side has no name."""
         there, wanted = self._names[place], list(filter(None, names))
         return not there or not wanted or any(same_name(one, other) for one in wanted for other in there)
 
@@ -242,7 +241,6 @@ def graded_name(identity: str) -> str:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the equivalent forms of a text: case-folded, last name first, letters only."""
     plain = _plain(text)
     if not plain:
         return

@@ -75,7 +75,6 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _decode(data: bytes, name: str) -> tuple[str, str]:
-    """Return the encoding and the text; data that is not UTF-8 is decoded byte by byte."""
     encoding = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)

@@ -108,7 +108,6 @@ class _Search:
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
-        """Search a class or one student's folder, depending on the names in it."""
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
@@ -125,7 +124,6 @@ class _Search:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
-        """Return the entries that can be submissions; raises RefusedError if the folder cannot be read."""
         given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
         return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
 

@@ -90,7 +90,6 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
 
 
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    """Return the sources with the module's name, exact matches first, or all sources if there are none."""
     sources = [entry for entry in entries if is_source(entry)]
     called = [entry for entry in sources if _is_called_like(entry, assignment)]
     return sorted(called, key=lambda entry: not _is_expected(entry, assignment)) or sources

@@ -116,20 +116,17 @@ class _Collection:
     report: CollectReport
 
     def run(self) -> None:
-        if self.options.source == "folders" or suffix(self.path.name) in FILES:
-            self._take_folders()
-            return
-        place = self.path.resolve()
-        with nullcontext(DiskFolder(place)) if place.is_dir() else open_archive(self.path, whole_class=True) as folder:
-            source, entries = _recognised(folder, self.options.source)
-            if source != "folders":
-                self._take_all(_SITES[source].read(entries, self.path))
+        source = "folders"
+        if self.options.source != "folders" and suffix(self.path.name) not in FILES:
+            place = self.path.resolve()
+            opened = nullcontext(DiskFolder(place)) if place.is_dir() else open_archive(self.path, whole_class=True)
+            with opened as folder:
+                source, entries = _recognised(folder, self.options.source)
+                if source != "folders":
+                    self._take_all(_SITES[source].read(entries, self.path))
         if source == "folders":
-            self._take_folders()
-
-    def _take_folders(self) -> None:
-        named = self.options.assignment.name if self.options.assignment else None
-        self._take_all(folders.read(self.path, self.course, named))
+            named = self.options.assignment.name if self.options.assignment else None
+            self._take_all(folders.read(self.path, self.course, named))
 
     def _take_all(self, found: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)

@@ -120,7 +120,6 @@ def _stems(course: Course) -> dict[str, str]:
 
 
 def _plainly_named(file: File, stems: dict[str, str]) -> File:
-    """Remove the number suffix of a file's name if the rest is an assignment's name."""
     whole = stem(file.name)
     plain = plain_stem(file.name)
     if whole in stems or plain not in stems:
@@ -129,7 +128,6 @@ def _plainly_named(file: File, stems: dict[str, str]) -> File:
 
 
 def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:
-    """Read the files by name; of two versions with the same name the later one counts."""
     taken: dict[str, bytes] = {}
     for file in files:
         try:

@@ -4,13 +4,14 @@ A group's submission is imported for each member. Scores and results in the file
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import timezone
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
+from autograder.lms.collecting.times import read_moment
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.submissions.files import Entry, File, Odd
@@ -85,15 +86,12 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
 
 
 def _moment(value: object) -> str | None:
-    """Return the time as ISO-8601. YAML parses it as a datetime, naive (then in UTC) or not, or as a string."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip().replace(" UTC", "+00:00").replace("Z", "+00:00"))
-        except ValueError:
-            return None
-    if not isinstance(value, datetime):
+    """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as ISO-8601."""
+    try:
+        moment = read_moment(str(value))
+    except ValueError:
         return None
-    return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat(timespec="seconds")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat(timespec="seconds")
 
 
 def _text(value: object) -> str:

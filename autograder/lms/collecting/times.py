@@ -98,7 +98,6 @@ def _in_words(text: str) -> datetime:
 
 
 def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
-    """Return the time in a cell, in the course's zone if it has no offset; None for an empty cell."""
     text = sheet.cell(row, column)
     if text in ("", "-", "–"):
         return None

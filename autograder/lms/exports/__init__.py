@@ -196,7 +196,6 @@ def export(tool: str, request: ExportRequest) -> Exported:
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:
-    """Return the request with the results of hidden tests that students may see at present."""
     grades = [as_shown(request.course, grade) for grade in request.grades]
     finals = {
         (grade.student, grade.assignment): final_as_shown(final_of(grade, request.finals), grade, shown)

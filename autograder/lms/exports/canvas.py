@@ -41,7 +41,6 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
-    """Return the index of the assignment's column; adds a message to `problems` unless exactly one matches."""
     if request.column is not None:
         wanted, header = request.column.strip(), enumerate(sheet.header)
         column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)

@@ -92,5 +92,4 @@ def _requirements(assignment: Assignment) -> str:
 
 
 def _name(requirement: str) -> str:
-    """Return the import name of a requirement, for packages named like their module."""
     return re.split(r"[^\w-]", requirement)[0].replace("-", "_")

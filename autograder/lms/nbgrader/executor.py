@@ -101,7 +101,6 @@ class GradedExporter(NotebookExporter):
         return pictures_of(self._folder_of_journal, self.course, grade)
 
     def _enter_names(self) -> None:
-        """Enter the due date and the known names of students into the gradebook; names entered by hand stay."""
         names = {safe_name(student): name for student, name in read_names(self._folder_of_journal).items()}
         with Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
             enter_due(gradebook, self.course, self.assignment)

@@ -99,7 +99,6 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
 
 
 def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:
-    """Run nbgrader's converters to write notebooks and gradebook; return the number of exported grades."""
     from nbgrader.converters import GenerateAssignment
     from nbgrader.converters.base import NbGraderException
     from nbgrader.utils import temp_attrs

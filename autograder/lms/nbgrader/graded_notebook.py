@@ -242,7 +242,6 @@ class _Restorer:
             self.cells.append(shown)
 
     def _compare(self, cell: _Cell, name: str) -> None:
-        """Note changes in a student's test cell; code in it was graded and stays visible."""
         notes, official = self.notes[name], self.official[name]
         changed = cell.source.strip() != official.source.strip()
         if cell.kind != "code":
