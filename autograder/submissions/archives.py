@@ -4,120 +4,34 @@ Only stored and deflated entries are read: with other methods, a small file can 
 """
 
 import stat
-import unicodedata
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
 
 from autograder.records import RefusedError
-from autograder.source.gate import MEGABYTE, open_regular
+from autograder.source.gate import open_regular
 from autograder.submissions.files import (
+    CLASS_BYTES,
     CLASS_ENTRIES,
     ONLY_THE_FILE,
+    STUDENT_BYTES,
     STUDENT_ENTRIES,
     ZIP,
     Entry,
     File,
     Odd,
+    PackedFolder,
     stem,
     suffix,
 )
 from autograder.text.names import shown
 
-STUDENT_BYTES = 20 * MEGABYTE  # one student's archive, packed and unpacked
-CLASS_BYTES = 200 * MEGABYTE  # an archive of a class
-DEPTH = 16
-PATH_LENGTH = 1000
 ENTRY_BYTES = 256  # of a zip's directory for each allowed entry
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-
-
-@dataclass
-class PackedFolder:
-    """A folder inside an archive; `problem` is an error about one of its entries' names."""
-
-    name: str
-    path: Path | None = None
-    children: dict[str, Entry] = field(default_factory=dict)
-    problem: str | None = None
-    count: int = 0
-    size: int = 0
-    _spellings: dict[str, str] = field(default_factory=dict)
-
-    def entries(self) -> list[Entry]:
-        if self.problem:
-            raise RefusedError(self.problem)
-        return [self.children[name] for name in sorted(self.children)]
-
-    def inspect(self) -> None:
-        for problem in self._problems():
-            raise RefusedError(problem)
-        if self.count > STUDENT_ENTRIES:
-            raise RefusedError(f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}")
-        if self.size > STUDENT_BYTES:
-            megabytes = STUDENT_BYTES // MEGABYTE
-            raise RefusedError(f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}")
-
-    def _problems(self) -> Iterator[str]:
-        if self.problem:
-            yield self.problem
-        for child in self.children.values():
-            if isinstance(child, PackedFolder):
-                yield from child._problems()
-
-    def add(self, name: str, size: int, make: Callable[[str], Entry] | None) -> None:
-        """Add the entry `name`; `make` creates the entry of its last component, None stands for a folder."""
-        parts, problem = _parts(name)
-        folder = self
-        for part in parts if make is None or problem else parts[:-1]:
-            folder.count, folder.size = folder.count + 1, folder.size + size
-            if part not in folder.children:
-                folder._put(PackedFolder(part))
-            child = folder.children[part]
-            if not isinstance(child, PackedFolder):
-                return  # links and files have no children
-            folder = child
-        folder.count, folder.size = folder.count + 1, folder.size + size
-        if problem:
-            folder.problem = problem
-        elif make is not None and parts:
-            folder._put(make(parts[-1]))
-
-    def _put(self, entry: Entry) -> None:
-        if entry.name in self.children:
-            self._spoil(entry.name, "in the archive twice")
-            return
-        self.children[entry.name] = entry
-        key = unicodedata.normalize("NFC", entry.name).casefold()
-        other = self._spellings.setdefault(key, entry.name)
-        if other != entry.name:
-            self._spoil(other, "in the archive twice, in uppercase and in lowercase")
-            self._spoil(entry.name, "in the archive twice, in uppercase and in lowercase")
-
-    def _spoil(self, name: str, what: str) -> None:
-        entry = self.children[name]
-        if isinstance(entry, PackedFolder):
-            entry.problem = f"{shown(name)} is {what}."
-        else:
-            self.children[name] = Odd(name, what)
-
-
-def _parts(name: str) -> tuple[list[str], str | None]:
-    parts: list[str] = []
-    pieces = name[: PATH_LENGTH + 1].rstrip("/").split("/")
-    for number, piece in enumerate(pieces):
-        if piece == "." or (not piece and len(pieces) == 1):
-            continue
-        odd = piece == ".." or "\\" in piece or "\0" in piece or (number == 0 and piece.endswith(":"))
-        if not piece or odd or len(parts) >= DEPTH or len(name) > PATH_LENGTH:
-            return parts, f"The archive contains a file with the invalid name {shown(name)!r}. Pack it again."
-        parts.append(piece)
-    return parts, None
 
 
 @contextmanager

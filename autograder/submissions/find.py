@@ -9,7 +9,7 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
-from autograder.submissions.archives import PackedFolder, open_archive
+from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
 from autograder.submissions.take import (
     holds_work,
@@ -111,7 +111,7 @@ class _Search:
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and is_one_file(entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)):
+        if search.wanted and is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
             yield submission_of(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
@@ -142,7 +142,7 @@ class _Search:
     def _without_wrapper(self, root: Folder) -> Folder:
         """Return the only folder in an archive of a class, or else the archive's root."""
         entries = self._visible(root)
-        if len(entries) != 1 or not isinstance(entries[0], PackedFolder):
+        if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
         inner = self._visible(entries[0])
         several = any(not is_source(entry) for entry in inner) or len({label(entry) for entry in inner}) > 1
@@ -191,12 +191,12 @@ class _Search:
 
     def _inner(self, folder: Folder) -> Folder:
         """Return the only folder in a student's archive unless it is an assignment's; else the archive's root."""
-        if not isinstance(folder, PackedFolder):
+        if isinstance(folder, DiskFolder):
             return folder
         folder.inspect()
         entries = [entry for entry in folder.entries() if is_work(entry)]
         only = entries[0] if len(entries) == 1 else None
-        return only if isinstance(only, PackedFolder) and not self._close(only.name) else folder
+        return folder if only is None or isinstance(only, File | Odd) or self._close(only.name) else only
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
         try:

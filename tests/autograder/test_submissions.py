@@ -23,8 +23,7 @@ from autograder.course.config import Assignment, Course, Part
 from autograder.records import Submission
 from autograder.source.gate import FILE_BYTES
 from autograder.submissions import SubmissionsError, find_submissions, folder_name, safe_name
-from autograder.submissions.archives import CLASS_BYTES, STUDENT_BYTES
-from autograder.submissions.files import STUDENT_ENTRIES
+from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
 from autograder.text.names import student_name
 
 CODE = "def add(a, b):\n    return a + b\n"
