@@ -75,10 +75,7 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell)
 
 
 def _draw(plan: Plan, left: list[Job], done: Done, alone: bool = False) -> None:
-    """Draw these jobs in parallel; or each `alone`, to identify the one that kills its process.
-
-    If a process dies, the unfinished jobs remain in `left`.
-    """
+    """Draw these jobs in parallel, or one if `alone`; the jobs of a process that dies remain in `left`."""
     pool = graders(plan)
     try:
         while left:

@@ -229,11 +229,7 @@ class _Search:
             yield from submissions
 
     def _all(self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
-        """Yield every submission of a student, including names that resemble an assignment of the course.
-
-        An entry that is close to a missing assignment's name is refused under that name, so that it is not reported
-        missing.
-        """
+        """Yield every submission of a student; a misspelt name is refused under the missing assignment's name."""
         unknown: dict[str, Entry] = {}
         for entry in strays:
             close = self._close(label(entry))

@@ -65,10 +65,7 @@ def submission_of(
 
 
 def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str = "") -> tuple[SourceFile, ...]:
-    """Search a folder; `another` is an enclosing folder with another assignment's name, or empty.
-
-    Inside such a folder only files with the name of this assignment's module are used.
-    """
+    """Search a folder; inside `another` assignment's folder, only files with this module's name are used."""
     if depth < DEPTH and _NUMBERED.fullmatch(label(holder)) and label(holder) != assignment.name:
         another = label(holder)
     with opened(holder) as folder:

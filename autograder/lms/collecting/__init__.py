@@ -158,10 +158,7 @@ class _Collection:
         return [(raw, person)]
 
     def _taken_by_another(self, person: Person) -> str:
-        """Return a message if the number was collected under another name, else an empty string.
-
-        Moodle's participants and groups can have the same numbers.
-        """
+        """Return why a number cannot be this person's: Moodle's groups and participants share numbers."""
         before = self.submitted.name_of(graded_name(person.id))
         if not before or not person.name or same_name(before, person.name) or not person.id.isdecimal():
             return ""
