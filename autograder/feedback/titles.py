@@ -45,15 +45,10 @@ def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
 
 
 def _titles(file: Path) -> dict[str, str]:
+    """Return the titles in a mistakes.yml; an invalid file has none, and does not prevent a report."""
     try:
         entries = yaml.load(file.read_text("utf-8-sig"), LOADER)
-        return {entry["id"]: entry["title"].strip() or in_words(entry["id"]) for entry in entries}
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        LookupError,
-        AttributeError,
-        yaml.YAMLError,
-    ):  # a report needs no valid file
+        titles = {entry["id"]: str(entry.get("title") or "").strip() for entry in entries}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, yaml.YAMLError):
         return {}
+    return {mistake: title for mistake, title in titles.items() if title}
