@@ -67,7 +67,7 @@ def write_student_pages(
 def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> dict[str, object]:
     grade, assignment = with_full_messages(grade), course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
-    files = files_of(folder, grade.submission_sha256)
+    files = files_of(folder, grade.submission_sha256) if failing else ()
     words = ("autograder", "decide", grade.student, "--assignment", grade.assignment, "--comment", "…")
     return {
         "title": assignment.title if assignment else grade.assignment,
@@ -75,7 +75,7 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> d
         "final": final_of(grade, effective.finals),
         "link": f"../{quote(feedback_path(grade).as_posix())}",
         "failing": failing,
-        "files": {file.name: list(_blocks(file, failing)) for file in files} if failing else {},
+        "files": {file.name: list(_blocks(file, failing)) for file in files},
         "command": shlex.join(words),
     }
 
