@@ -4,8 +4,6 @@ These use the current definitions of the notebook; `progress()` and `pack()` use
 them does anything, because the grader runs the tests itself.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import inspect
@@ -29,7 +27,7 @@ from autograder.selfcheck.workspace import Text
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _UNWRITTEN = " is not written yet."
-_seen: dict[str, Verdict] = {}  # the latest verdict of each part in this session
+_seen: dict[str, "Verdict"] = {}  # the latest verdict of each part in this session
 _folder: Path | None = None  # with the assignment's files, once it is known
 _waiting: list[str] = []  # unwritten names that executed cells need
 

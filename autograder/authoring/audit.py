@@ -4,8 +4,6 @@ Every answer is submitted as a student's would be: to the sandbox, through the g
 of the solution) and right answers with further seeds run in the grader's own process, as they are trusted and many.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -164,7 +162,7 @@ class Seeds:
     wrong: tuple[int, ...]
 
     @classmethod
-    def drawn(cls, run_seed: int, right: int, wrong: int) -> Seeds:
+    def drawn(cls, run_seed: int, right: int, wrong: int) -> "Seeds":
         """Derive the given numbers of seeds from the run's seed."""
         chosen = random.Random(run_seed)
         drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))

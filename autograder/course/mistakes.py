@@ -5,8 +5,6 @@ in step with it. An edit of several lines can be written with or without the ind
 the two readings that is valid Python is used.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools
@@ -126,7 +124,7 @@ def _read(course: Course, file: Path) -> str:
 
 
 def _apply(
-    solution: _Solution, entry: _Entry, index: int, document: MarkedYaml
+    solution: "_Solution", entry: _Entry, index: int, document: MarkedYaml
 ) -> tuple[str, frozenset[int] | None] | None:
     """Return `source` and `functions` of the mistake; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"

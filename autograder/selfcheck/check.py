@@ -3,8 +3,6 @@
 Nothing is isolated: it is the student's code on the student's machine. Points are those of the visible tests.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io
@@ -112,7 +110,7 @@ class CheckReport:
         return {**asdict(self), "parts": dict(self.parts), "score": self.score, "max_score": self.max_score}
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> CheckReport:
+    def from_record(cls, record: Mapping[str, Any]) -> "CheckReport":
         """Create the report from the output of `as_record`."""
         return TypeAdapter(cls).validate_python(record)
 
