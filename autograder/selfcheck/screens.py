@@ -16,6 +16,7 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
+from autograder.selfcheck.render import by_cause
 
 BAR = 12
 INDENT = 4
@@ -82,18 +83,16 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
 
 def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[RenderableType]:
     """Show tests that fail for one cause together, below the known mistake and its question."""
-    causes: dict[object, list[Finding]] = {}
-    for finding in findings:
-        causes.setdefault(finding.result.cause, []).append(finding)
-    for tests in causes.values():
-        name, question = tests[0].mistake, tests[0].result.hint
+    found = {finding.result.name: finding for finding in findings}
+    for results in by_cause(finding.result for finding in found.values()):
+        name, question = found[results[0].name].mistake, results[0].hint
         if name:
             yield _hanging(Text("?", "cyan"), Text(f"This looks familiar: {name}.", "cyan"))
         if question and question not in told:
             yield _indented(Text(question, "cyan"))
             told.add(question)
-        for finding in tests:
-            yield from _finding(finding, told)
+        for result in results:
+            yield from _finding(found[result.name], told)
 
 
 def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
