@@ -208,7 +208,6 @@ def decide(
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-
     loaded, reading = load_course(course), grades_at(Path(grades))
     effective = _effective(reading, loaded)
     known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(effective.people.groups, "")
@@ -353,7 +352,6 @@ def verify() -> tuple[Sequence["Column"], bool]:
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
-
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 

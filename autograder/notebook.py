@@ -87,7 +87,9 @@ def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> t
     from autograder.proxy.subject import uses_in
 
     space = _notebook_space()
-    uses = uses_in(_living_text(space), "notebook.py", test_file.read_text("utf-8"))
+    imports = [text for cell in space.get("In", []) for text in _imports(cell)]
+    text = "\n".join([*imports, *_living_cells(space)])  # of what was executed, as far as it is not replaced
+    uses = uses_in(text, "notebook.py", test_file.read_text("utf-8"))
     return check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part, saved)
 
 
@@ -288,12 +290,6 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
     module = types.ModuleType("notebook")
     vars(module).update(space)
     return module
-
-
-def _living_text(space: dict[str, Any]) -> str:
-    """Return all imports executed so far, and the text of the cells with current definitions."""
-    imports = [text for cell in space.get("In", []) for text in _imports(cell)]
-    return "\n".join([*imports, *_living_cells(space)])
 
 
 def _living_cells(space: dict[str, Any]) -> list[str]:

@@ -191,7 +191,7 @@ class _Solution:
         if not indented and all(line.startswith(indent) for line in new.split("\n")[1:] if line.strip()):
             yield start, stop, new
         if indented or "\n" in new:
-            yield start, stop, _shifted(new, indent)
+            yield start, stop, textwrap.indent(new, indent).removeprefix(indent)  # its first line starts in its place
 
     def _indent_at(self, position: int) -> str:
         start = self.text.rfind("\n", 0, position) + 1
@@ -261,11 +261,6 @@ def _at_any_indent(block: str) -> re.Pattern[str]:
     first, *others = block.split("\n")
     lines = [re.escape(first), *(rf"\1{re.escape(line)}" if line.strip() else line for line in others)]
     return re.compile(r"^([ \t]*)(?=\S)(" + "\n".join(lines) + ")", re.MULTILINE)
-
-
-def _shifted(block: str, indent: str) -> str:
-    """Indent a block for its place; the first line starts at the place itself."""
-    return textwrap.indent(block, indent).removeprefix(indent)
 
 
 def _first_line(text: str) -> str:

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import MissingNameError, RemoteException, describe_error, told_exception
 from autograder.protocol.server import Server
@@ -108,11 +106,6 @@ class CheckReport:
 
     def as_record(self) -> dict[str, Any]:
         return {**asdict(self), "parts": dict(self.parts), "score": self.score, "max_score": self.max_score}
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> "CheckReport":
-        """Create the report from the output of `as_record`."""
-        return TypeAdapter(cls).validate_python(record)
 
 
 def check_target(target: str | Path) -> CheckReport:
