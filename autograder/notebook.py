@@ -18,15 +18,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autograder.course.markers import UNWRITTEN
+from autograder.proxy.local import LocalStudent
+from autograder.proxy.subject import uses_in
 from autograder.records import RefusedError
-from autograder.selfcheck.check import Finding, check_student
+from autograder.selfcheck.check import CheckReport, Finding, check_student, check_work
+from autograder.selfcheck.drawing import why_not
+from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
+from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.render import Message
-from autograder.selfcheck.workspace import Text
+from autograder.selfcheck.workspace import Text, Work, find_work, label_of, read, run_text
+from autograder.source.text import cells
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
-_UNWRITTEN = " is not written yet."
 _seen: dict[str, Message] = {}  # the latest results of each part in this session
 _folder: Path | None = None  # with the assignment's files, once it is known
 _waiting: list[str] = []  # unwritten names that executed cells need
@@ -40,9 +46,9 @@ def _show_waiting(shell: Any, kind: type, error: BaseException, traceback: Any, 
     """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
     from IPython.display import display
 
-    if str(error).endswith(_UNWRITTEN):
-        _waiting.append(str(error).removesuffix(_UNWRITTEN))
-        display(Message(f"This cell waits: `{_waiting[-1]}`{_UNWRITTEN}"))
+    if str(error).endswith(UNWRITTEN):
+        _waiting.append(str(error).removesuffix(UNWRITTEN))
+        display(Message(f"This cell waits: `{_waiting[-1]}`{UNWRITTEN}"))
     elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
         display(Message(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."))
     else:
@@ -84,8 +90,6 @@ def _verdict(part: str) -> Message:
 
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
-    from autograder.proxy.subject import uses_in
-
     space = _notebook_space()
     imports = [text for cell in space.get("In", []) for text in _imports(cell)]
     text = "\n".join([*imports, *_living_cells(space)])  # of what was executed, as far as it is not replaced
@@ -117,10 +121,6 @@ def hint(part: str = "", again: bool = False) -> Message:
 
     `again` starts with the first step.
     """
-    from autograder.selfcheck.check import CheckReport
-    from autograder.selfcheck.hints import next_hint
-    from autograder.selfcheck.workspace import Work, read
-
     test_file = _test_file(part)
     if test_file is None:
         return Message(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
@@ -157,8 +157,6 @@ def progress() -> None:
 
 def pack() -> None:
     """Create the archive to hand in from the saved notebook, as `autograder pack` does."""
-    from autograder.source.text import cells
-
     test_file = _test_file("")
     file = test_file and test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb")
     if file is None or not file.is_file():
@@ -197,8 +195,6 @@ def _progress(test_file: Path) -> str:
 
 
 def _answers(test_file: Path, shown: Message) -> str:
-    from autograder.selfcheck.locked_hints import LockedHints
-
     told = f" `autograder answers {test_file.parent.name}` answers the questions of the text."
     return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
 
@@ -212,8 +208,6 @@ def _state(part: str) -> str:
 
 def picture(part: str) -> Any:
     """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
-    from autograder.proxy.local import LocalStudent
-
     student = LocalStudent(_module(_notebook_space()))
     for draw, choices in _pictures(part):
         _show_picture(draw, student, choices)
@@ -222,8 +216,6 @@ def picture(part: str) -> Any:
 def _show_picture(draw: Callable[..., Any], student: Any, choices: Mapping[str, Sequence[Any]]) -> None:
     """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named arguments."""
     from IPython.display import Markdown, display
-
-    from autograder.selfcheck.drawing import why_not
 
     def drawn(**values: Any) -> Any:
         try:
@@ -248,9 +240,6 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
 
     The assignment is looked for in this folder and those above it. Raises RefusedError if it or its file is not there.
     """
-    from autograder.selfcheck.check import check_work
-    from autograder.selfcheck.workspace import find_work, label_of, read, run_text
-
     work = find_work(assignment)
     return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
 

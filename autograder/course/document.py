@@ -20,10 +20,9 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
-from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER
+from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, UNWRITTEN
 from autograder.course.yaml_file import closest, did_you_mean
 
-UNWRITTEN = " is not written yet."
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 
 _COMMENTS = {

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from autograder.course.markers import UNWRITTEN
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import MissingNameError, RemoteException, describe_error, told_exception
 from autograder.protocol.server import Server
@@ -22,7 +23,7 @@ from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
-from autograder.selfcheck.workspace import UNWRITTEN, CodeLocation, Text, Work, find_work, label_of, read, run_text
+from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, label_of, read, run_text
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.protocol.errors import MissingNameError
+from autograder.proxy.local import LocalStudent
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import Work, label_of, read, run_text
 
@@ -29,8 +30,6 @@ class Drawing:
 
 def draw_all(work: Work) -> list[Drawing]:
     """Draw the pictures of all parts beside the student's file; raises RefusedError without pictures."""
-    from autograder.proxy.local import LocalStudent
-
     pictures = _pictures(work.folder / "pictures.py")
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(run_text(read(work.file), label_of(work.file)).module)

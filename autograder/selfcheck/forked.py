@@ -27,17 +27,13 @@ class GivenUp(Unfinished):
     """The caller cancelled the task."""
 
 
-def can_fork() -> bool:
-    return hasattr(os, "fork")
-
-
 def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
     """Return the result of `task`, which must be picklable; `give_up` is polled during the run.
 
     The child may use `seconds` of processor time (see `Deadline`). Raises RefusedError if the task does, Unfinished on
     a timeout or if the child exits.
     """
-    if not can_fork():
+    if not hasattr(os, "fork"):
         return task()
     context: Any = multiprocessing.get_context("fork")
     reading, writing = context.Pipe(duplex=False)
