@@ -3,8 +3,6 @@
 They import no other module; every module may import them. A line of the journal holds one `Grade`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable
@@ -139,7 +137,7 @@ class Grade:
         return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, line: str) -> Grade:
+    def from_json(cls, line: str) -> "Grade":
         """Parse a line written by `to_json`; raises ValueError if it is invalid."""
         try:
             return cls.from_record(json.loads(line))
@@ -147,7 +145,7 @@ class Grade:
             raise ValueError(f"not a line of a journal: {error}") from None
 
     @classmethod
-    def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> Grade:
+    def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":
         """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
 
         Texts shared by many grades, such as titles, are interned.

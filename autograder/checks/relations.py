@@ -1,7 +1,5 @@
 """How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns that differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 

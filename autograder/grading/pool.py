@@ -4,8 +4,6 @@ A process of the pool loads the course once and then forks: all that submissions
 (see `autograder.grading.disposable`).
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading
@@ -52,7 +50,7 @@ class GraderPool(ProcessPoolExecutor):
 _plan: Plan | None = None
 _sandbox: Any = None
 _watch: KernelWatch | None = None
-_grader: Grader | None = None
+_grader: "Grader | None" = None
 _disposable: Disposable | None = None
 
 
@@ -64,7 +62,7 @@ def graders(plan: Plan) -> GraderPool:
     return GraderPool(plan)
 
 
-def this_grader() -> Grader:
+def this_grader() -> "Grader":
     """The grader of this process; made at its first use. Raises CourseError or InfrastructureError."""
     global _grader, _watch
     if _grader is None:

@@ -1,7 +1,5 @@
 """A connection to a sandboxed worker: deadlines, limits on replies, and the replay of known tests."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -42,7 +40,7 @@ class TestRun:
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is never used again."""
 
-    def __init__(self, worker: WorkerProcess, call_seconds: float, endless: Counter[str] | None = None) -> None:
+    def __init__(self, worker: "WorkerProcess", call_seconds: float, endless: Counter[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)

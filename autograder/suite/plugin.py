@@ -8,8 +8,6 @@ pytest loads the plugin in every environment that has this package. Therefore al
 and the fixtures and the header exist only in sessions that collect a suite.
 """
 
-from __future__ import annotations
-
 import inspect
 import secrets
 from collections.abc import Iterator, Sequence
@@ -106,7 +104,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     return result
 
 
-def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
+def refuse_forbidden(item: pytest.Item, subject: "Subject") -> None:
     """Fail a test if the submission uses a name that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
 
