@@ -44,8 +44,7 @@ def _same_numbers(now: Tensor, then: Tensor, which: str, what: str) -> None:
 
 
 def _changed(what: str, start: str, end: str) -> CheckFailed:
-    hidden = f"{actor(without_inputs(what))} {start}; an input must keep its values."
-    return CheckFailed(f"{actor(what)} {start}: {end}", hidden)
+    return fault(what, f"{start}: {end}", actor, f"{start}; an input must keep its values.")
 
 
 def _same_contents(now: Any, then: Any) -> bool:
@@ -214,10 +213,8 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     outside = (out < low - atol) | (out > high + atol)
     if bool(outside.any()):
         at = first_index(outside)
-        start = f"A weighted mean lies between the smallest and the largest value; {what} does not"
-        end = f"at {place(at)}"
-        came = f"{number(out[at].item())} came back"
-        raise CheckFailed(f"{start} {end}: {came}.", f"{without_inputs(start)} {end}.")
+        start = f"A weighted mean lies between the smallest and the largest value; {what} does not at {place(at)}"
+        raise CheckFailed(f"{start}: {number(out[at].item())} came back.", f"{without_inputs(start)}.")
 
 
 def _agree(one: Tensor, other: Tensor, start: str, came: str, expected: str, **how: Any) -> None:

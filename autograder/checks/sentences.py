@@ -107,9 +107,9 @@ def actor(what: str) -> str:
     return what if is_call(what) else subject(what)
 
 
-def fault(what: str, end: str, begin: Callable[[str], str] = subject) -> CheckFailed:
-    """Return a failure in which only the inputs in the description `what` are secret."""
-    return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end}")
+def fault(what: str, end: str, begin: Callable[[str], str] = subject, public: str | None = None) -> CheckFailed:
+    """Return a failure in which the inputs in the description `what` are secret, and `end` if another is `public`."""
+    return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end if public is None else public}")
 
 
 def wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:

@@ -145,10 +145,8 @@ def rows_sum_to_one(
         at = first_index(wrong)
         where = place(at, (axes or AXES.get(got.ndim, ()))[:-1])
         row = f"the row at {where}" if where else "the row"
-        raise CheckFailed(
-            f"In {what}, {row} sums to {number(sums[at].item())}; each row should sum to 1.",
-            f"In {without_inputs(what)}, {row} does not sum to one.",
-        )
+        end = f"{row} sums to {number(sums[at].item())}; each row should sum to 1."
+        raise fault(what, end, "In {},".format, f"{row} does not sum to one.")
 
 
 def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
@@ -173,18 +171,14 @@ class Difference:
     relation: str
 
     def failure(self, what: str) -> CheckFailed:
-        hidden = without_inputs(what)
         if not self.where:
-            return CheckFailed(
-                f"{returned(what, self.came)}; {self.expected} was expected ({self.extent}).",
-                f"{subject(hidden)} {verb(hidden, 'is', 'are')} not as expected ({self.extent}).",
-            )
+            hidden = f"{verb(what, 'is', 'are')} not as expected ({self.extent})."
+            full = f"{returned(what, self.came)}; {self.expected} was expected ({self.extent})."
+            return CheckFailed(full, f"{subject(without_inputs(what))} {hidden}")
         start = f"{verb(what, 'differs', 'differ')} first at {self.where}"
         extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
-        return CheckFailed(
-            f"{subject(what)} {start}: {self.came} came back, {self.expected} was expected. {extent}.",
-            f"{subject(hidden)} {start}. {extent}.",
-        )
+        full = f"{start}: {self.came} came back, {self.expected} was expected. {extent}."
+        return fault(what, full, public=f"{start}. {extent}.")
 
 
 def first_difference(
@@ -333,10 +327,7 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
     if len(actual) != len(expected):
         many = "few" if len(actual) < len(expected) else "many"
         start = f"{verb(what, 'has', 'have')} {len(actual)} items"
-        raise CheckFailed(
-            f"{subject(what)} {start}; {len(expected)} were expected.",
-            f"{subject(without_inputs(what))} {start}, which is too {many}.",
-        )
+        raise fault(what, f"{start}; {len(expected)} were expected.", public=f"{start}, which is too {many}.")
 
 
 def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
@@ -348,8 +339,7 @@ def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
         faults = [f"{verb(what, 'lacks', 'lack')} {several('key', missing)}"] if missing else []
         faults += [f"{verb(what, 'has', 'have')} {several('unexpected key', extra)}"] if extra else []
         end = f"{' and '.join(faults)}."
-        hidden = without_literals(end)
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {hidden}")
+        raise fault(what, end, public=without_literals(end))
     for key, wanted in expected.items():
         equal(actual[key], wanted, f"the entry {_key(key)} of {what}")
 
