@@ -1,7 +1,4 @@
-"""Typed records shared by all parts of the engine: results, grades, submissions.
-
-They import no other module; every module may import them. A line of the journal holds one `Grade`.
-"""
+"""Typed records shared by all parts of the engine: results, grades, submissions. They import no other module."""
 
 import json
 import sys
@@ -169,8 +166,5 @@ class Grade:
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """Drop unknown fields, so that journals of newer versions can be read."""
     names = {f.name for f in fields(kind)}
-    return {key: _once(value) for key, value in record.items() if key in names}
-
-
-def _once(value: Any) -> Any:
-    return sys.intern(value) if isinstance(value, str) else value
+    known = ((key, value) for key, value in record.items() if key in names)
+    return {key: sys.intern(value) if isinstance(value, str) else value for key, value in known}

@@ -1,7 +1,4 @@
-"""Verify every boundary of every sandbox tier on this machine by attacking it from a real worker.
-
-`doctor` tests whether a tier works at all; `verify` tests each of its guarantees.
-"""
+"""Verify every boundary of every sandbox tier on this machine by attacking it from a real worker."""
 
 import os
 import secrets
@@ -67,7 +64,7 @@ def verify_tier(
 @contextmanager
 def _scenery() -> Iterator[dict[str, Any]]:
     """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
-    token = secrets.token_hex(8)
+    token, home = secrets.token_hex(8), os.path.expanduser("~")
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
         os.chmod(folder, 0o755)
         os.environ[TOKEN_NAME] = token
@@ -78,7 +75,7 @@ def _scenery() -> Iterator[dict[str, Any]]:
                     _target(Path(folder, "solutions", "solution.py"), 0o755, 0o644),
                 ],
                 "playground": os.path.dirname(_target(Path(folder, "playground", "victim"), 0o777, 0o666)),
-                "home": _home(),
+                "home": "/root" if home in ("/", "~") else home,  # some containers' users have no folder of their own
                 "listener": listener.getsockname(),
                 "grader": os.getpid(),
                 "others": sorted(family(os.getpid())),
@@ -95,11 +92,6 @@ def _target(file: Path, folder_rights: int, rights: int) -> str:
     file.chmod(rights)
     file.parent.chmod(folder_rights)
     return str(file)
-
-
-def _home() -> str:
-    home = os.path.expanduser("~")
-    return "/root" if home in ("/", "~") else home  # some containers' users have no folder of their own
 
 
 @contextmanager
