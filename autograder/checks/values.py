@@ -186,20 +186,21 @@ def first_difference(
 ) -> Difference | None:
     """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
     actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    apart = None
     if _exact(actual) and _exact(expected):
         wrong = actual != expected
     else:
         wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
         a, e = actual.to(wide), expected.to(wide)
-        near = (a - e).abs() <= atol + rtol * e.abs().nan_to_num(posinf=0.0)
+        apart = (a - e).abs()
+        near = apart <= atol + rtol * e.abs().nan_to_num(posinf=0.0)
         wrong = ~(near | (a == e) | (a.isnan() & e.isnan()))
     if not bool(wrong.any()):
         return None
     at = first_index(wrong)
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
-    return Difference(
-        place(at, axes), came, wanted, _extent(actual, expected, wrong), relation(actual, expected, wrong, axes)
-    )
+    extent = _extent(wrong, apart, "entries" if actual.dtype is torch.bool else "numbers")
+    return Difference(place(at, axes), came, wanted, extent, relation(actual, expected, wrong, axes))
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:
@@ -212,18 +213,13 @@ def _exact(t: Tensor) -> bool:
     return not t.is_floating_point() and not t.is_complex()
 
 
-def _extent(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
+def _extent(wrong: Tensor, apart: Tensor | None, noun: str) -> str:
     """Return how many numbers differ and by how much; for integers and booleans, only how many."""
-    count, total = int(wrong.sum()), wrong.numel()
-    largest = ""
-    if not (_exact(actual) and _exact(expected)):
-        wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
-        apart = (actual[wrong].to(wide) - expected[wrong].to(wide)).abs().nan_to_num(nan=math.inf)
-        largest = number(apart.max().item(), 2)
+    largest = "" if apart is None else number(apart[wrong].nan_to_num(nan=math.inf).max().item(), 2)
     if not wrong.ndim:
         return f"off by {largest}" if largest else "no other value will do"
-    numbers = f"{count} of {total} {'entries' if actual.dtype is torch.bool else 'numbers'}"
-    differ = f"{numbers} {'differs' if count == 1 else 'differ'}"
+    count = int(wrong.sum())
+    differ = f"{count} of {wrong.numel()} {noun} {'differs' if count == 1 else 'differ'}"
     return f"{differ}, by at most {largest}" if largest else differ
 
 
