@@ -1,8 +1,4 @@
-"""Checks that call a function or a module repeatedly with changed inputs, and compare the results.
-
-Exceptions of the student's code pass through. Random numbers come from a private generator that is seeded with the
-test's seed, so numbers drawn by the student's code do not affect a check.
-"""
+"""Checks that call a function or a module repeatedly with changed inputs, and compare the results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,8 +1,4 @@
-"""Checks of gradients: which inputs an output depends on, and whether the gradients are correct.
-
-Random numbers come from a private generator that is seeded with the test's seed, so numbers drawn by the student's
-code do not affect a check.
-"""
+"""Checks of gradients: which inputs an output depends on, and whether the gradients are correct."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

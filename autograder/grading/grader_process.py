@@ -1,8 +1,6 @@
 """A grader as a subprocess: `python -m autograder.grading.grader_process DESCRIPTOR FOLDER`.
 
-It has a main thread of its own, as deadlines of tests require. It unpacks a course into a private folder and grades one
-submission after another. When the other end of its connection closes, or nothing has come for a while, it removes the
-folder and ends, and its sandbox with it.
+When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""Graders as processes: each with its own pytest session and its own sandbox, ready for one submission after another.
-
-A process of the pool loads the course once and then forks: all that submissions have a part in happens in the fork
-(see `autograder.grading.disposable`).
-"""
+"""Graders as processes: each loads the course once, and forks for the submissions (see `disposable`)."""
 
 import multiprocessing
 import os

@@ -1,12 +1,4 @@
-"""The trusted side of the sandbox: starts sandboxed fork servers and requests workers from them.
-
-    with Sandbox() as sandbox:
-        worker = sandbox.spawn(limits)
-        …                       # exchange bytes over worker.socket
-        ending = worker.end()
-
-A worker's bytes are passed on and not interpreted here.
-"""
+"""The trusted side of the sandbox: starts sandboxed fork servers and requests workers from them."""
 
 import functools
 import json

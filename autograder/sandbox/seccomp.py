@@ -1,7 +1,6 @@
 """The last boundary: a list of the system calls that a worker may make, enforced by the kernel.
 
-`filter_program` generates a classic BPF program for one architecture, `install` applies it to the calling process for
-good. It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
+It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
 
 import ctypes

@@ -1,11 +1,7 @@
 """The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
-With plain pytest, a released test file runs against the student's file beside it. `autograder.grading.pytest_plugin`
-adds the subjects of a course: the reference, or one submission in the sandbox. Graders set the subject of each test
-themselves (see `autograder.suite.session`).
-
-pytest loads the plugin in every environment that has this package. Therefore all options begin with `--autograder-`,
-and the fixtures and the header exist only in sessions that collect a suite.
+pytest loads it in every environment that has this package. Therefore all options begin with `--autograder-`, and the
+fixtures and the header exist only in sessions that collect a suite.
 """
 
 import inspect
