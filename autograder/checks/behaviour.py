@@ -244,7 +244,6 @@ def _without_batch(whole: Tensor) -> tuple[str, ...] | None:
 
 
 def _repad(x: Tensor, padding: Tensor) -> Tensor:
-    """Return the tensor with other contents where `padding` is True."""
     other = x.detach().clone()
     if x.is_floating_point():
         noise = torch.randn(x.shape, generator=private_generator(), dtype=torch.float64)

@@ -118,7 +118,6 @@ def _pairs(pairs: list[list[int]], verb: str) -> str:
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    """Call the function with copies of the inputs; return the result and the copies that require gradients."""
     floats = []
     copies = []
     for value in inputs:

@@ -168,7 +168,6 @@ class _Run:
             self._lose(address, died=False)
 
     def _counted(self, grade: Grade) -> Iterator[Grade]:
-        """This grade, unless it has arrived before."""
         name = grade.student, grade.assignment
         scores = grade.status, grade.score, [(test.name, test.score) for test in grade.tests]
         before = self._repeated.get(name)

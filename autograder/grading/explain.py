@@ -125,7 +125,6 @@ def _block(lines: list[str], indent: str) -> str:
 
 
 def _lines(file: SourceFile) -> list[str]:
-    """The first lines of a file's code, without comments."""
     try:
         cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code")

@@ -95,7 +95,6 @@ def main(descriptor: int, folder: Path) -> None:
 
 
 def _prepare(bundle: Bundle, folder: Path) -> str:
-    """Make a grader; return why it cannot be had, or an empty text."""
     try:
         plan = bundle.unpack(folder)
         require_tier(plan.tier, plan.course.min_tier)

@@ -383,5 +383,4 @@ def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _torch_base(module: nn.Module) -> str:
-    """Return the PyTorch class of a module or its base, such as ModuleList."""
     return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))

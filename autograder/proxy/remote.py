@@ -453,7 +453,6 @@ def _bring_home(
 
 
 def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | dict[str, Any]]) -> None:
-    """Apply changes of lists and dicts among the inputs, if requested."""
     changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):

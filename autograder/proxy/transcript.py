@@ -147,7 +147,6 @@ def _words(error: StudentError) -> tuple[str, str]:
 
 
 def _buffers_in(value: Any) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes of the buffers of the modules in a value, without axes of size 1."""
     if isinstance(value, Handle):
         value = value.description if isinstance(value.description, dict) else {}
         for _, buffer, _ in value.get("buffers", ()):
@@ -181,7 +180,6 @@ def _outside(value: Any) -> Any:
 
 
 def _by_name(change: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes of a module by name, independent of the order of its parts."""
     if "description" in change:
         return {"description": _outside_of_object(change["description"])}
     return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}

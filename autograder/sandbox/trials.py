@@ -209,7 +209,6 @@ def _compute(seconds: float) -> None:
 
 
 def _print(kilobytes: int) -> None:
-    """Print four times as much as is kept."""
     for _ in range(4 * kilobytes):
         print("x" * 1023)
     if os.fstat(1).st_size <= 1024 * kilobytes:

@@ -115,7 +115,6 @@ def _tell(trial: str, sandbox: Sandbox, facts: Facts, killed_for: str = "", **li
 
 
 def _look_powerful(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
-    """Check the worker's privileges, as listed by the kernel."""
     before = family(os.getpid())
     with _trying("nothing", sandbox, facts):
         new = family(os.getpid()) - before
@@ -175,7 +174,6 @@ def family(pid: int) -> set[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Return the parent of each living process."""
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
         with suppress(OSError):

@@ -164,7 +164,6 @@ class Zygote:
         child.kill("closed")
 
     def _reap(self, wait: bool = False) -> None:
-        """Reap all ended children, including orphans adopted by process 1."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, 0 if wait else os.WNOHANG)
