@@ -66,15 +66,17 @@ def _scenery() -> Iterator[dict[str, Any]]:
     """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
     token, home = secrets.token_hex(8), os.path.expanduser("~")
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
-        os.chmod(folder, 0o755)
+        hidden, victim = Path(folder, "test_hidden.py"), Path(folder, "playground", "victim")
+        victim.parent.mkdir()
+        for file in (hidden, victim):
+            file.write_text("ANSWER = 42\n")
+        for path, rights in ((folder, 0o755), (victim.parent, 0o777), (hidden, 0o644), (victim, 0o666)):
+            os.chmod(path, rights)  # the sandbox alone protects them
         os.environ[TOKEN_NAME] = token
         try:
             yield {
-                "course": [
-                    _target(Path(folder, "tests", "test_hidden.py"), 0o755, 0o644),
-                    _target(Path(folder, "solutions", "solution.py"), 0o755, 0o644),
-                ],
-                "playground": os.path.dirname(_target(Path(folder, "playground", "victim"), 0o777, 0o666)),
+                "hidden": str(hidden),
+                "playground": str(victim.parent),
                 "home": "/root" if home in ("/", "~") else home,  # some containers' users have no folder of their own
                 "listener": listener.getsockname(),
                 "grader": os.getpid(),
@@ -83,15 +85,6 @@ def _scenery() -> Iterator[dict[str, Any]]:
             }
         finally:
             del os.environ[TOKEN_NAME]
-
-
-def _target(file: Path, folder_rights: int, rights: int) -> str:
-    """Create a file that only the sandbox protects, in a folder of its own."""
-    file.parent.mkdir()
-    file.write_text("ANSWER = 42\n")
-    file.chmod(rights)
-    file.parent.chmod(folder_rights)
-    return str(file)
 
 
 @contextmanager
