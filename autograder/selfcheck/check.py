@@ -205,14 +205,12 @@ class _Examination:
             waiting = replace(skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test.")
             return Finding(waiting, details)
         printed = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()):
-            error = session.run(test, self._graded, time_limit)
+        error = session.run(test, self._graded, time_limit)
         if error is None:
             return Finding(skeleton, details)
         if not isinstance(error, TestAlarm):
-            with contextlib.redirect_stdout(printed):
-                # again without the protocol, for the frames of a plain traceback
-                error = session.run(test, self._subject, time_limit) or error
+            # again without the protocol, for the frames of a plain traceback
+            error = session.run(test, self._subject, time_limit, printed) or error
             session.skip(test)
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
@@ -277,9 +275,8 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
         if session.blocked_by(test):
             session.skip(test)
             continue
-        with contextlib.redirect_stdout(io.StringIO()):
-            if session.run(test, subject, time_limit) is not None:
-                failed.append(test)
+        if session.run(test, subject, time_limit) is not None:
+            failed.append(test)
     return failed
 
 
