@@ -294,10 +294,10 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
     The assignment is looked for in this folder and those above it. Raises RefusedError if it or its file is not there.
     """
     from autograder.selfcheck.check import check_work
-    from autograder.selfcheck.workspace import find_work, label_of, read, run_text
+    from autograder.selfcheck.workspace import find_work
 
     work = find_work(assignment)
-    return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
+    return work.load().module, check_work(work).passed_parts
 
 
 def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]]:

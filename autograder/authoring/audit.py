@@ -273,8 +273,9 @@ def _graded(case: Case, seed: int) -> AuditFinding:
 def _grade(case: Case, seed: int) -> Grade:
     grader = this_grader()
     grader.reseed(seed)
-    stem = grader.assignments[case.assignment].stem
-    file = SourceFile(f"{stem}.py", case.source)
+    assignment, course = grader.assignments[case.assignment], grader.course
+    folder = course.release_folder if case.kind == "stub" else course.solution_folder
+    file = SourceFile(f"{assignment.stem}.py", case.source, course.modules(assignment, folder(assignment)))
     return grader.grade(Submission("audit", case.assignment, (file,)))
 
 

@@ -64,7 +64,7 @@ def write_demo(
     made = _make(books, students, seed)
     mark(output)
     for student in made:
-        _write(output / student.name, student)
+        _write(output / student.name, student, course)
     return made
 
 
@@ -128,7 +128,10 @@ def _refuse_to_mix(output: Path) -> None:
         raise CourseError(f"{output} already exists; remove it or choose another folder.")
 
 
-def _write(folder: Path, student: DemoStudent) -> None:
+def _write(folder: Path, student: DemoStudent, course: Course) -> None:
     for assignment, answer in student.answers.items():
+        modules = course.modules(course.assignment(assignment), course.root / "solutions" / assignment)
         for name, content in answer.files:
             write_whole(folder / assignment / name, content)
+            for module in modules:
+                write_whole(folder / assignment / module.name, module.text)

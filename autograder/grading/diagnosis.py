@@ -182,7 +182,7 @@ class Diagnosis:
 
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
-        load_text(text, self._filename(name), module)
+        load_text(text, self._filename(name), module, self._solution.module_texts)
         connection = LoopbackConnection(Server(sys.modules[module]))
         uses: list[Use] = []
         return RemoteSubject(connection, RemoteStudent(connection), self._reference, uses)

@@ -11,7 +11,7 @@ import random
 import socket
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, astuple
 from functools import partial
@@ -31,6 +31,7 @@ from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState, Snapshot, is_same
 from autograder.protocol.stand_ins import Names, stand_in
 from autograder.source import text as source
+from autograder.source.modules import provide
 
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
 
@@ -59,13 +60,19 @@ class Server:
         return answer
 
     def load(
-        self, text: str, filename: str, forbidden: Sequence[str] = (), stand_ins: dict[str, bool] | None = None
+        self,
+        text: str,
+        filename: str,
+        forbidden: Sequence[str] = (),
+        stand_ins: dict[str, bool] | None = None,
+        modules: Iterable[tuple[str, str]] = (),
     ) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author.
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
-        they are classes of modules.
+        they are classes of modules. `modules` are the files that the submission can import.
         """
+        provide(modules)
         self.entries = record_entries(forbidden)
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
@@ -88,6 +95,10 @@ class Server:
     def names_used(self, text: str, filename: str, entry_points: list[str] | None = None) -> dict[str, Any]:
         """Return the dotted names used in the text; requested only of workers that never run it."""
         return source.names_used(text, filename, entry_points)
+
+    def names_of_module(self, text: str, filename: str) -> dict[str, Any]:
+        """As `names_used`, for a further module of the submission."""
+        return source.names_of_module(text, filename)
 
     def outline(self, text: str, filename: str) -> str:
         """Return a digest of the code without comments and layout; requested only of workers that never run it."""

@@ -32,10 +32,12 @@ class Use:
     line: int
     cell: int = 0
     dynamic: bool = False
+    module: str = ""
 
     @property
     def place(self) -> str:
-        return f"Line {self.line} of cell {self.cell}" if self.cell else f"Line {self.line}"
+        within = f"cell {self.cell}" if self.cell else self.module
+        return f"Line {self.line} of {within}" if within else f"Line {self.line}"
 
 
 class Subject:

@@ -26,7 +26,8 @@ from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
-from autograder.selfcheck.workspace import UNWRITTEN, CodeLocation, Text, Work, find_work, label_of, read, run_text
+from autograder.selfcheck.workspace import UNWRITTEN, CodeLocation, Text, Work, find_work, label_of, read
+from autograder.source.text import names_of_module
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
@@ -127,12 +128,15 @@ def check_work(work: Work) -> CheckReport:
     text, label = read(work.file), label_of(work.file)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), time_limit():
-        loaded = run_text(text, label)
+        loaded = work.load()
     problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
     student = LocalStudent(loaded.module)
-    subject = Subject(student, None, uses_in(text, label, work.test_file.read_text("utf-8")))
-    parsed = Text(text, label)
-    examined = _Examination(work.test_file, subject, loaded.module, from_file(label), parsed).findings()
+    uses = uses_in(text, label, work.test_file.read_text("utf-8"))
+    for name, module in work.modules:
+        uses += [Use(used, line, module=name) for used, line, _ in names_of_module(module, name)["uses"]]
+    subject = Subject(student, None, uses)
+    parsed, own = Text(text, label), from_file((label, *(name for name, _ in work.modules)))
+    examined = _Examination(work.test_file, subject, loaded.module, own, parsed).findings()
     if problem:
         examined = [_blamed_on(finding, problem, place) for finding in examined]
     return CheckReport(

@@ -10,7 +10,7 @@ from typing import Any
 
 from autograder.protocol.errors import MissingNameError
 from autograder.records import RefusedError
-from autograder.selfcheck.workspace import Work, label_of, read, run_text
+from autograder.selfcheck.workspace import Work
 
 FOLDER = "pictures"
 NEUTRAL = "#787878"  # contrast above 4.3 : 1 with white and with JupyterLab's dark background
@@ -34,7 +34,7 @@ def draw_all(work: Work, parts: Iterable[str] = ()) -> list[Drawing]:
     pictures = _pictures(work.folder / "pictures.py")
     wanted = list(parts) or list(pictures)
     with contextlib.redirect_stdout(io.StringIO()):
-        student = LocalStudent(run_text(read(work.file), label_of(work.file)).module)
+        student = LocalStudent(work.load().module)
         folder = _made(work.folder / FOLDER)
         return [_draw(part, draw, student, folder) for part in wanted for draw in pictures.get(part, [])]
 

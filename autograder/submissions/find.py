@@ -135,7 +135,7 @@ class _Search:
 
     def _visible(self, folder: Folder) -> list[Entry]:
         """Return the entries that can be submissions; raises RefusedError if the folder cannot be read."""
-        given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
+        given = {name for each in self.course.assignments for name in (f"test_{each.stem}.py", *each.files)}
         return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
