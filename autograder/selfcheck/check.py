@@ -74,6 +74,7 @@ class CheckReport:
     note: str = ""
     printed: str = ""
     has_answers: bool = False
+    has_pictures: bool = False
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -149,6 +150,7 @@ def check_work(work: Work) -> CheckReport:
         note=_note(work),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=LockedHints(work.folder).has_answers,
+        has_pictures=(work.folder / "pictures.py").is_file(),
     )
 
 

@@ -23,7 +23,11 @@ class Packed:
 
     @property
     def size(self) -> int:
-        return len(self.file.text.encode())
+        return sum(len(file.text.encode()) for file in self.files)
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        return (self.file, *self.file.modules)
 
 
 def pack(work: Work, folder: Path) -> Packed:

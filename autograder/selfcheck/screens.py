@@ -16,6 +16,7 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
+from autograder.text.wording import listed
 
 BAR = 12
 INDENT = 4
@@ -43,9 +44,9 @@ def _closing(report: CheckReport, drawn: bool) -> Iterator[RenderableType]:
     if report.all_passed:
         yield Text(f"Well done! All {len(report.findings)} visible tests pass: {share} points.", "green")
         yield Text("The hidden tests check everything that the text promises, with other numbers.")
-        picture = (f"autograder check {name} --picture", "draws what your code does")
+        picture = [(f"autograder check {name} --picture", "draws what your code does")]
         pack = (f"autograder pack {name}", "makes the file to hand in")
-        yield _commands(*_answers(report), pack) if drawn else _commands(picture, *_answers(report), pack)
+        yield _commands(*(picture if report.has_pictures and not drawn else ()), *_answers(report), pack)
     else:
         yield Text(f"{share} points of the visible tests so far.")
         yield _next(report)
@@ -249,7 +250,9 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
 
 def _about_the_archive(packed: Packed) -> Iterator[RenderableType]:
     yield Text(f"{packed.archive}", "bold")
-    yield _indented(Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."))
+    names = listed([file.name for file in packed.files])
+    them = "it" if len(packed.files) == 1 else "them"
+    yield _indented(Text(f"{names}, {packed.size:,} bytes, and nothing else. The grader can open {them}."))
     if packed.unchanged:
         yield _indented(Text("It was there already, and your file has not changed since."))
     elif packed.older:

@@ -312,6 +312,7 @@ def test_check_and_pack_take_the_modules(course, own, tmp_path):
     assert check_target(own).findings[0].result.message.startswith("Line 1 of helpers.py uses `statistics.median`")
     write(own, {"helpers.py": HELPERS})
     packed = pack(find_work(own), tmp_path)
+    assert [file.name for file in packed.files] == ["spread.py", "helpers.py"]
     (found,) = find_submissions(packed.archive, course)
     assert found.files[0].module_texts == (("helpers.py", HELPERS),)
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 from autograder.authoring.build import build
+from autograder.authoring.trivial import trivial_answers
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
 from autograder.protocol import wire
@@ -277,3 +278,12 @@ def test_capfd_is_refused_with_a_sentence(tmp_path):
     course = load_course(root)
     with pytest.raises(CourseError, match="uses the fixture `capfd`, which does not see .* Use `capsys`"):
         collect_suites(course, course.assignments)
+
+
+def test_trivial_answers_print_nothing(course, capsys):
+    """Otherwise they would earn the points of printed text, and no audit would pass."""
+    for name, text in trivial_answers(course, course.assignment(NAME)):
+        space: dict[str, object] = {}
+        exec(text, space)
+        space["show"]([1, 2])  # type: ignore[operator]
+        assert capsys.readouterr().out == "", name
