@@ -24,6 +24,8 @@ from autograder.selfcheck.pack import pack
 from autograder.selfcheck.watch import _stamp
 from autograder.selfcheck.workspace import find_work
 from autograder.submissions import find_submissions
+from autograder.submissions.files import DiskFolder
+from autograder.submissions.take import submission_of
 
 NAME = "01_spread"
 COURSE = """\
@@ -278,12 +280,12 @@ def test_collect_keeps_the_modules(course, tmp_path):
 
 
 def test_nbgrader_reads_the_modules(course, tmp_path):
-    executor = pytest.importorskip("autograder.lms.nbgrader.executor", reason="nbgrader is not installed")
+    """nbgrader's folder of a student is read by the same function."""
     place = tmp_path / "ada" / NAME
     place.mkdir(parents=True)
     shutil.copy(course.notebook_file(course.assignment(NAME)), place)
     write(place, {"helpers.py": HELPERS})
-    found = executor.read_submission(place, course, course.assignment(NAME), "ada")
+    found = submission_of("ada", course.assignment(NAME), [DiskFolder(place)])
     assert [(file.name, file.module_texts) for file in found.files] == [("spread.ipynb", (("helpers.py", HELPERS),))]
 
 
