@@ -29,7 +29,7 @@ from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.render import Message
-from autograder.selfcheck.workspace import Text, Work, find_work, label_of, read, run_text
+from autograder.selfcheck.workspace import Text, Work, find_work, read
 from autograder.source.text import cells
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
@@ -241,7 +241,7 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
     The assignment is looked for in this folder and those above it. Raises RefusedError if it or its file is not there.
     """
     work = find_work(assignment)
-    return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
+    return work.load().module, check_work(work).passed_parts
 
 
 def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]]:

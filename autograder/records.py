@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
+HIDDEN_TESTS = "hidden_tests"  # the name of the result that stands for those of a part while they are not shown
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided", "waiting"]
 Status = Literal["graded", "refused"]
@@ -31,10 +32,15 @@ class InfrastructureError(Exception):
 
 @dataclass(frozen=True)
 class SourceFile:
-    """The text of one submitted file; `name` ends in `.py` or `.ipynb`."""
+    """The text of one submitted file; `name` ends in `.py` or `.ipynb`. `modules` are the files that it can import."""
 
     name: str
     text: str
+    modules: "tuple[SourceFile, ...]" = ()
+
+    @property
+    def module_texts(self) -> tuple[tuple[str, str], ...]:
+        return tuple((module.name, module.text) for module in self.modules)
 
     @property
     def is_notebook(self) -> bool:

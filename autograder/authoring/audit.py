@@ -264,7 +264,9 @@ def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
 
 def _graded(case: Case, seed: int) -> AuditFinding:
     grader = this_grader()
-    file = SourceFile(f"{grader.assignments[case.assignment].stem}.py", case.source)
+    assignment, course = grader.assignments[case.assignment], grader.course
+    folder = course.release_folder if case.kind == "stub" else course.solution_folder
+    file = SourceFile(f"{assignment.stem}.py", case.source, course.modules(assignment, folder(assignment)))
     try:
         grader.reseed(seed)
         return _judge(case, grader.grade(Submission("audit", case.assignment, (file,))))

@@ -125,6 +125,9 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
             copy = Path(folder) / stub.parent.name / stub.name
             copy.parent.mkdir()
             copy.write_text(texts[stub], encoding="utf-8")
+            for file, text in texts.items():
+                if file.parent == stub.parent and file.suffix == ".py" and file != stub:
+                    copy.with_name(file.name).write_text(text, encoding="utf-8")
             labels[str(copy)] = course.label(stub)
         command = [sys.executable, "-I", "-c", filled("import_stubs.py"), *labels]
         try:

@@ -20,6 +20,7 @@ def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[st
     """Yield each trivial answer to an assignment as (name, text).
 
     Constructors work as in the solution; a function that returns nothing works on copies, so that it only refuses.
+    None of them prints.
     """
     document = load_document(course, assignment)
     written = {gap.function for gap in document.gaps}

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.cli.base import QUIET
+from autograder.text.wording import counted
 
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
@@ -139,7 +140,7 @@ def _show_points(audit: "Audit") -> None:
         if rows:
             console.print(table)
     if audit.unpromised:
-        console.print(f"[dim]{audit.unpromised} hidden tests name no promise of the stub.[/]")
+        console.print(f"[dim]{counted(audit.unpromised, 'hidden test')} without a promise of the stub.[/]")
 
 
 def _share(value: Any) -> str:

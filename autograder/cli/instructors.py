@@ -192,7 +192,8 @@ def similar(
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
     found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     if as_json:
-        print(json.dumps([pair.as_record() for pair in found.pairs], ensure_ascii=False))
+        page = {"page": str(output)} if output else {}
+        print(json.dumps({**found.as_record(), **page}, ensure_ascii=False))
         return DONE
     show_similar(console, found)
     if output:

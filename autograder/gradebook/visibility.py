@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook.lateness import Final, due_for
-from autograder.records import Grade, TestResult
+from autograder.records import HIDDEN_TESTS, Grade, TestResult
 from autograder.text.wording import counted
 
 NEVER = "The results of hidden tests are not shown."
@@ -30,7 +30,7 @@ def as_shown(course: Course, grade: Grade, now: datetime | None = None, scores: 
         if hidden:
             score, most = (sum(t.score for t in hidden), sum(t.max_score for t in hidden)) if counts else (0.0, 0.0)
             title = counted(len(hidden), "hidden test")
-            result = TestResult("hidden_tests", part, title, "skipped", score, most, sentence)
+            result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, most, sentence)
             found.append((result, round(sum(seconds for test, seconds in own if test.hidden), 3)))
     tests, times = [test for test, _ in found], [seconds for _, seconds in found]
     shown = replace(grade, tests=tuple(tests), test_seconds=tuple(times) if grade.test_seconds else ())

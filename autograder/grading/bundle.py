@@ -77,5 +77,5 @@ def _files(plan: Plan) -> Iterator[Path]:
     for assignment in course.select(plan.names):
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):
             yield from (f for f in sorted(folder.rglob("*")) if f.is_file() and not NOT_NEEDED & {*f.parts})
-        if course.stub_file(assignment).is_file():
-            yield course.stub_file(assignment)
+        given = (course.release_folder(assignment) / name for name in (f"{assignment.stem}.py", *assignment.files))
+        yield from filter(Path.is_file, given)

@@ -10,7 +10,8 @@ from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.proxy.subject import Subject, uses_in
 from autograder.records import InfrastructureError, RefusedError
 from autograder.sandbox.launcher import Sandbox
-from autograder.submissions.files import disk_file, read_source
+from autograder.submissions.files import DiskFolder, disk_file, read_source
+from autograder.submissions.take import with_modules
 from autograder.suite.subjects import FilesBeside, file_beside
 
 
@@ -54,7 +55,8 @@ class CourseSubjects(FilesBeside):
         return Subject(reference, reference, uses_in(text, f"{assignment.stem}.py"))
 
     def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
-        file = read_source(disk_file(submission))
+        beside = DiskFolder(submission.resolve().parent).entries()
+        (file,) = with_modules([read_source(disk_file(submission))], beside, assignment)
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         self._workers = WorkerFactory(course, sandbox, [assignment])
         return LoadedSubmission(self._workers, assignment, file).subject()

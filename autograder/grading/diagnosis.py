@@ -14,13 +14,12 @@ from typing import Any
 from autograder.course.mistakes import Mistake
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import TaskEndedError, Watch
-from autograder.protocol.errors import StudentError
 from autograder.protocol.server import Server
 from autograder.proxy.local import load_text
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
-from autograder.proxy.transcript import KeptTranscripts, Transcript
+from autograder.proxy.transcript import Answer, KeptTranscripts, Transcript
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
@@ -40,15 +39,8 @@ class _Comparison(Transcript):
         super().__init__()
         self._students = students
 
-    def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
-        super().record(operation, arguments, value)
-        self._stop_at_another()
-
-    def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
-        super().record_error(operation, arguments, error)
-        self._stop_at_another()
-
-    def _stop_at_another(self) -> None:
+    def add(self, answer: Answer) -> None:
+        super().add(answer)
         if not self._students.begins_like(self, len(self.answers) - 1):
             raise _OtherAnswer
 
@@ -186,7 +178,7 @@ class Diagnosis:
 
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
-        load_text(text, self._filename(name), module)
+        load_text(text, self._filename(name), module, self._solution.module_texts)
         connection = LoopbackConnection(Server(sys.modules[module]))
         uses: list[Use] = []
         return RemoteSubject(connection, RemoteStudent(connection), self._reference, uses)

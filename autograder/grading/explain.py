@@ -59,7 +59,7 @@ def explain(
     if isinstance(error, errors.StudentRaisedError):
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
         absent = no_return(file) if "NoneType" in error.remote.text else ""
-        return Failure("failed", clean(_raised(remote, full) + absent))
+        return Failure("failed", clean(_raised(_placed(remote, file), full) + absent))
     told = describe_error(error, own) if own else RemoteException(type(error).__name__)
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
@@ -80,7 +80,8 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
 
 
 def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
-    """The step if it could be one of this file; its line of code is taken from there."""
+    """The step if it could be one of this file or its modules; its line of code is taken from there."""
+    file = next((module for module in file.modules if module.name == frame.file), file)
     if file.is_notebook:
         where, lines = _CELL.fullmatch(frame.file), file.text.count("\\n") + 1
         code, before = (text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before))
@@ -95,6 +96,13 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     known = all(_defines(file, name) for name in frame.function.split("."))
     function = frame.function if known else ""
     return replace(frame, code=code, function=function, before=before, shapes="")
+
+
+def _placed(error: RemoteException, file: SourceFile | None) -> RemoteException:
+    """The exception with the name of the module in its place, unless it is the student's main one."""
+    modules = {module.name for module in file.modules} if file else set()
+    frames = (replace(each, module=each.file if each.file in modules else "") for each in error.frames)
+    return replace(error, frames=tuple(frames))
 
 
 def _is_in_notebook(line: str, file: SourceFile) -> bool:

@@ -31,7 +31,9 @@ class FollowThrough:
         self._assignment, self._workers, self._session, self._watch = assignment, workers, session, watch
         self._names, self._reached = names_of_parts(course.solution_file(assignment).read_text("utf-8"))
         stub = course.stub_file(assignment)
-        self._stub = SourceFile(stub.name, stub.read_text("utf-8") if stub.exists() else "")
+        self._stub = SourceFile(
+            stub.name, stub.read_text("utf-8") if stub.exists() else "", course.modules(assignment, stub.parent)
+        )
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
     def again(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:

@@ -140,7 +140,8 @@ class Grader:
         assignment = self.assignments[name]
         try:
             with self.watch.limit("loading", seconds):
-                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
+                modules = self._prepared[name].solution.module_texts
+                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}", modules)
         except TaskEndedError as ended:
             return f"loading it {ended}"
         subject = Subject(student, self.workers.references[name])

@@ -71,7 +71,7 @@ def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -
     text = solution.read_text("utf-8")
     return PreparedAssignment(
         assignment,
-        SourceFile(solution.name, text),
+        SourceFile(solution.name, text, course.modules(assignment, solution.parent)),
         tests,
         load_mistakes(course, assignment),
         frozenset(name for name, *_ in source.names_used(text, solution.name)["dynamic"]),

@@ -4,6 +4,7 @@ pytest tests/assignments/03_masked_heads                                        
 pytest tests/assignments/03_masked_heads --autograder-submission masked_heads.py  that file, in the sandbox
 """
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             )
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show a submission's messages and printed text without characters that command the terminal."""
+    report = yield
+    if item.config.getoption("--autograder-submission") and is_test_of_suite(item):
+        from autograder.grading.explain import clean
+
+        report.sections = [(title, clean(text, len(text))) for title, text in report.sections]
+        if report.failed:
+            report.longrepr = clean(report.longreprtext, len(report.longreprtext))
+    return report

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
@@ -124,6 +126,7 @@ class LoadedSubmission:
                 text=self.file.text,
                 filename=_name(self.assignment, self.file),
                 forbidden=list(self._workers.forbidden.get(name, ())),
+                modules=self.file.module_texts,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
             with malformed("the result of loading"):
@@ -139,8 +142,17 @@ def read_uses(
     connection: WorkerConnection, assignment: Assignment, file: SourceFile, entry_points: list[str]
 ) -> list[Use]:
     """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
-    name = _name(assignment, file)
-    answer = connection.request("names_used", text=file.text, filename=name, entry_points=entry_points)
+    answer = connection.request(
+        "names_used", text=file.text, filename=_name(assignment, file), entry_points=entry_points
+    )
+    uses = _uses(answer)
+    for module in file.modules:
+        answer = connection.request("names_of_module", text=module.text, filename=module.name)
+        uses += [replace(use, module=module.name) for use in _uses(answer)]
+    return uses
+
+
+def _uses(answer: dict[str, Any]) -> list[Use]:
     with malformed("a list of names"):
         return [
             Use(str(name)[:LONGEST_NAME], int(line), int(cell), dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)

@@ -5,13 +5,14 @@ errors, and only compares the returned values. Isolation is the task of `jail` b
 """
 
 import builtins
+import io
 import linecache
 import random
 import socket
 import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, astuple
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState, Snapshot, is_same
 from autograder.protocol.stand_ins import Names, stand_in
 from autograder.source import text as source
+from autograder.source.modules import provide
 
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
 
@@ -37,7 +39,9 @@ _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or 
 class Server:
     """The student's module and the objects created by it, addressed by number."""
 
-    names_used, outline = staticmethod(source.names_used), staticmethod(source.outline)  # asked before the text is run
+    # asked before the text is run
+    names_used, outline = staticmethod(source.names_used), staticmethod(source.outline)
+    names_of_module = staticmethod(source.names_of_module)
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
@@ -47,11 +51,12 @@ class Server:
         self.calls = 0
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
         self.entries: Entries = {}
+        self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Call the test's side during a call, and raise what a callable of the test raised."""
         assert self.exchange is not None
-        reply = self.exchange(question)
+        reply = self.exchange({**question, **self.printed()})
         if "error" in reply:
             kind = reply["type"]
             raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
@@ -59,13 +64,19 @@ class Server:
         return answer
 
     def load(
-        self, text: str, filename: str, forbidden: Sequence[str] = (), stand_ins: dict[str, bool] | None = None
+        self,
+        text: str,
+        filename: str,
+        forbidden: Sequence[str] = (),
+        stand_ins: dict[str, bool] | None = None,
+        modules: Iterable[tuple[str, str]] = (),
     ) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author.
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
-        they are classes of modules.
+        they are classes of modules. `modules` are the files that the submission can import.
         """
+        provide(modules)
         self.entries = record_entries(forbidden)
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
@@ -111,8 +122,9 @@ class Server:
         *path, name = target[1]
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
-    def seed(self, seed: int) -> None:
+    def seed(self, seed: int, reads_output: bool = False) -> None:
         """Start a test: seed the random generators, and drop all objects of earlier tests."""
+        self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
@@ -271,6 +283,31 @@ class Server:
         told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
         return {**asdict(told), "frames": [list(astuple(frame)) for frame in told.frames]}
 
+    def printed(self) -> dict[str, list[str]]:
+        """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
+        with suppress(ValueError):  # closed by the student's code
+            texts = [stream.buffer.take() for stream in self.output]  # type: ignore[attr-defined]
+            return {"printed": texts} if any(texts) else {}
+        return {}
+
+
+class _PrintedText(io.BytesIO):
+    """Text that is printed during a test; what exceeds the limit of a text on the wire is dropped."""
+
+    @classmethod
+    def stream(cls) -> io.TextIOWrapper:
+        return io.TextIOWrapper(cls(), "utf-8", "backslashreplace", newline="", write_through=True)
+
+    def write(self, data: Any) -> int:
+        super().write(bytes(data)[: max(0, wire.MAX_TEXT - self.tell())])
+        return len(data)
+
+    def take(self) -> str:
+        text = self.getvalue().decode("utf-8", "ignore")
+        self.seek(0)
+        self.truncate()
+        return text
+
 
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
@@ -337,10 +374,22 @@ def unsendable(error: wire.WireError) -> dict[str, Any]:
 
 def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Handle one request; return `ok` with a value, or `error` with a description."""
-    try:
-        return {"ok": getattr(server, operation)(**arguments)}
-    except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
-        return {"error": server.describe_error(error)}
+    with _redirected(server.output):
+        try:
+            reply = {"ok": getattr(server, operation)(**arguments)}
+        except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
+            reply = {"error": server.describe_error(error)}
+    return {**reply, **server.printed()}
+
+
+@contextmanager
+def _redirected(output: tuple[io.TextIOWrapper, ...]) -> Iterator[None]:
+    """Print to these streams of a test, if there are any."""
+    if not output:
+        yield
+        return
+    with redirect_stdout(output[0]), redirect_stderr(output[1]):
+        yield
 
 
 def _flush() -> None:

@@ -1,6 +1,7 @@
 """The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test."""
 
 import hashlib
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ class Connection:
         self.adopt: Callable[[Connection, Any], Any] = lambda connection, value: value  # replaces handles by proxies
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
+        self.reads_output = False  # whether the next test reads what the student's code prints
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
@@ -43,6 +45,7 @@ class Connection:
         """Send a request and return its value; raises a StudentError on failure."""
         try:
             reply = self.exchange(operation, arguments, seconds)
+            self._print(reply)
             with malformed("an answer"):
                 if "error" in reply:
                     told = told_exception(reply["error"])
@@ -80,7 +83,7 @@ class Connection:
         self._callbacks = 0
         self.found.clear()
         self.transcript = self.new_transcript()
-        self.request("seed", seed=_seed_over_there(seed))
+        self.request("seed", seed=_seed_over_there(seed), reads_output=self.reads_output)
         return self.transcript
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
@@ -112,6 +115,7 @@ class Connection:
         Errors of the student's code are returned, never raised.
         """
         try:
+            self._print(frame)
             if "pull_back" in frame:
                 return {"value": self.graphs.pull_back(int(frame["pull_back"]), list(frame["gradients"]))}
             return self._call_own(frame)
@@ -145,6 +149,16 @@ class Connection:
         if any(flags):
             self.graphs.keep(self._callbacks, results, sources)
         return {"value": value, "call": self._callbacks, "differentiable": flags}
+
+    def _print(self, frame: dict[str, Any]) -> None:
+        """Print here what the student's code printed, so that pytest's `capsys` returns it to the test."""
+        if not (self.reads_output and "printed" in frame):
+            return
+        with malformed("printed text"):
+            texts = [str(text).encode("utf-8", "backslashreplace").decode() for text in frame["printed"]]
+            for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
+                stream.write(text)
+        self.transcript.record_printed(texts)
 
     def _raise_callback_failure(self) -> None:
         failure, self._callback_failure = self._callback_failure, None

@@ -3,12 +3,13 @@
 import linecache
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from autograder.protocol.errors import describe_error, missing_name
 from autograder.source import text as source
+from autograder.source.modules import provide
 
 
 class LocalStudent:
@@ -29,8 +30,12 @@ class LocalStudent:
             raise missing_name(name, stopped) from self.load_error
 
 
-def load_text(text: str, filename: str, name: str) -> LocalStudent:
-    """Run a module's text. Names defined before an error are kept; the error is stored in `load_error`."""
+def load_text(text: str, filename: str, name: str, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
+    """Run a module's text, which can import these modules.
+
+    Names defined before an error are kept; the error is stored in `load_error`.
+    """
+    provide(modules)
     module = types.ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
@@ -43,11 +48,11 @@ def load_text(text: str, filename: str, name: str) -> LocalStudent:
     return LocalStudent(module)
 
 
-def load_file(path: Path, name: str | None = None) -> LocalStudent:
+def load_file(path: Path, name: str | None = None, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
     """As `load_text`, for a file; raises OSError or UnicodeDecodeError if it cannot be read."""
-    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
+    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem, modules)
 
 
-def from_file(filename: str) -> Callable[[types.FrameType], bool]:
-    """Return a function that decides whether a traceback frame is in that file."""
+def from_file(filename: str | tuple[str, ...]) -> Callable[[types.FrameType], bool]:
+    """Return a function that decides whether a traceback frame is in that file, or in one of several."""
     return lambda step: step.f_code.co_filename.startswith(filename)

@@ -29,10 +29,12 @@ class Use:
     line: int
     cell: int = 0
     dynamic: bool = False
+    module: str = ""
 
     @property
     def place(self) -> str:
-        return f"Line {self.line} of cell {self.cell}" if self.cell else f"Line {self.line}"
+        within = f"cell {self.cell}" if self.cell else self.module
+        return f"Line {self.line} of {within}" if within else f"Line {self.line}"
 
 
 class Subject:
@@ -44,8 +46,11 @@ class Subject:
         self.uses = list(uses)
         self._forbidden: dict[tuple[str, ...], Use | None] = {}
 
-    def begin(self, seed: int) -> None:
-        """Prepare a test: seed the random generators, equally for all students of a run."""
+    def begin(self, seed: int, reads_output: bool = False) -> None:
+        """Prepare a test: seed the random generators, equally for all students of a run.
+
+        If the test `reads_output`, what the student's code prints is printed in this process, too.
+        """
         torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
@@ -69,9 +74,10 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         super().__init__(student, reference, uses)
         self.connection = connection
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: int, reads_output: bool = False) -> None:
+        self.connection.reads_output = reads_output
         self.connection.start_test(seed)
-        super().begin(seed)
+        super().begin(seed, reads_output)
 
 
 def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:

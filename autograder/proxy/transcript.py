@@ -52,14 +52,20 @@ class Transcript:
         if operation == "call":  # the numbers of its objects vary
             value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
         buffers = tuple(sorted(_buffers_in(value)))
-        self.answers.append(Answer(operation, _target(arguments), _outside(value), buffers))
+        self.add(Answer(operation, _target(arguments), _outside(value), buffers))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
         builtin = (base for base in bases if base in MIRRORED and base in type(error).__name__)
         kind = next(builtin, type(error).__name__)
         of_library, own = _words(error)
-        self.answers.append(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
+        self.add(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
+
+    def record_printed(self, texts: list[str]) -> None:
+        self.add(Answer("print", "", _outside(texts)))
+
+    def add(self, answer: Answer) -> None:
+        self.answers.append(answer)
 
     def same_as(self, other: "Transcript") -> bool:
         return len(self.answers) == len(other.answers) and self.begins_like(other)

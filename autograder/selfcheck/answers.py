@@ -6,13 +6,13 @@ Right code leaves the same answers in a test as the solution or an alternative, 
 from autograder.proxy.subject import uses_in
 from autograder.selfcheck.check import CheckReport, suite_of
 from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
-from autograder.selfcheck.workspace import Work, label_of, read, run_text
+from autograder.selfcheck.workspace import Work, label_of, read
 
 
 def unlocked(work: Work, report: CheckReport) -> dict[str, list[tuple[str, str]]]:
     """Return the questions and answers of each part whose visible tests all pass, by the part's name."""
     text, label, hints = read(work.file), label_of(work.file), LockedHints(work.folder)
-    connection, uses = RecordingConnection(run_text(text, label).module), uses_in(text, label)
+    connection, uses = RecordingConnection(work.load().module), uses_in(text, label)
     found: dict[str, list[tuple[str, str]]] = {}
     with suite_of(work.test_file) as session:
         for test in session.tests():

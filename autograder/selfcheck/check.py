@@ -23,7 +23,8 @@ from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
-from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, label_of, read, run_text
+from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, label_of, read
+from autograder.source.text import names_of_module
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
@@ -70,6 +71,7 @@ class CheckReport:
     note: str = ""
     printed: str = ""
     has_answers: bool = False
+    has_pictures: bool = False
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -119,12 +121,15 @@ def check_work(work: Work) -> CheckReport:
     text, label = read(work.file), label_of(work.file)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), time_limit():
-        loaded = run_text(text, label)
+        loaded = work.load()
     problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
     student = LocalStudent(loaded.module)
-    subject = Subject(student, None, uses_in(text, label, work.test_file.read_text("utf-8")))
-    parsed = Text(text, label)
-    examined = _Examination(work.test_file, subject, loaded.module, from_file(label), parsed).findings()
+    uses = uses_in(text, label, work.test_file.read_text("utf-8"))
+    for name, module in work.modules:
+        uses += [Use(used, line, module=name) for used, line, _ in names_of_module(module, name)["uses"]]
+    subject = Subject(student, None, uses)
+    parsed, own = Text(text, label), from_file((label, *(name for name, _ in work.modules)))
+    examined = _Examination(work.test_file, subject, loaded.module, own, parsed).findings()
     if problem:
         examined = [_blamed_on(finding, problem, place) for finding in examined]
     return CheckReport(
@@ -137,6 +142,7 @@ def check_work(work: Work) -> CheckReport:
         note=_note(work),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=LockedHints(work.folder).has_answers,
+        has_pictures=(work.folder / "pictures.py").is_file(),
     )
 
 
@@ -197,14 +203,12 @@ class _Examination:
             waiting = replace(skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test.")
             return Finding(waiting, details)
         printed = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()):
-            error = session.run(test, self._graded, time_limit)
+        error = session.run(test, self._graded, time_limit)
         if error is None:
             return Finding(skeleton, details)
         if not isinstance(error, TestAlarm):
-            with contextlib.redirect_stdout(printed):
-                # again without the protocol, for the frames of a plain traceback
-                error = session.run(test, self._subject, time_limit) or error
+            # again without the protocol, for the frames of a plain traceback
+            error = session.run(test, self._subject, time_limit, printed) or error
             session.skip(test)
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
@@ -269,9 +273,8 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
         if session.blocked_by(test):
             session.skip(test)
             continue
-        with contextlib.redirect_stdout(io.StringIO()):
-            if session.run(test, subject, time_limit) is not None:
-                failed.append(test)
+        if session.run(test, subject, time_limit) is not None:
+            failed.append(test)
     return failed
 
 

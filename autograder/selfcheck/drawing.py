@@ -11,7 +11,7 @@ from typing import Any
 from autograder.protocol.errors import MissingNameError
 from autograder.proxy.local import LocalStudent
 from autograder.records import RefusedError
-from autograder.selfcheck.workspace import Work, label_of, read, run_text
+from autograder.selfcheck.workspace import Work
 
 FOLDER = "pictures"
 NEUTRAL = "#787878"  # contrast above 4.3 : 1 with white and with JupyterLab's dark background
@@ -32,7 +32,7 @@ def draw_all(work: Work) -> list[Drawing]:
     """Draw the pictures of all parts beside the student's file; raises RefusedError without pictures."""
     pictures = _pictures(work.folder / "pictures.py")
     with contextlib.redirect_stdout(io.StringIO()):
-        student = LocalStudent(run_text(read(work.file), label_of(work.file)).module)
+        student = LocalStudent(work.load().module)
         folder = _made(work.folder / FOLDER)
         return [_draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws]
 

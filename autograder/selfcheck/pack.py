@@ -23,7 +23,11 @@ class Packed:
 
     @property
     def size(self) -> int:
-        return len(self.file.text.encode())
+        return sum(len(file.text.encode()) for file in self.files)
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        return (self.file, *self.file.modules)
 
 
 def pack(work: Work, folder: Path) -> Packed:
@@ -33,7 +37,7 @@ def pack(work: Work, folder: Path) -> Packed:
     text = read(work.file)
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
-    data = zipped({f"{assignment.name}/{name}": text})
+    data = zipped({f"{assignment.name}/{each}": whole for each, whole in ((name, text), *work.modules)})
     names = numbered(folder / f"{assignment.name}.zip")
     newest, free = None, next(names)
     while free.exists():
@@ -72,7 +76,8 @@ def _assignment(work: Work) -> Assignment:
         raise RefusedError(f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}.")
     try:
         part = Part(name="all", title=work.title, points=1.0)
-        return Assignment(name=name, title=work.title, minutes=1, parts=(part,))
+        files = tuple(name for name, _ in work.modules)
+        return Assignment(name=name, title=work.title, minutes=1, parts=(part,), files=files)
     except ValidationError:
         raise RefusedError(
             f"The folder {name} should have the assignment's name, for example 03_{work.stem}."

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from autograder.records import TestResult
+from autograder.records import HIDDEN_TESTS, TestResult
 
 _GREEN, _RED, _AMBER, _GREY = "#1a7f37", "#c62828", "#8a5a00", "#5f6670"  # contrast with white above 5 : 1
 _STATES = {  # mark, word and colour
@@ -101,7 +101,8 @@ def _cost(result: TestResult) -> str:
 
 def _sentences(result: TestResult, told: set[str]) -> list[str]:
     """Return the message of a test, unless it is among those that were `told`."""
-    message = "" if result.outcome in ("passed", "skipped") else result.message or ""
+    waits = result.outcome == "skipped" and result.name != HIDDEN_TESTS
+    message = "" if waits or result.outcome == "passed" else result.message or ""
     if message in told:
         return ["for the same reason as above"]
     told.update(filter(None, [message]))

@@ -17,6 +17,7 @@ from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
 from autograder.selfcheck.render import by_cause
+from autograder.text.wording import listed
 
 BAR = 12
 INDENT = 4
@@ -43,7 +44,7 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     if report.all_passed:
         lines.append(Text(f"Well done! All {len(report.findings)} visible tests pass: {share} points.", "green"))
         lines.append(Text("The hidden tests check everything that the text promises, with other numbers."))
-        if not drawings:
+        if report.has_pictures and not drawings:
             commands.insert(0, (f"autograder check {name} --picture", "draws what your code does"))
         commands.append((f"autograder pack {name}", "makes the file to hand in"))
     else:
@@ -216,7 +217,9 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    content = f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
+    names = listed([file.name for file in packed.files])
+    them = "it" if len(packed.files) == 1 else "them"
+    content = f"{names}, {packed.size:,} bytes, and nothing else. The grader can open {them}."
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.unchanged:
         lines.append(_indented(Text("It was there already, and your file has not changed since.")))

@@ -117,6 +117,7 @@ def watch(target: str | Path, console: Console) -> None:
 def _stamp(work: Work) -> Stamp:
     """Return a value that changes when a file is saved; empty while an editor replaces the file."""
     files = [work.test_file, *(work.test_file.with_name(f"{work.file.stem}{kind}") for kind in (".py", ".ipynb"))]
+    files += [work.folder / name for name, _ in work.modules]
     try:
         stats = [(file.name, file.stat()) for file in files if file.exists()]
     except FileNotFoundError:

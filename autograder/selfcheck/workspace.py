@@ -1,10 +1,11 @@
 """A student's folder, without course.yml: the student's file, its tests, and the lines of functions and sections."""
 
 import ast
+import json
 import re
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,20 @@ class Work:
     @property
     def folder(self) -> Path:
         return self.file.parent
+
+    @property
+    def modules(self) -> tuple[tuple[str, str], ...]:
+        """The names and texts of the further modules that the assignment allows, by `hints.json`, if they are there."""
+        try:
+            names = json.loads((self.folder / "hints.json").read_text("utf-8"))["files"]
+            files = [self.folder / Path(name).name for name in names]
+        except (OSError, ValueError, KeyError, TypeError):
+            return ()
+        return tuple((file.name, read(file)) for file in files if file.is_file())
+
+    def load(self) -> "Loaded":
+        """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
+        return run_text(read(self.file), label_of(self.file), self.modules)
 
     @property
     def stem(self) -> str:
@@ -177,14 +192,14 @@ def label_of(file: Path) -> str:
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
-def run_text(text: str, filename: str) -> Loaded:
+def run_text(text: str, filename: str, modules: Iterable[tuple[str, str]] = ()) -> Loaded:
     """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other."""
     from autograder.protocol.server import Server
 
     server = Server(types.ModuleType(Path(filename).stem))
     notebook = sys.modules.get("autograder.notebook")
     try:
-        errors = server.load(text, filename)["errors"]
+        errors = server.load(text, filename, modules=modules)["errors"]
     except ValueError:
         raise RefusedError(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
     finally:

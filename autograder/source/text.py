@@ -139,6 +139,18 @@ def names_used(text: str, filename: str, entry_points: Collection[str] | None = 
     }
 
 
+def names_of_module(text: str, filename: str) -> dict[str, list[Any]]:
+    """As `names_used`, for a file that others import: its own imports count as uses, as they may be used elsewhere."""
+    found = names_used(text, filename)
+    nodes = [
+        node for node in ast.walk(_parsed(text) or ast.Module([], [])) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    for node in nodes:
+        origin = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        found["uses"] += [[f"{origin}{alias.name}", node.lineno, 0] for alias in node.names]
+    return found
+
+
 def leaves_main_out(text: str) -> bool:
     """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor run."""
     return "__name__" in text and "__main__" in text

@@ -124,7 +124,7 @@ class _Search:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
-        given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
+        given = {name for each in self.course.assignments for name in (f"test_{each.stem}.py", *each.files)}
         return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:

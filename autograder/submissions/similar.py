@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
@@ -27,6 +28,10 @@ class Similar:
     codes: dict[str, Code] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     too_long: list[str] = field(default_factory=list)
+
+    def as_record(self) -> dict[str, Any]:
+        facts = {"compared": len(self.codes), "empty": self.empty, "too_long": self.too_long}
+        return {"pairs": [pair.as_record() for pair in self.pairs], **facts}
 
 
 def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:

@@ -49,7 +49,8 @@ def take(entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entr
     if len(entries) > 1 and not all(map(is_source, entries)):
         raise RefusedError(f"Found {names(entries)}; hand in only one of them.")
     if is_source(entries[0]):
-        return _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
+        texts = _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
+        return with_modules(texts, beside, assignment)
     return _take_from(entries[0], assignment, DEPTH)
 
 
@@ -78,7 +79,7 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
         if found and packed and not _is_expected(found[0], assignment):
             raise RefusedError(f"Found {names([*found, *packed])}; {_expected(assignment)} is expected.")
         if found:
-            return _texts([*found, *_below(inner, assignment)])
+            return with_modules(_texts([*found, *_below(inner, assignment)]), entries, assignment)
         if len(inner) == 1 and depth > 0:
             return _take_from(inner[0], assignment, depth - 1, another)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
@@ -86,8 +87,16 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
         raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
 
 
+def with_modules(
+    files: Iterable[SourceFile], entries: Iterable[Entry], assignment: Assignment
+) -> tuple[SourceFile, ...]:
+    """Return the files with the further modules of the assignment that are among `entries`; raises RefusedError."""
+    modules = tuple(_text(entry) for entry in entries if entry.name in assignment.files)
+    return tuple(replace(file, modules=modules) for file in files)
+
+
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    sources = [entry for entry in entries if is_source(entry)]
+    sources = [entry for entry in entries if is_source(entry) and entry.name not in assignment.files]
     called = [entry for entry in sources if _is_called_like(entry, assignment)]
     return sorted(called, key=lambda entry: not _is_expected(entry, assignment)) or sources
 

@@ -17,6 +17,7 @@ MARKERS = (
 )
 SUITE = pytest.StashKey["Suite"]()
 FIXTURES = "autograder.suite.fixtures"  # the module that defines them
+CAPTURING = frozenset({"capsys", "capsysbinary"})  # pytest's fixtures with which a test reads printed text
 
 
 class Suite:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from autograder.suite.markers import (
+    CAPTURING,
     FIXTURES,
     MARKERS,
     SUITE,
@@ -85,7 +86,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if missing:
         suite.passed[item.name] = False
         pytest.skip(f"waits for `{missing[0]}`")
-    suite.subject(item).begin(seed_of(suite.run_seed, item.name))
+    reads_output = not CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
+    suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,10 +4,11 @@ pytest's own loop would need a session per submission. Here collection, fixtures
 protocol of a single test (set-up, call, teardown) is repeated. Failures stay exceptions and are not formatted.
 """
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -95,15 +96,20 @@ class SuiteSession:
         """Record a test as passed without running it."""
         self._suite.passed[test.name] = True
 
-    def run(self, test: Test, subject: Subject, limit: Limit = nullcontext) -> BaseException | None:
+    def run(
+        self, test: Test, subject: Subject, limit: Limit = nullcontext, output: io.StringIO | None = None
+    ) -> BaseException | None:
         """Run one test with this subject; return the exception that ended it, or None if it passed.
 
-        Set-up and call each run inside a `limit`, a context manager that can end them with an exception.
+        Set-up and call each run inside a `limit`, a context manager that can end them with an exception. What is
+        printed goes to `output`, or nowhere: a student's text must not command the terminal.
         """
         self._current.current = subject
         self._reports.begin(limit)
+        output = output or io.StringIO()
         try:
-            runtestprotocol(test.item, log=False, nextitem=None)
+            with redirect_stdout(output), redirect_stderr(output):
+                runtestprotocol(test.item, log=False, nextitem=None)
         finally:
             self._current.current = None
         if isinstance(self._reports.error, pytest.UsageError):
@@ -228,6 +234,10 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
         if item.get_closest_marker("part") and not is_test_of_suite(item):
             problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
         known = {"request", *markers.fixture_definitions(item)}
+        problems += [
+            f"{item.nodeid} uses the fixture `{name}`, which does not see what a submission prints. Use `capsys`."
+            for name in sorted({"capfd", "capfdbinary"}.intersection(item.fixturenames))  # type: ignore[attr-defined]
+        ]
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which is not available in suites: neither conftest.py nor "
             "plugins are loaded. Available are `student`, `reference`, `seed`, the fixtures of the file itself, and "

@@ -281,8 +281,11 @@ def test_similar_command_lists_pairs_without_a_verdict(adders):
     assert "not a verdict" in said
 
 
-def test_compare_command_prints_json(adders):
-    (pair,) = json.loads(run(adders, "--json").stdout)
+def test_similar_command_prints_json(adders):
+    found = json.loads(run(adders, "--json", "--output", adders / "alike.html").stdout)
+    assert (found["compared"], found["empty"], found["too_long"]) == (2, ["cy"], [])
+    assert found["page"] == str(adders / "alike.html")
+    (pair,) = found["pairs"]
     assert pair["students"] == ["ada", "ben"]
     assert pair["passages"][0]["lines"] == [[2, 5], [2, 5]]
 

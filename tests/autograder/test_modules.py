@@ -1,0 +1,349 @@
+"""Several modules in a submission: files beside the student's module, which `files` in course.yml allows."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.authoring.build import build
+from autograder.cli import app
+from autograder.course.config import Course, CourseError, load_course
+from autograder.course.digests import submission_digest
+from autograder.gradebook import texts
+from autograder.grading.grader import Grader
+from autograder.records import Grade, SourceFile, Submission
+from autograder.selfcheck.check import check_target
+from autograder.selfcheck.pack import pack
+from autograder.selfcheck.watch import _stamp
+from autograder.selfcheck.workspace import find_work
+from autograder.submissions import find_submissions
+from autograder.submissions.files import DiskFolder
+from autograder.submissions.take import submission_of
+
+NAME = "01_spread"
+COURSE = """\
+title: Numbers
+limits: {call_seconds: 2, load_seconds: 5}
+assignments:
+  - name: 01_spread
+    title: Spread
+    minutes: 10
+    files: [helpers.py]
+    parts:
+      - {name: spread, title: Spread, points: 4}
+"""
+SOLUTION = '''\
+# %%
+from helpers import middle
+
+
+# %%
+def spread(numbers: list[float]) -> float:
+    """The median distance from the median: spread([1, 2, 9]) is 1."""
+    # TODO: the median of the distances
+    ### BEGIN SOLUTION
+    centre = middle(numbers)
+    return middle([abs(number - centre) for number in numbers])
+    ### END SOLUTION
+
+
+# %% part="spread"
+'''
+HELPERS = '''\
+"""Numbers in order."""
+
+
+def middle(numbers):
+    return sorted(numbers)[len(numbers) // 2]
+'''
+GIVEN = '''\
+"""Numbers in order."""
+
+
+def middle(numbers):
+    raise NotImplementedError("middle is not written yet.")
+'''
+VISIBLE = '''\
+"""The spread of three numbers."""
+
+import pytest
+
+from autograder import checks
+
+pytestmark = pytest.mark.forbids("statistics")
+
+
+@pytest.mark.part("spread")
+@pytest.mark.points(1)
+def test_three(student):
+    """The spread of 1, 2 and 9 is 1."""
+    checks.equal(student.spread([1, 2, 9]), 1, "spread([1, 2, 9])")
+'''
+HIDDEN = '''\
+"""The spread of other numbers."""
+
+import random
+
+import pytest
+
+from autograder import checks
+
+pytestmark = pytest.mark.forbids("statistics")
+
+
+@pytest.mark.part("spread")
+@pytest.mark.points(3)
+def test_others(student, reference, seed):
+    """The spread of any numbers."""
+    numbers = [random.randint(1, 99) for _ in range(9)]
+    checks.equal(student.spread(numbers), reference.spread(numbers), "the spread")
+'''
+MISTAKES = """\
+- id: from_the_mean
+  in: spread
+  replace: middle(numbers)
+  with: sum(numbers) / len(numbers)
+  hint: From which number are the distances measured?
+"""
+FILES = {
+    "course.yml": COURSE,
+    f"solutions/{NAME}/spread.py": SOLUTION,
+    f"solutions/{NAME}/helpers.py": HELPERS,
+    f"tests/assignments/{NAME}/given/helpers.py": GIVEN,
+    f"tests/assignments/{NAME}/test_visible.py": VISIBLE,
+    f"tests/assignments/{NAME}/test_hidden.py": HIDDEN,
+    f"tests/assignments/{NAME}/mistakes.yml": MISTAKES,
+}
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = load_course(write(tmp_path_factory.mktemp("modules"), FILES))
+    build(course)
+    return course
+
+
+@pytest.fixture(scope="module")
+def grader(course: Course, sandbox) -> Iterator[Grader]:
+    grader = Grader(course, sandbox, 7)
+    yield grader
+    grader.close()
+
+
+def graded(grader: Grader, helpers: str | None = HELPERS, text: str = SOLUTION) -> Grade:
+    modules = () if helpers is None else (SourceFile("helpers.py", helpers),)
+    return grader.grade(Submission("ada", NAME, (SourceFile("spread.py", text, modules),)))
+
+
+# ------------------------------------------------------------------ grading
+
+
+def test_a_submission_imports_its_own_modules(grader):
+    assert graded(grader).score == 4
+    wrong = graded(grader, HELPERS.replace("sorted(numbers)", "numbers"))
+    assert [test.outcome for test in wrong.tests] == ["failed", "failed"]
+    assert graded(grader).score == 4, "no module of an earlier submission is left"
+    own = SOLUTION.replace("from helpers import middle", "def middle(n):\n    return sorted(n)[len(n) // 2]")
+    assert graded(grader, None, own).score == 4, "a single file is right, too"
+
+
+def test_known_mistakes_and_lines_of_modules_are_named(grader):
+    named = graded(grader, text=SOLUTION.replace("centre = middle(numbers)", "centre = sum(numbers) / len(numbers)"))
+    assert {test.mistake for test in named.tests} == {"from_the_mean"}
+    failed = graded(grader, HELPERS.replace("sorted(numbers)", "sorted(missing)"))
+    assert "(line 5 of helpers.py)" in failed.tests[0].message
+    assert "sorted(missing)" in failed.tests[1].message, "the line is that of the module, also in a hidden test"
+
+
+def test_a_missing_module_and_one_that_is_not_allowed(grader):
+    for text in (SOLUTION, SOLUTION.replace("helpers", "others")):
+        refused = graded(grader, None if text == SOLUTION else HELPERS, text)
+        assert refused.score == 0 and "with ModuleNotFoundError" in refused.tests[0].message
+
+
+def test_forbidden_names_are_found_in_modules(grader):
+    for helpers, place in (
+        ("import statistics\n\n\ndef middle(numbers):\n    return statistics.median(numbers)\n", "Line 5"),
+        ("from statistics import median as middle\n", "Line 1"),
+    ):
+        used = graded(grader, helpers)
+        assert used.score == 0
+        assert used.tests[0].message.startswith(f"{place} of helpers.py uses `statistics.median`, which")
+
+
+@pytest.mark.parametrize(
+    "helpers",
+    [
+        "import sys\nsys.exit(0)\n",
+        "while True: pass\n",
+        "import helpers, spread\n",
+        "import sys\nsys.meta_path.clear()\nsys.modules.clear()\n",
+        "def middle(",
+        "\0",
+    ],
+)
+def test_a_hostile_module_costs_only_its_own_points(grader, helpers):
+    assert graded(grader, helpers).score == 0
+    assert graded(grader).score == 4
+
+
+# ------------------------------------------------------------------ where submissions lie
+
+
+def layouts(folder: Path) -> dict[str, Path]:
+    """Return the same submission in every layout."""
+    both = {"spread.py": SOLUTION, "helpers.py": HELPERS}
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, text in both.items():
+            archive.writestr(name, text)
+    (folder / "packed").mkdir()
+    (folder / "packed" / "ada.zip").write_bytes(whole.getvalue())
+    return {
+        "of one student": write(folder / "one" / "ada", both),
+        "of a class": write(folder / "class" / "ada", both).parent,
+        "by assignment": write(folder / "assigned" / "ada" / NAME, both).parent.parent,
+        "as archives": folder / "packed",
+    }
+
+
+@pytest.mark.parametrize("wanted", [NAME, None])
+def test_modules_are_found_in_every_layout(course, tmp_path, wanted):
+    for layout, place in layouts(tmp_path).items():
+        found = list(find_submissions(place, course, wanted))
+        assert [(one.student, one.assignment, one.problem) for one in found] == [("ada", NAME, None)], layout
+        (file,) = found[0].files
+        assert (file.name, file.module_texts) == ("spread.py", (("helpers.py", HELPERS),)), layout
+
+
+def test_other_files_are_no_modules(course, tmp_path):
+    place = write(tmp_path / "ada", {"spread.py": SOLUTION, "helpers.py": HELPERS, "more.py": "", "helpers.txt": ""})
+    (found,) = find_submissions(place, course)
+    assert [name for file in found.files for name, _ in file.module_texts] == ["helpers.py"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "huge", "not text"])
+def test_a_module_that_is_no_plain_file_is_refused(course, tmp_path, kind):
+    place = write(tmp_path / "ada", {"spread.py": SOLUTION})
+    helpers = place / "helpers.py"
+    if kind == "link":
+        helpers.symlink_to(course.root / "solutions" / NAME / "helpers.py")
+    elif kind == "pipe":
+        os.mkfifo(helpers)
+    elif kind == "folder":
+        helpers.mkdir()
+    else:
+        helpers.write_bytes(b"#" * (5 << 20) if kind == "huge" else b"\xff\xfe")
+    (found,) = find_submissions(place, course, NAME)
+    assert found.problem is not None and "helpers.py" in found.problem
+
+
+def test_the_digest_and_the_stored_text_hold_the_modules(tmp_path):
+    def one(text: str) -> Submission:
+        return Submission("ada", NAME, (SourceFile("spread.py", SOLUTION, (SourceFile("helpers.py", text),)),))
+
+    assert submission_digest(one(HELPERS)) != submission_digest(one(GIVEN))
+    (again,) = texts.iterate(tmp_path, texts.put(tmp_path, [one(HELPERS)]))
+    assert again == one(HELPERS)
+
+
+def test_collect_keeps_the_modules(course, tmp_path):
+    archive = tmp_path / "submissions.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("lovelaceada_107_3001_spread-1.py", SOLUTION)
+        packed.writestr("lovelaceada_107_3002_helpers-2.py", HELPERS)
+        packed.writestr("turingalan_108_3003_spread.py", SOLUTION)
+        packed.writestr("turingalan_108_3004_notes.py", "")
+    for number, words in enumerate(([], ["--assignment", NAME])):
+        output = tmp_path / f"submitted{number}"
+        command = ["collect", str(archive), "--course", str(course.root), "--output", str(output), *words]
+        done = CliRunner().invoke(app, command)
+        assert sorted(file.name for file in (output / "107" / NAME).iterdir()) == ["helpers.py", "spread.py"], (
+            done.output
+        )
+        assert [file.name for file in (output / "108" / NAME).iterdir()] == ["spread.py"]
+        assert list(find_submissions(output, course))[0].files[0].modules
+
+
+def test_nbgrader_reads_the_modules(course, tmp_path):
+    """nbgrader's folder of a student is read by the same function."""
+    place = tmp_path / "ada" / NAME
+    place.mkdir(parents=True)
+    shutil.copy(course.notebook_file(course.assignment(NAME)), place)
+    write(place, {"helpers.py": HELPERS})
+    found = submission_of("ada", course.assignment(NAME), [DiskFolder(place)])
+    assert [(file.name, file.module_texts) for file in found.files] == [("spread.ipynb", (("helpers.py", HELPERS),))]
+
+
+# ------------------------------------------------------------------ a student's own folder
+
+
+@pytest.fixture
+def own(course: Course, tmp_path: Path) -> Path:
+    folder = tmp_path / NAME
+    shutil.copytree(course.release_folder(course.assignment(NAME)), folder)
+    return folder
+
+
+def test_check_and_pack_take_the_modules(course, own, tmp_path):
+    assert (own / "helpers.py").read_text("utf-8") == GIVEN
+    write(own, {"spread.py": SOLUTION})
+    first = _stamp(find_work(own))
+    unfinished = check_target(own)
+    assert "`middle` is not written yet" in unfinished.findings[0].result.message
+    write(own, {"helpers.py": HELPERS})
+    assert check_target(own).all_passed
+    assert _stamp(find_work(own)) != first, "`watch` sees a module that was saved"
+    write(own, {"helpers.py": HELPERS.replace("sorted(numbers)", "missing")})
+    assert str(check_target(own).findings[0].place) == "helpers.py:5"
+    write(own, {"helpers.py": "from statistics import median as middle\n"})
+    assert check_target(own).findings[0].result.message.startswith("Line 1 of helpers.py uses `statistics.median`")
+    write(own, {"helpers.py": HELPERS})
+    packed = pack(find_work(own), tmp_path)
+    assert [file.name for file in packed.files] == ["spread.py", "helpers.py"]
+    (found,) = find_submissions(packed.archive, course)
+    assert found.files[0].module_texts == (("helpers.py", HELPERS),)
+
+
+# ------------------------------------------------------------------ course.yml and the audit
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ("[random.py]", "a module of Python's own"),
+        ("[torch.py]", "a module that the kit needs"),
+        ("[test_more.py]", "must be the name of a module such as `helpers.py`"),
+        ("['../helpers.py']", "must be the name of a module such as `helpers.py`"),
+        ("[helpers.txt]", "must be the name of a module such as `helpers.py`"),
+        ("[spread.py]", "`spread.py` is the student's own module"),
+    ],
+)
+def test_unfit_names_are_refused(tmp_path, files, sentence):
+    write(tmp_path, {"course.yml": COURSE.replace("[helpers.py]", files)})
+    with pytest.raises(CourseError) as refused:
+        load_course(tmp_path)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.slow
+def test_the_audit_tries_answers_with_the_modules_of_the_solution(course):
+    done = CliRunner().invoke(app, ["audit", NAME, "--course", str(course.root), "--jobs", "1", "--only", "mistake"])
+    assert done.exit_code == 0, done.output
+    for kind in ("stub", "solution", "mutant"):
+        done = CliRunner().invoke(app, ["audit", NAME, "--course", str(course.root), "--jobs", "1", "--only", kind])
+        assert done.exit_code == 0, done.output

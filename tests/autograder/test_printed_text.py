@@ -1,0 +1,289 @@
+"""Printed text: a test reads what a submission prints with `capsys`, wherever the submission runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from autograder.authoring.build import build
+from autograder.authoring.trivial import trivial_answers
+from autograder.course.config import Course, Limits, load_course
+from autograder.grading.grader import Grader
+from autograder.protocol import wire
+from autograder.protocol.server import Server
+from autograder.proxy.loopback import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.worker_connection import WorkerConnection
+from autograder.records import SourceFile, Submission
+from autograder.selfcheck.check import check_target
+from tests.autograder.printing_course import write_printing_course
+
+NAME = "01_table"
+TEXT = r"""
+import os, sys
+from contextlib import redirect_stdout
+import io
+
+def hello(name="world"):
+    print("hello", name)
+
+def warn():
+    print("careful", file=sys.stderr)
+
+def fail():
+    print("before")
+    raise ValueError("no")
+
+def between(callback):
+    print("first")
+    callback()
+    print("last")
+
+def own():
+    inside = io.StringIO()
+    with redirect_stdout(inside):
+        print("inside")
+    return inside.getvalue()
+
+def rows():
+    for number in range(2):
+        print("row", number)
+        yield number
+
+def much(times):
+    for _ in range(times):
+        print("x" * 1000)
+
+def escape():
+    print("\x1b]0;owned\x07\x1b[2J\udce9")
+
+def closed():
+    sys.stdout.close()
+
+def replaced():
+    sys.stdout = None
+
+def to_the_descriptor():
+    os.write(1, b"raw")
+"""
+
+
+@pytest.fixture(params=["loopback", "worker"])
+def student(request, sandbox):
+    if request.param == "loopback":
+        connection = LoopbackConnection(Server(ModuleType("submission")))
+    else:
+        connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
+    assert connection.request("load", text=TEXT, filename="asked.py")["errors"] == []
+    connection.reads_output = True
+    connection.start_test(3)
+    yield RemoteStudent(connection)
+    connection.close()
+
+
+# ------------------------------------------------------------------ in a call
+
+
+def test_each_call_prints_its_own_text(student, capsys):
+    student.hello()
+    assert capsys.readouterr() == ("hello world\n", "")
+    student.hello("é")
+    student.hello()
+    student.warn()
+    assert capsys.readouterr() == ("hello é\nhello world\n", "careful\n")
+
+
+def test_text_before_an_error_is_printed(student, capsys):
+    with pytest.raises(ValueError, match="no"):
+        student.fail()
+    assert capsys.readouterr().out == "before\n"
+
+
+def test_text_keeps_its_order_around_a_callback(student, capsys):
+    student.between(lambda: print("between"))
+    assert capsys.readouterr().out == "first\nbetween\nlast\n"
+
+
+def test_a_callback_can_call_the_student_again(student, capsys):
+    student.between(lambda: student.hello())
+    assert capsys.readouterr().out == "first\nhello world\nlast\n"
+
+
+def test_text_of_an_iterator_comes_with_its_values(student, capsys):
+    rows = student.rows()
+    assert capsys.readouterr().out == ""
+    assert next(rows) == 0 and capsys.readouterr().out == "row 0\n"
+
+
+def test_redirected_text_is_not_printed(student, capsys):
+    assert student.own() == "inside\n"
+    assert capsys.readouterr().out == ""
+
+
+def test_other_tests_receive_no_text(student, capsys):
+    student._connection.reads_output = False
+    student._connection.start_test(4)
+    student.hello()
+    assert not [each for each in student._connection.transcript.answers if each.operation == "print"]
+
+
+def test_text_is_part_of_the_answers(student, capsys):
+    """So a known mistake that prints something else is recognised by it."""
+    student.hello("Ada")
+    first = student._connection.transcript
+    student._connection.start_test(3)
+    student.hello("Eve")
+    assert not first.same_as(student._connection.transcript)
+
+
+# ------------------------------------------------------------------ hostile text
+
+
+def test_huge_text_is_cut(student, capsys):
+    student.much(5000)
+    assert len(capsys.readouterr().out) == wire.MAX_TEXT
+    student.hello()
+    assert capsys.readouterr().out == "hello world\n"
+
+
+def test_closed_and_replaced_output_harm_only_the_submission(student, capsys):
+    for misuse in (student.closed, student.replaced):
+        misuse()
+        capsys.readouterr()
+        student._connection.start_test(5)
+        student.hello()
+        assert capsys.readouterr().out == "hello world\n"
+    student.to_the_descriptor() if isinstance(student._connection, WorkerConnection) else None
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("claim", ["text", 3, None, [], ["a"], ["a", "b", "c"], [1, 2], [["\ud800"], {}], {"a": 1}])
+def test_forged_text_is_text_or_the_end_of_the_submission(sandbox, capsys, claim):
+    """A worker may send anything in place of its printed text."""
+    connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
+    exchange = connection.exchange
+    connection.exchange = lambda *given: {**exchange(*given), "printed": claim}
+    connection.request("load", text=TEXT, filename="asked.py")
+    assert capsys.readouterr().out == ""  # nobody asked for it
+    connection.reads_output = True
+    try:
+        connection.start_test(3)
+        RemoteStudent(connection).hello()
+    except Exception as error:
+        assert "is not printed text" in str(error)
+    assert "hello" not in capsys.readouterr().out
+    connection.close()
+
+
+# ------------------------------------------------------------------ in a suite
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    course = load_course(write_printing_course(tmp_path_factory.mktemp("printing")))
+    build(course)
+    return course
+
+
+@pytest.fixture(scope="module")
+def solution(course: Course) -> str:
+    return course.solution_file(course.assignment(NAME)).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def grader(course: Course, sandbox):
+    grader = Grader(course, sandbox, 7)
+    yield grader
+    grader.close()
+
+
+def graded(grader: Grader, text: str, student: str = "ada"):
+    return grader.grade(Submission(student, NAME, (SourceFile("table.py", text),)))
+
+
+ESCAPES = 'print("\\x1b]0;owned\\x07::error::" + "x" * 100000)'
+
+
+def test_grading_reads_the_text(grader, solution, capfd):
+    for _ in range(3):  # the third is replayed
+        assert graded(grader, solution).score == 4
+    wrong = graded(grader, solution.replace("number**2)", "number * 2)"))
+    assert [test.outcome for test in wrong.tests] == ["failed", "failed", "passed"]
+    assert {test.mistake for test in wrong.tests[:2]} == {"doubles"}
+    assert wrong.tests[0].message == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+    in_one_row = graded(grader, solution.replace("number**2)", 'number**2, end=" ")'))
+    assert {test.mistake for test in in_one_row.tests[:2]} == {"in_one_row"}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_equal_replies_with_other_text_are_not_replayed(grader, solution):
+    """All these submissions return None; only their text tells them apart."""
+    assert graded(grader, solution).score == 4
+    assert graded(grader, solution.replace("print(number, number**2)", "pass")).score == 1
+    assert graded(grader, solution).score == 4
+
+
+def test_unread_text_never_reaches_the_terminal(grader, solution, capfd):
+    loud = solution.replace("for number in numbers:", f"{ESCAPES}\n    for number in numbers:")
+    result = graded(grader, loud)
+    assert result.score == 1 and "\x1b" not in (result.tests[0].message or "")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_student_sees_the_same(course, solution, capfd):
+    released = course.stub_file(course.assignment(NAME))
+    stub = released.read_text("utf-8")
+    try:
+        released.write_text(solution, "utf-8")
+        assert check_target(released).all_passed
+        released.write_text(solution.replace("number**2)", "number * 2)"), "utf-8")
+        report = check_target(released)
+        assert report.findings[0].result.message == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+        assert report.findings[0].result.mistake == "doubles"
+    finally:
+        released.write_text(stub, "utf-8")
+    assert capfd.readouterr() == ("", "")
+
+
+def pytest_of(course: Course, *arguments: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/assignments/{NAME}", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    return subprocess.run(command, cwd=course.root, capture_output=True, text=True, env=environment).stdout
+
+
+@pytest.mark.slow
+def test_plain_pytest_reads_it_too(course, solution, tmp_path):
+    assert "3 passed" in pytest_of(course)
+    file = tmp_path / "table.py"
+    file.write_text(solution, "utf-8")
+    assert "3 passed" in pytest_of(course, "--autograder-submission", str(file))
+    file.write_text(solution.replace("print(number, number**2)", f"{ESCAPES}; raise ValueError('\\x1b[2J')"), "utf-8")
+    shown = pytest_of(course, "--autograder-submission", str(file))
+    assert "3 failed" in shown and "\x1b" not in shown
+
+
+def test_capfd_is_refused_with_a_sentence(tmp_path):
+    root = write_printing_course(tmp_path)
+    for name in ("test_visible.py", "test_hidden.py"):
+        file = root / "tests" / "assignments" / NAME / name
+        file.write_text(file.read_text("utf-8").replace("capsys", "capfd"), "utf-8")
+    from autograder.grading.prepared import collect_suites
+    from autograder.records import CourseError
+
+    course = load_course(root)
+    with pytest.raises(CourseError, match="uses the fixture `capfd`, which does not see .* Use `capsys`"):
+        collect_suites(course, course.assignments)
+
+
+def test_trivial_answers_print_nothing(course, capsys):
+    """Otherwise they would earn the points of printed text, and no audit would pass."""
+    for name, text in trivial_answers(course, course.assignment(NAME)):
+        space: dict[str, object] = {}
+        exec(text, space)
+        space["show"]([1, 2])  # type: ignore[operator]
+        assert capsys.readouterr().out == "", name
