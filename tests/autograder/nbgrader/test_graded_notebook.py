@@ -17,7 +17,7 @@ from autograder.feedback.titles import with_titles
 from autograder.lms.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
-from autograder.selfcheck import render
+from autograder.selfcheck.render import Message
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -160,13 +160,14 @@ def test_reason_of_a_refusal_is_shown_once_in_each_part(assignment, release):
 def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_path):
     """The student reads the reason, so it names what was handed in and no folder of the server."""
     pytest.importorskip("nbgrader")
-    from autograder.lms.nbgrader.executor import read_submission
+    from autograder.submissions.files import DiskFolder
+    from autograder.submissions.take import submission_of
 
     folder = tmp_path / "hugo" / ASSIGNMENT
     folder.mkdir(parents=True)
-    assert "is empty" in (read_submission(folder, course, assignment, "hugo").problem or "")
+    assert "is empty" in (submission_of("hugo", assignment, [DiskFolder(folder)]).problem or "")
     (folder / "homework.pdf").write_bytes(b"%PDF")
-    problem = read_submission(folder, course, assignment, "hugo").problem or ""
+    problem = submission_of("hugo", assignment, [DiskFolder(folder)]).problem or ""
     assert problem.startswith("No file adding.py or adding.ipynb was handed in; there is only")
     assert "homework.pdf" in problem and str(tmp_path) not in problem
 
@@ -192,15 +193,15 @@ def test_recognised_mistake_is_named(assignment, release):
 )
 def test_unwritten_code_is_told_from_wrong_code(message, mark):
     result = Result("test_x", "add", "It adds.", "failed", 0, 4.0, message)
-    assert f"{mark} It adds." in render.as_text("Two numbers", [result])
-    assert f">{mark} " in render.as_html("Two numbers", [result])
+    assert f"{mark} It adds." in repr(Message("Two numbers", (result,)))
+    assert f">{mark} " in Message("Two numbers", (result,))._repr_html_()
 
 
 def test_one_cause_is_told_once():
     cause = "`add` is not written yet (line 3)."
     results = [Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)]
     results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
-    assert render.as_text("Two numbers", results).splitlines() == [
+    assert repr(Message("Two numbers", tuple(results))).splitlines() == [
         "Two numbers",
         "→ Why?",
         "○ Title 1. (−1)",
