@@ -1,6 +1,7 @@
 """Checks of gradients: which inputs an output depends on, and whether the gradients are correct."""
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import torch
@@ -118,14 +119,9 @@ def _pairs(pairs: list[list[int]], verb: str) -> str:
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    floats = []
-    copies = []
-    for value in inputs:
-        if isinstance(value, Tensor) and value.is_floating_point():
-            value = value.detach().clone().requires_grad_()
-            floats.append(value)
-        copies.append(value)
-    return function(*fresh(*copies)), floats
+    floats = [isinstance(value, Tensor) and value.is_floating_point() for value in inputs]
+    copies = [v.detach().clone().requires_grad_() if is_float else v for v, is_float in zip(inputs, floats)]
+    return function(*fresh(*copies)), list(compress(copies, floats))
 
 
 def _pull_back(

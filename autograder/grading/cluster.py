@@ -106,12 +106,8 @@ class _Run:
 
     def grades(self, patient: bool) -> Iterator[Grade]:
         while self._fill() or self._chunks:
-            try:
-                event = self.events.get(timeout=POLL_SECONDS)
-            except queue.Empty:
-                pass
-            else:
-                yield from self._handle(event)
+            with suppress(queue.Empty):
+                yield from self._handle(self.events.get(timeout=POLL_SECONDS))
             if time.monotonic() - self._looked > POLL_SECONDS:
                 self._look(patient)
 

@@ -1,7 +1,6 @@
 """Dask's side of a cluster: a plugin that keeps graders on each worker, and the task that grades a chunk with them.
 
-Dask runs tasks in threads, where a test's deadline would not work; so each grader is a process of its own. Everything
-is reported as events of one topic, in order: a grade at a time, so that a worker that dies takes little with it.
+Dask runs tasks in threads, where a test's deadline would not work; so each grader is a process of its own.
 """
 
 import asyncio

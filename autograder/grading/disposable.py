@@ -1,7 +1,6 @@
 """Calls in a fork of this process, which is replaced when it has ended or is in doubt.
 
-The fork begins with all that this process has loaded. This process runs nothing that a submission has a part in, so
-each replacement begins in the same state.
+This process runs nothing that a submission has a part in, so each fork begins in the same state.
 """
 
 import gc

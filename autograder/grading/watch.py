@@ -1,8 +1,7 @@
 """Limits for trusted work: what takes too long ends its process; it is never interrupted.
 
-An exception in the middle of an import or of a change of global state would leave a process that looks whole and is
-not. So the kernel ends the whole process when a task has used up its processor time, and another takes its place (see
-`autograder.grading.disposable`).
+An exception in the middle of an import would leave a process that looks whole and is not. So the kernel ends the whole
+process, and another takes its place (see `autograder.grading.disposable`).
 """
 
 import mmap

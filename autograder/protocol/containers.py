@@ -1,7 +1,4 @@
-"""Lists, tuples and dicts as trees: the values exchanged between a test and a student's code.
-
-PyTorch's pytree supports many more containers and takes five times as long for every call.
-"""
+"""Lists, tuples and dicts as trees, five times as fast as PyTorch's pytree, which supports many more containers."""
 
 import operator
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """The contents of a module by name, read in one pass from PyTorch's own dicts.
 
-Both sides of the sandbox use the same order and names. Methods such as `named_parameters` are not called: the student
-may have overridden them, and they are too slow to call before and after every call.
+Methods such as `named_parameters` are not called: the student may have overridden them, and they are too slow.
 """
 
 from collections.abc import Iterator

@@ -270,12 +270,10 @@ class Server:
         module_state = ModuleState(value)
         return {
             "kind": "module",
-            "type": type(value).__name__,
             "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in module_state.all("_parameters")],
             "buffers": [[n, once(n, b), persistent] for n, b, persistent in module_state.all("_buffers")],
             "modules": [
-                [name, type(sub).__name__, _torch_base(sub), bool(sub.training), known]
-                for name, sub, known in module_state.parts
+                [name, type(sub).__name__, bool(sub.training), known] for name, sub, known in module_state.parts
             ],
         }
 
@@ -429,7 +427,3 @@ def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
         tensor.data.copy_(value)
     else:
         tensor.data = value
-
-
-def _torch_base(module: nn.Module) -> str:
-    return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))

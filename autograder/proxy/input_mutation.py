@@ -1,8 +1,4 @@
-"""Controls whether changes of inputs by a student's code are applied to the test's own tensors.
-
-By default they are not: a test that calls the student and then the reference must pass equal inputs to both. Only a
-check that inputs are unchanged needs to see the changes.
-"""
+"""Whether changes of inputs by a student's code are applied to the test's own tensors, too; by default they are not."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

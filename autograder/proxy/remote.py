@@ -164,9 +164,9 @@ class RemoteIterator(RemoteObject):
 class Mirror(nn.Module):
     """A mirrored submodule: real parameters and buffers, with calls over the connection."""
 
-    def __init__(self, root: weakref.ref[Any] | None, path: list[str], kind: str, base: str) -> None:
+    def __init__(self, root: weakref.ref[Any] | None, path: list[str]) -> None:
         super().__init__()
-        self.__dict__.update(_root=root, _path=path, kind=kind, base=base)
+        self.__dict__.update(_root=root, _path=path, kind="")
 
     def _module(self) -> "RemoteModule":
         root = self if self._root is None else self._root()
@@ -241,7 +241,7 @@ class RemoteModule(Mirror):
     """A mirrored module with all its submodules; keeps the state of both sides equal."""
 
     def __init__(self, connection: Connection, handle: Handle) -> None:
-        super().__init__(None, [], "", "")
+        super().__init__(None, [])
         self.__dict__.update(_connection=connection, _handle=Handle(handle.number))
         self.describe(handle)
         connection.mirrors[handle.number] = self
@@ -264,17 +264,17 @@ class RemoteModule(Mirror):
             for book in (part._modules, part._parameters, part._buffers, part._non_persistent_buffers_set):
                 book.clear()
         root = weakref.ref(self)
-        for name, kind, base, training, first in modules:
+        for name, kind, training, first in modules:
             if not name:
-                self.__dict__.update(kind=str(kind), base=str(base))
+                self.__dict__["kind"] = str(kind)
             elif first != name:  # one module under two names
                 place, leaf = _slot(name, places)
                 place._modules[leaf] = places[name] = places[first]
             else:
                 place, leaf = _slot(name, places)
                 known = old.get(name)
-                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."), "", "")
-                part.__dict__.update(kind=str(kind), base=str(base))
+                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."))
+                part.__dict__["kind"] = str(kind)
                 place._modules[leaf] = places[name] = part
             places[name].training = bool(training)
         return places

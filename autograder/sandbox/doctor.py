@@ -5,19 +5,9 @@ from dataclasses import dataclass
 from autograder.sandbox import cgroup, launcher
 from autograder.sandbox.command import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
+from autograder.text.tables import read_table
 
-PROMISES = {
-    "namespaces": "Student code sees an empty machine: no network, no files but Python's, no processes.",
-    "host-network": "The same, but the system-call filter alone keeps student code from the network.",
-    "landlock": "Student code can read no file but Python's, and has no network, processes or disk.",
-    "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
-}
-
-GROUPED = "All workers of a grader together are limited, too: cgroup v2 is delegated."
-UNGROUPED = (
-    "cgroup v2 is not delegated: each worker has its limits, all of a grader's together have none "
-    "(systemd-run --user --scope -p Delegate=yes autograder grade … sets some)."
-)
+SENTENCES: dict[str, str] = read_table(__file__, "doctor.yml")
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,8 @@ def _examine(tier: str) -> TierReport:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
         return TierReport(tier, False, problem.reason, problem.remedy)
+    promise = SENTENCES[tier]
     if tier == "unsafe":
-        return TierReport(tier, True, f"{PROMISES[tier]} {note}".strip(), "Use it only for files that you trust.")
-    together, hint = (GROUPED, "") if cgroup.delegated() else ("", UNGROUPED)
-    return TierReport(tier, True, " ".join(filter(None, (PROMISES[tier], note, together))), hint)
+        return TierReport(tier, True, f"{promise} {note}".strip(), "Use it only for files that you trust.")
+    together, hint = (SENTENCES["grouped"], "") if cgroup.delegated() else ("", SENTENCES["not grouped"])
+    return TierReport(tier, True, " ".join(filter(None, (promise, note, together))), hint)

@@ -1,7 +1,6 @@
 """Attacks by a worker on its own sandbox. `autograder doctor --verify` makes those in `TRIALS`, one for each guarantee.
 
-Each takes the environment prepared by `verify` and returns forbidden operations by name; the boundary holds if none of
-them succeeds. No trial does harm if a boundary is missing.
+Each returns forbidden operations by name, none of which may succeed. No trial does harm if a boundary is missing.
 """
 
 import ctypes

@@ -1,8 +1,4 @@
-"""A pytest session that collects suites once and runs their tests repeatedly, for one student after another.
-
-pytest's own loop would need a session per submission. Here collection, fixtures and hooks are reused, and only the
-protocol of a single test (set-up, call, teardown) is repeated. Failures stay exceptions and are not formatted.
-"""
+"""A pytest session that collects suites once and runs their tests repeatedly, for one student after another."""
 
 import io
 import os

@@ -139,7 +139,7 @@ def test_attributes_equal_those_of_the_plain_module(student):
 
 def test_module_list_behaves_like_pytorchs(student):
     mine, theirs = pair(student, d=4)
-    assert len(theirs.parts) == 3 and theirs.parts.base == "ModuleList"
+    assert len(theirs.parts) == 3 and theirs.parts.kind == "ModuleList"
     x = torch.randn(2, 4)
     torch.testing.assert_close(theirs.parts[1](x), mine.parts[1](x))
     assert [part.weight.shape for part in theirs.parts] == [(4, 4)] * 3

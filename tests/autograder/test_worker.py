@@ -363,25 +363,25 @@ forge("find", lambda reply, arguments: {"error": claim})
 
 # ---------------------------------------------------------------------- descriptions
 
-ROW = "['', 'Net', 'Module', True, '']"
+ROW = "['', 'Net', True, '']"
 DESCRIPTIONS = [
     "modules=3",
     "modules=None",
     "modules=[3]",
     "modules=[['', 'Net']]",
-    "modules=[[3, 'Net', 'Module', True, 3]]",
-    f"modules=[{ROW}, ['a.b', 'X', 'Module', True, 'a.b']]",
-    f"modules=[{ROW}, ['__class__', 'X', 'Module', True, '__class__']]",
-    f"modules=[{ROW}, ['a\\n', 'X', 'Module', True, 'a\\n']]",
-    f"modules=[{ROW}, ['a\\u202eb', 'X', 'Module', True, 'a\\u202eb']]",
-    f"modules=[{ROW}, ['a', 'X', 'Module', True, 'nobody']]",
-    f"modules=[{ROW}, ['a', 'X', 'Module', True, '']]",
-    f"modules=[{ROW}, *[[n, '', '', True, of] for n, of in (('a', 'a'), ('b', 'b'), ('a.b', 'b'), ('b.a', 'a'))]]",
-    f"modules=[{ROW}, ['.', 'X', 'Module', True, '.']]",
-    f"modules=[{ROW}, ['a.', 'X', 'Module', True, 'a.']]",
-    f"modules=[{ROW}, ['a' * 501, 'X', 'Module', True, 'a' * 501]]",
-    f"modules=[{ROW}, ['a', 'X', 'Module', torch.ones(2), 'a']]",
-    f"modules=[{ROW}, *[[f'm{{i}}', 'X', 'Module', True, f'm{{i}}'] for i in range({MAX_ENTRIES})]]",
+    "modules=[[3, 'Net', True, 3]]",
+    f"modules=[{ROW}, ['a.b', 'X', True, 'a.b']]",
+    f"modules=[{ROW}, ['__class__', 'X', True, '__class__']]",
+    f"modules=[{ROW}, ['a\\n', 'X', True, 'a\\n']]",
+    f"modules=[{ROW}, ['a\\u202eb', 'X', True, 'a\\u202eb']]",
+    f"modules=[{ROW}, ['a', 'X', True, 'nobody']]",
+    f"modules=[{ROW}, ['a', 'X', True, '']]",
+    f"modules=[{ROW}, *[[n, '', True, of] for n, of in (('a', 'a'), ('b', 'b'), ('a.b', 'b'), ('b.a', 'a'))]]",
+    f"modules=[{ROW}, ['.', 'X', True, '.']]",
+    f"modules=[{ROW}, ['a.', 'X', True, 'a.']]",
+    f"modules=[{ROW}, ['a' * 501, 'X', True, 'a' * 501]]",
+    f"modules=[{ROW}, ['a', 'X', torch.ones(2), 'a']]",
+    f"modules=[{ROW}, *[[f'm{{i}}', 'X', True, f'm{{i}}'] for i in range({MAX_ENTRIES})]]",
     "parameters=3",
     "parameters=[3]",
     "parameters=[['w', 3, True]]",
@@ -421,13 +421,11 @@ def test_forged_descriptions_are_student_errors(hostile, changes):
 
 
 def test_number_of_shared_submodules_is_limited(hostile):
-    rows = ["['', 'Net', 'Module', True, '']"]
+    rows = ["['', 'Net', True, '']"]
     for i in range(40):
         name = ".".join(["a"] * (i + 1))
-        rows += [f"['{name}', 'X', 'Module', True, '{name}']"]
-    rows += [
-        f"['{'.'.join(['a'] * i + ['b'])}', 'X', 'Module', True, '{'.'.join(['a'] * (i + 1))}']" for i in range(1, 40)
-    ]
+        rows += [f"['{name}', 'X', True, '{name}']"]
+    rows += [f"['{'.'.join(['a'] * i + ['b'])}', 'X', True, '{'.'.join(['a'] * (i + 1))}']" for i in range(1, 40)]
     student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
     with pytest.raises(StudentCrashedError):
         list(student.Net(3).state_dict())

@@ -30,7 +30,7 @@ def answer(sock, number, operation, arguments):
     if operation == "find":
         return wire.send(sock, {{"id": number, "ok": {{"kind": "class"}}}})
     description = {{"kind": "module", "type": "Head", "parameters": [], "buffers": [],
-                   "modules": [["", "Head", "Module", True]], **{description}}}
+                   "modules": [["", "Head", True, ""]], **{description}}}
     wire.send(sock, {{"id": number, "ok": returned(wire.Handle(turn % 3, description))}})
 """),
         course=HEADS,
@@ -164,7 +164,7 @@ ATTACKS = [
         "parts_without_parents",
         "describes parts of parts that are not there",
         **described(
-            '{"modules": [["", "Head", "Module", True], ["a.b.c", "x", "y", True]], "parameters": [["x.y", '
+            '{"modules": [["", "Head", True, ""], ["a.b.c", "x", True, "a.b.c"]], "parameters": [["x.y", '
             + WEIGHT
             + ", True]]}"
         ),
@@ -172,18 +172,18 @@ ATTACKS = [
     Attack(
         "part_named_like_nothing",
         "describes parts without a name, again and again",
-        **described('{"modules": [["", "Head", "Module", True]] * 1500}'),
+        **described('{"modules": [["", "Head", True, ""]] * 1500}'),
     ),
     Attack(
         "too_many_parts",
         "describes twenty thousand parts",
-        **described('{"modules": [["", "Head", "", True]] + [[f"m{n}", "x", "y", True] for n in range(9000)]}'),
+        **described('{"modules": [["", "Head", True, ""]] + [[f"m{n}", "x", True, f"m{n}"] for n in range(9000)]}'),
     ),
     Attack(
         "parts_of_parts",
         "describes parts a thousand levels deep",
         **described(
-            '{"modules": [["", "H", "", True]] + [[".".join(["a"] * n), "x", "y", True] for n in range(1, 240)]}'
+            '{"modules": [["", "H", True, ""]] + [[".".join(["a"] * n), "x", True, ".".join(["a"] * n)] for n in range(1, 240)]}'
         ),
     ),
     Attack(
@@ -202,7 +202,7 @@ ATTACKS = [
         "parameters_without_numbers",
         "describes parameters of 2 to the 60 numbers on the meta device",
         **described(
-            '{"parameters": [["key.weight", torch.empty(2**25, 2**25, device="meta"), True]], "modules": [["", "H", "", True], ["key", "Linear", "Linear", True]]}'
+            '{"parameters": [["key.weight", torch.empty(2**25, 2**25, device="meta"), True]], "modules": [["", "H", True, ""], ["key", "Linear", True, "key"]]}'
         ),
     ),
     Attack(
