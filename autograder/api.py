@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from autograder.lms.exports import Exported
     from autograder.lms.roster import Roster
     from autograder.sandbox.doctor import TierReport
-    from autograder.sandbox.verify import Column
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
@@ -349,12 +348,12 @@ def doctor() -> Sequence["TierReport"]:
     return examine()
 
 
-def verify() -> tuple[Sequence["Column"], bool]:
+def verify() -> tuple[Sequence["TierReport"], bool]:
     """Test every boundary of every sandbox; return the results by tier, and whether all guarantees hold."""
     from autograder.sandbox import verify
 
-    columns = verify.verify()
-    return columns, verify.is_sound(columns)
+    reports = verify.verify()
+    return reports, verify.is_sound(reports)
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:

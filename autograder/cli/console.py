@@ -16,7 +16,6 @@ from autograder.cli.base import QUIET
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
     from autograder.sandbox.doctor import TierReport
-    from autograder.sandbox.verify import Column
 
 console = Console(highlight=False)
 
@@ -80,7 +79,7 @@ def show_tiers(reports: Sequence["TierReport"]) -> None:
 VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}
 
 
-def show_walls(columns: Sequence["Column"]) -> None:
+def show_walls(columns: Sequence["TierReport"]) -> None:
     """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
     walls = next((column.cells for column in columns if column.works), ())

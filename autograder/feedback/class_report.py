@@ -1,7 +1,4 @@
-"""The class report, `index.html`: one file about a whole class, for screen and print.
-
-It needs no network. Its few lines of JavaScript sort and search the last table.
-"""
+"""The class report, `index.html`: one file about a whole class, for screen and print."""
 
 import base64
 import hashlib
@@ -178,7 +175,6 @@ def link(grade: Grade) -> str:
 
 
 def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
-    """Return each decision with its students; those about everybody come last."""
     found: dict[Decision, list[str]] = {}
     for (student, _), final in sorted(effective.finals.items()):
         for decision in final.decisions:
@@ -213,7 +209,6 @@ def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
 def _section(
     name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]], effective: Effective, zone: ZoneInfo
 ) -> Section:
-    """Return the section of these grades, each with the grade in the journal."""
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
         name=name,
@@ -238,7 +233,6 @@ def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSecti
 
 
 def _rows(sections: list[Section], effective: Effective) -> list[Row]:
-    """Return a row for each student of the grades and the roster, sorted."""
     known = {section.name for section in sections}
     students: dict[str, dict[str, Grade]] = {}
     for grade in effective.grades:

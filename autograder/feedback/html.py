@@ -1,12 +1,7 @@
-"""Write the gradebook, the class report and the students' feedback pages.
-
-A student's page lists passed and failed tests and asks a question for each failure. It shows only the contents of its
-grade, and needs no script, network or other file.
-"""
+"""Write the gradebook, the class report and the students' feedback pages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -36,45 +31,7 @@ NOTHING_YET = "No test passes yet. Begin with the first one below; many of the o
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
 
 
-@dataclass(frozen=True)
-class HandedIn:
-    """The files of a page, their submission time, the student's display name, and where to write; empty if unknown.
-
-    `visible_only` says that the page does not tell the points of hidden tests.
-    """
-
-    files: tuple[str, ...] = ()
-    at: datetime | None = None
-    name: str = ""
-    contact: str = ""
-    visible_only: bool = False
-
-    @property
-    def when(self) -> str:
-        """`27 November 2026, 12:00 CET`, in the time zone of `at`."""
-        return when(self.at) if self.at else ""
-
-
-@dataclass
-class FailureView:
-    """Tests that failed with the same message."""
-
-    state: str
-    message: str
-    tests: list[TestResult] = field(default_factory=list)
-
-
-@dataclass
-class CauseView:
-    """What made tests fail, in one part or in several: a known mistake and its question, or an unknown cause."""
-
-    mistake: str | None
-    hint: str | None
-    failures: list[FailureView]
-
-    @property
-    def tests(self) -> list[TestResult]:
-        return [test for failure in self.failures for test in failure.tests]
+Cause = list[list[TestResult]]  # the failures with one cause: for each message, the tests that failed with it
 
 
 @dataclass
@@ -82,15 +39,12 @@ class PartPage:
     """The section of a page about one part; a cause stands in the first part in which a test failed for it."""
 
     title: str
-    score: float
-    max_score: float
-    works: list[str]
-    causes: list[CauseView]
+    tests: list[TestResult]
+    causes: list[Cause]
     waiting: dict[str, list[TestResult]]
     followed: dict[str, list[str]]
     pictures: list[Picture]
-    undrawn: dict[str, list[str]]
-    answer: TestResult | None = None
+    answer: TestResult | None
 
 
 def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
@@ -108,10 +62,14 @@ def write_what_counts(folder: Path, course: Course, effective: Effective, sectio
     for grade in grades:
         shown, final = as_shown(course, grade), final_of(grade, count)
         pictures = [p for p in pictures_of(folder, course, grade) if p.part in failing_parts(shown)]
-        came = handed_in(folder, course, grade, final, names.get(grade.student, ""))
+        about: dict[str, str | bool] = {
+            "name": names.get(grade.student, ""),
+            "contact": course.contact or "",
+            "handed_in": when(final.submitted.astimezone(ZoneInfo(course.timezone))) if final.submitted else "",
+            "visible_only": shown.max_score != grade.max_score,
+        }
         final = final_as_shown(final, grade, shown)
-        came = replace(came, visible_only=shown.max_score != grade.max_score)
-        write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, came)
+        write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, **about)
     write_student_pages(folder, course, effective, title_of, names | dict(effective.people.names))
     return write_class_report(folder, course, effective, title_of)
 
@@ -123,12 +81,14 @@ def write_feedback(
     title_of: TitleOf | None = None,
     pictures: Sequence[Picture] = (),
     final: Final | None = None,
-    came: HandedIn | None = None,
+    **about: str | bool,
 ) -> Path:
     """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
 
     `assignment` provides the titles; it is None if the course does not contain the assignment. `title_of` provides the
-    titles of mistakes, by default derived from their ids; `came` describes the submission.
+    titles of mistakes, by default derived from their ids. `about` are further values for the template: the student's
+    display `name`, the `contact`, the time when it was `handed_in`, and `visible_only` if the page does not tell the
+    points of hidden tests.
     Raises InfrastructureError if jinja2 is missing.
     """
     path = folder / feedback_path(grade)
@@ -138,18 +98,13 @@ def write_feedback(
         title=assignment.title if assignment else grade.assignment,
         word=word(grade),
         final=final or Final(grade.score),
-        came=came or HandedIn(),
+        files=files_of(folder, grade.submission_sha256),
+        states=STATES,
         parts=_parts(with_titles(grade, title_of), assignment, pictures),
+        **{"name": "", "contact": "", "handed_in": "", "visible_only": False, **about},
     )
     write_whole(path, page)
     return path
-
-
-def handed_in(folder: Path, course: Course, grade: Grade, final: Final, name: str = "") -> HandedIn:
-    """Return the stored submission of a student, with its time in the course's time zone."""
-    moment = final.submitted.astimezone(ZoneInfo(course.timezone)) if final.submitted else None
-    files = tuple(file.name for file in files_of(folder, grade))
-    return HandedIn(files, moment, "" if name == grade.student else name, course.contact or "")
 
 
 def word(grade: Grade) -> str:
@@ -178,22 +133,15 @@ def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Pictu
     ]
 
 
-def _causes(tests: list[TestResult]) -> dict[object, CauseView]:
-    """Group failed tests by their causes, and those of one cause by their messages."""
-    causes: dict[object, dict[tuple[str, str | None], FailureView]] = {}
+def _causes(tests: list[TestResult]) -> dict[object, Cause]:
+    causes: dict[object, dict[tuple[str, str | None], list[TestResult]]] = {}
     for test in tests:
         if test.outcome in STATES:
-            failure = FailureView(STATES[test.outcome], test.message or "")
-            failures = causes.setdefault(test.cause, {})
-            failures.setdefault((test.outcome, test.message), failure).tests.append(test)
-    views = {}
-    for cause, failures in causes.items():
-        first = next(iter(failures.values())).tests[0]
-        views[cause] = CauseView(first.mistake, first.hint, list(failures.values()))
-    return views
+            causes.setdefault(test.cause, {}).setdefault((test.outcome, test.message), []).append(test)
+    return {cause: list(failures.values()) for cause, failures in causes.items()}
 
 
-def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView], pictures: list[Picture]) -> PartPage:
+def _part(title: str, tests: list[TestResult], causes: Mapping[object, Cause], pictures: list[Picture]) -> PartPage:
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
     answers = [test for test in tests if is_answer(test) and test.outcome in ("decided", "waiting")]
@@ -205,27 +153,15 @@ def _part(title: str, tests: list[TestResult], causes: Mapping[object, CauseView
         elif test.outcome in ("followed", "decided"):
             if test.message:
                 followed.setdefault(test.message, []).append(test.title)
-        elif test.outcome != "passed" and causes[test.cause].tests[0].part != test.part:
+        elif test.outcome != "passed" and causes[test.cause][0][0].part != test.part:
             named = f" ({test.mistake})" if test.mistake else ""
             waiting.setdefault(f"These fail for a reason given above{named}.", []).append(test)
     return PartPage(
-        title=title,
-        score=sum(test.score for test in tests),
-        max_score=sum(test.max_score for test in tests),
-        works=[test.title for test in tests if test.outcome == "passed"],
-        causes=[cause for cause in causes.values() if cause.tests[0] in tests],
-        waiting=waiting,
-        followed=followed,
-        pictures=[picture for picture in pictures if picture.image],
-        undrawn=_undrawn(pictures),
-        answer=next(iter(answers), None),
+        title,
+        tests,
+        [cause for cause in causes.values() if cause[0][0] in tests],
+        waiting,
+        followed,
+        pictures,
+        next(iter(answers), None),
     )
-
-
-def _undrawn(pictures: list[Picture]) -> dict[str, list[str]]:
-    """Group the titles of pictures that cannot be drawn by the reason."""
-    reasons: dict[str, list[str]] = {}
-    for picture in pictures:
-        if picture.problem:
-            reasons.setdefault(picture.problem, []).append(picture.title)
-    return reasons

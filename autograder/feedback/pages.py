@@ -1,9 +1,4 @@
-"""Shared code of all pages: templates, filters and paths.
-
-Every value is escaped; characters that hide or reorder text are replaced.
-"""
-
-from __future__ import annotations
+"""Shared code of all pages: templates, filters and paths."""
 
 import re
 from functools import lru_cache
@@ -34,19 +29,19 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def prose(text: str) -> Markup:
+def prose(text: str) -> "Markup":
     """Convert a message to HTML: escaped, with `names` as code and indented lines as code blocks."""
     from markupsafe import Markup
 
     return Markup("\n").join(_line(line) for line in text.split("\n"))
 
 
-def heading(text: str) -> Markup:
+def heading(text: str) -> "Markup":
     """Convert a title to HTML as `prose` does, with a capital first letter."""
     return prose(begun(text))
 
 
-def caption(text: str) -> Markup:
+def caption(text: str) -> "Markup":
     """Convert a picture's caption to HTML as `prose` does, with *emphasis*."""
     from markupsafe import Markup
 
@@ -58,7 +53,7 @@ def plain(text: str) -> str:
     return _CODE.sub(r"\1", _STRESSED.sub(r"\1", text))
 
 
-def _line(line: str) -> Markup:
+def _line(line: str) -> "Markup":
     from markupsafe import Markup, escape
 
     if line.startswith("    "):
@@ -67,7 +62,7 @@ def _line(line: str) -> Markup:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def _environment() -> "Environment":
     try:
         import jinja2
     except ModuleNotFoundError:
@@ -88,8 +83,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _raw(name: str) -> Markup:
-    """Return a file of the engine as HTML, unescaped."""
+def _raw(name: str) -> "Markup":
     from markupsafe import Markup
 
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))

@@ -1,10 +1,4 @@
-"""Draw the pictures for the feedback, after grading and on request, in parallel processes.
-
-Each drawing process works like a grader: it runs the assignment's pictures.py, with the student's code in a sandboxed
-worker. The inputs are those of the students' own pictures; hidden tests are not involved.
-"""
-
-from __future__ import annotations
+"""Draw the pictures for the feedback, after grading and on request, in parallel processes."""
 
 import base64
 import io
@@ -12,7 +6,7 @@ import runpy
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cache
@@ -81,29 +75,23 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell)
 
 
 def _draw(plan: Plan, left: list[Job], done: Done, alone: bool = False) -> None:
-    """Draw these jobs in parallel; or each `alone`, to identify the one that kills its process.
-
-    If a process dies, the unfinished jobs remain in `left`.
-    """
+    """Draw these jobs in parallel, or one if `alone`; the jobs of a process that dies remain in `left`."""
     pool = graders(plan)
     try:
         while left:
             waiting = {pool.submit(draw_one, job): job for job in (left[:1] if alone else left)}
             for future in as_completed(waiting):
-                done(waiting[future], _problem_with(future))
+                problem = None
+                try:
+                    future.result()
+                except RefusedError as refusal:
+                    problem = str(refusal)
+                done(waiting[future], problem)
     except BrokenProcessPool:
         if alone:
             done(left[0], "the process that drew the pictures ended.")
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _problem_with(future: Future[None]) -> str | None:
-    try:
-        future.result()
-    except RefusedError as problem:
-        return str(problem)
-    return None
 
 
 def draw_one(job: Job) -> None:
@@ -125,15 +113,14 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
     return found
 
 
-def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
+def _drawn(loaded: "LoadedSubmission", wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
     try:
         return [_picture(part, draw, loaded, watch) for part, draw in wanted]
     finally:
         loaded.close()
 
 
-def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True) -> Picture:
-    """Draw one picture, and retry once after a timeout of a busy machine."""
+def _picture(part: str, draw: Draw, loaded: "LoadedSubmission", watch: Watch, again: bool = True) -> Picture:
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
@@ -149,7 +136,7 @@ def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, agai
         return replace(blank, problem=_sentence(error, loaded.file))
 
 
-def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
+def _image(draw: Draw, subject: "RemoteSubject[WorkerConnection]") -> str:
     subject.begin(SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -162,7 +149,6 @@ def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
 
 
 def _small(drawn: io.BytesIO) -> bytes:
-    """Reduce a PNG to as few colours as it needs, which saves two thirds of its size."""
     from PIL import Image
 
     with Image.open(drawn) as image:
@@ -173,7 +159,6 @@ def _small(drawn: io.BytesIO) -> bytes:
 
 
 def _sentence(error: BaseException, file: SourceFile) -> str:
-    """Return the reason that a picture cannot be drawn."""
     if isinstance(error, TaskEndedError):
         return f"It took more than {SECONDS:g} seconds." if error.late else "The process that drew it ended."
     if isinstance(error, StudentError):

@@ -1,8 +1,4 @@
-"""Stored pictures for the feedback, which show the behaviour of a student's code in failing parts.
-
-They lie in `pictures/` beside the journal, one file per combination of submission and pictures.py; `painter` draws
-them.
-"""
+"""Stored pictures for the feedback, which show the behaviour of a student's code in failing parts."""
 
 import hashlib
 import json

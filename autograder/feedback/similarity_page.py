@@ -1,7 +1,6 @@
 """The page of similar submissions: each pair side by side, with shared lines marked."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.feedback.pages import render
@@ -11,14 +10,6 @@ from autograder.submissions.similar import Similar
 from autograder.text.files import check_file, marked, write_whole
 
 MARK = "<title>Alike · ".encode()  # identifies a page written by an earlier run
-
-
-@dataclass(frozen=True)
-class Side:
-    """One student's code; each line with its number and whether the other submission shares it."""
-
-    student: str
-    lines: list[tuple[int, str, bool]]
 
 
 def check_room(path: Path) -> None:
@@ -31,15 +22,15 @@ def write_alike(path: Path, title: str, found: Similar) -> Path:
     check_room(path)
     pairs = []
     for pair in found.pairs:
-        one = _side(pair.one, found.codes[pair.one], (passage.one for passage in pair.passages))
-        other = _side(pair.other, found.codes[pair.other], (passage.other for passage in pair.passages))
-        pairs.append((pair, (one, other)))
+        one = _lines(found.codes[pair.one], (passage.one for passage in pair.passages))
+        other = _lines(found.codes[pair.other], (passage.other for passage in pair.passages))
+        pairs.append((pair, ((pair.one, one), (pair.other, other))))
     page = render("similar.html.j2", title=title, pairs=pairs, submissions=len(found.codes), most_words=MOST_WORDS)
     write_whole(path, page)
     return path
 
 
-def _side(student: str, code: Code, passages: Iterable[tuple[int, int]]) -> Side:
+def _lines(code: Code, passages: Iterable[tuple[int, int]]) -> list[tuple[int, str, bool]]:
+    """Return each line of a student's code with its number and whether the other submission shares it."""
     both = {line for first, last in passages for line in range(first, last + 1)} & set(code.lines)
-    rows = code.text.splitlines()
-    return Side(student, [(number, row, number in both) for number, row in enumerate(rows, start=1)])
+    return [(number, row, number in both) for number, row in enumerate(code.text.splitlines(), start=1)]

@@ -1,9 +1,7 @@
-"""Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes.
-
-Pure functions of grades; they read no files. None stands for an undefined number.
-"""
+"""Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes."""
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -107,19 +105,16 @@ def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | Non
 
 def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
     """Count the students of each named mistake, most frequent first."""
-    graded: dict[str, int] = {}
-    hints: dict[tuple[str, str], str] = {}
-    students: dict[tuple[str, str], set[str]] = {}
+    graded = Counter(grade.assignment for grade in grades if grade.status == "graded")
+    found: dict[tuple[str, str], tuple[str, set[str]]] = {}
     for grade in grades:
-        graded[grade.assignment] = graded.get(grade.assignment, 0) + (grade.status == "graded")
         for test in grade.tests:
             if test.mistake:
-                key = (grade.assignment, test.mistake)
-                hints[key] = test.hint or ""
-                students.setdefault(key, set()).add(grade.student)
+                _, students = found.setdefault((grade.assignment, test.mistake), (test.hint or "", set()))
+                students.add(grade.student)
     counts = [
-        MistakeCount(assignment, mistake, hints[assignment, mistake], tuple(sorted(names)), graded[assignment])
-        for (assignment, mistake), names in students.items()
+        MistakeCount(assignment, mistake, hint, tuple(sorted(students)), graded[assignment])
+        for (assignment, mistake), (hint, students) in found.items()
     ]
     return sorted(counts, key=lambda count: (-len(count.students), count.assignment, count.mistake))
 

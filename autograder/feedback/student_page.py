@@ -3,8 +3,6 @@
 Unlike the feedback, it shows all that is known about hidden tests. Students must not receive it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -16,9 +14,9 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Course
 from autograder.feedback.pages import feedback_path, render
 from autograder.feedback.titles import TitleOf, with_titles
-from autograder.gradebook import texts
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of
-from autograder.gradebook.lateness import Final, due_for
+from autograder.gradebook.lateness import due_for
+from autograder.gradebook.texts import files_of
 from autograder.gradebook.visibility import when, with_full_messages
 from autograder.records import Grade, SourceFile, TestResult
 from autograder.source.text import cell_source, notebook_cells
@@ -36,19 +34,6 @@ class CodeBlock:
 
     text: str
     failing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Work:
-    """A student's work for one assignment."""
-
-    title: str
-    grade: Grade
-    final: Final
-    link: str
-    failing: list[TestResult]
-    files: dict[str, list[CodeBlock]]
-    command: str
 
 
 def student_path(student: str) -> PurePosixPath:
@@ -75,25 +60,24 @@ def write_student_pages(
             name=names.get(student, student),
             works=works,
             timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
-            score=sum(work.final.score for work in works),
-            points=sum(work.grade.max_score for work in works if not work.final.excused),
         )
         write_whole(folder / student_path(student), page)
 
 
-def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> Work:
+def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> dict[str, object]:
     grade, assignment = with_full_messages(grade), course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
+    files = files_of(folder, grade.submission_sha256) if failing else ()
     words = ("autograder", "decide", grade.student, "--assignment", grade.assignment, "--comment", "…")
-    return Work(
-        title=assignment.title if assignment else grade.assignment,
-        grade=grade,
-        final=final_of(grade, effective.finals),
-        link=f"../{quote(feedback_path(grade).as_posix())}",
-        failing=failing,
-        files={file.name: list(_blocks(file, failing)) for file in texts.files_of(folder, grade)} if failing else {},
-        command=shlex.join(words),
-    )
+    return {
+        "title": assignment.title if assignment else grade.assignment,
+        "grade": grade,
+        "final": final_of(grade, effective.finals),
+        "link": f"../{quote(feedback_path(grade).as_posix())}",
+        "failing": failing,
+        "files": {file.name: list(_blocks(file, failing)) for file in files},
+        "command": shlex.join(words),
+    }
 
 
 def _row(course: Course, attempt: PastAttempt, grade: Grade) -> dict[str, object]:

@@ -1,13 +1,8 @@
-"""Titles of the known mistakes, from each assignment's mistakes.yml.
-
-Pages are written from a journal, which holds only ids. If the file is missing or broken, or no longer contains a
-mistake, the title is derived from the id, so that a broken file does not prevent a report.
-"""
+"""Titles of the known mistakes, from each assignment's mistakes.yml."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -50,13 +45,10 @@ def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
 
 
 def _titles(file: Path) -> dict[str, str]:
+    """Return the titles in a mistakes.yml; an invalid file has none, and does not prevent a report."""
     try:
         entries = yaml.load(file.read_text("utf-8-sig"), LOADER)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        titles = {entry["id"]: str(entry.get("title") or "").strip() for entry in entries}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, yaml.YAMLError):
         return {}
-    return {entry["id"]: entry["title"] for entry in (entries if isinstance(entries, list) else ()) if _is_named(entry)}
-
-
-def _is_named(entry: Any) -> bool:
-    named = isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("id", "title"))
-    return named and bool(entry["id"].strip() and entry["title"].strip())
+    return {mistake: title for mistake, title in titles.items() if title}

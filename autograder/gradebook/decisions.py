@@ -1,10 +1,4 @@
-"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal.
-
-The journal is never changed. A decision counts as long as it is in the file; lateness is calculated from the score after
-the decisions.
-"""
-
-from __future__ import annotations
+"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +52,7 @@ class Decision(YamlRecord):
     score: float | None = None
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Decision:
+    def _says_one_thing(self) -> "Decision":
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         wrong = {
             f"must have exactly one of {one_of(KINDS)}.": len(given) != 1,
@@ -219,7 +213,6 @@ def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decide
 
 
 def _why_no_points(assignment: Assignment, decision: Decision, decided: Sequence[Decided]) -> str:
-    """Return the reason that a decision about a written answer has no effect."""
     answers = {answer.name: answer.points for answer in assignment.answers}
     if decision.part not in answers:
         return f"{assignment.name} has no written answer `{decision.part}`{_close(decision.part, answers)}"
@@ -276,7 +269,6 @@ def _close(word: str | None, known: Iterable[str]) -> str:
 
 
 def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) -> None:
-    """Lay one decision over a grade; `dropped` are the points of the test that it drops."""
     decision, before = entry.decision, one.grade
     if decision.drop:
         if dropped is None:
@@ -340,7 +332,6 @@ def _without(grade: Grade, decision: Decision, points: float) -> Grade:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a person would write it in YAML."""
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M}"
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,7 +1,5 @@
 """The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -116,7 +114,7 @@ class Effective(NamedTuple):
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
-    def of_section(self, section: str) -> Effective:
+    def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
         known = sorted(set(self.people.sections.values()))
         if section not in known:
@@ -168,7 +166,6 @@ def what_counts(
 def _noting(
     grades: Iterable[Grade], attempts: dict[GradeKey, dict[str, PastAttempt]], times: Mapping[Attempt, datetime]
 ) -> Iterator[Grade]:
-    """Yield the grades of a journal, and note each attempt."""
     for grade in grades:
         digest, submitted = grade.submission_sha256, times.get((*_key(grade), grade.submission_sha256))
         attempt = PastAttempt(digest, grade.status, grade.score, grade.max_score, submitted)
@@ -185,7 +182,6 @@ def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:
 
 
 def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:
-    """Replace the grades of groups with one for each member without own work; also return the members' groups."""
     own = {_key(grade) for grade in grades if grade.student not in people.groups}
     found, groups = [], dict[GradeKey, str]()
     for grade in grades:

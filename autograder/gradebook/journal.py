@@ -1,24 +1,17 @@
-"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten.
+"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten."""
 
-A killed run can leave a partial last line. Reading ignores it, and the next run removes it before writing. Any other
-unreadable line is a missing grade and is reported. `suites` defines the lines.
-"""
-
-from __future__ import annotations
-
-import os
+from collections import deque
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
 
 from autograder import __version__
 from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
+from autograder.text.wording import joined
 
 FILE_NAME = "grades.jsonl"
-PIECE = 64 * 1024
 LISTED = 3  # maximum number of line numbers in a message
 
 
@@ -37,7 +30,7 @@ class Journal:
         self._file = self.path.open("a+b")
         self._end_last_line()
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> "Journal":
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -66,15 +59,16 @@ class Journal:
 
     def _end_last_line(self) -> None:
         """Remove a partial last line, and terminate a complete one without a newline."""
-        start, line = _last_line(self._file)
-        if not line:
+        self._file.seek(0)
+        lines = deque(self._file, maxlen=1)
+        if not lines or lines[0].endswith(b"\n"):
             return
         try:
-            self._suites.to_grade(line.decode("utf-8", "replace"))
+            self._suites.to_grade(lines[0].decode("utf-8", "replace"))
         except SuiteMissingError:
             pass  # the line is complete
         except ValueError:
-            self._file.truncate(start)
+            self._file.truncate(self._file.tell() - len(lines[0]))
             return
         self._file.write(b"\n")
         self._file.flush()
@@ -122,23 +116,15 @@ class Reading:
         if len(self.damaged) == 1:
             what = f"line {self.damaged[0]} cannot be read; the grade in it is missing"
         else:
-            what = f"{len(self.damaged)} lines cannot be read ({self._listed()}); the grades in them are missing"
+            numbers = joined([str(number) for number in self.damaged], LISTED)
+            what = f"{len(self.damaged)} lines cannot be read ({numbers}); the grades in them are missing"
+        remedy = "Restore a copy of the file, or remove the unreadable lines and"
         if self.missing:
             files = " and ".join(sorted(map(str, self.missing)))
-            return (
-                f"{self.path}: {what}. There is no readable {files}, which holds the names of the tests: copy it from "
-                "the folder of the run, or run `autograder grade`, which grades the missing submissions."
+            remedy = (
+                f"There is no readable {files}, which holds the tests' names: copy it from the folder of the run, or"
             )
-        return (
-            f"{self.path}: {what}. Restore a copy of the file, or remove the unreadable lines and run "
-            "`autograder grade`, which grades the missing submissions."
-        )
-
-    def _listed(self) -> str:
-        shown = [str(number) for number in self.damaged[:LISTED]]
-        if len(self.damaged) > LISTED:
-            shown.append(f"{len(self.damaged) - LISTED} more")
-        return f"{', '.join(shown[:-1])} and {shown[-1]}"
+        return f"{self.path}: {what}. {remedy} run `autograder grade`, which grades the missing submissions."
 
     def _lines(self) -> Iterator[tuple[int, str]]:
         if self.path.exists():
@@ -161,15 +147,3 @@ def grades_at(path: Path) -> Reading:
     if not journal.is_file():
         raise RefusedError(f"There is no journal {journal}. `autograder grade` writes one.")
     return Reading(journal, needed=True)
-
-
-def _last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Return the offset of the last line, and its bytes if it has no newline at its end."""
-    size = at = file.seek(0, os.SEEK_END)
-    tail = b""
-    while at and b"\n" not in tail:
-        at = max(0, at - PIECE)
-        file.seek(at)
-        tail = file.read(size - at)
-    line = tail[tail.rfind(b"\n") + 1 :]
-    return size - len(line), line

@@ -1,8 +1,4 @@
-"""Final scores of late work: the policy of course.yml as pure functions.
-
-The journal keeps the raw score. The deduction is computed whenever pages are written, so a changed due date or an
-extension needs no new grading.
-"""
+"""Final scores of late work: the policy of course.yml as pure functions."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -46,10 +42,6 @@ class Final:
     def excused(self) -> bool:
         """Whether neither the score nor the maximum counts."""
         return any(decision.excuse for decision in self.decisions)
-
-    @property
-    def accepted(self) -> bool:
-        return any(decision.accept_late for decision in self.decisions)
 
     @property
     def comments(self) -> list[str]:
@@ -142,14 +134,13 @@ def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
-    """Return both interpretations of a local time without an offset, earlier first; usually they are equal."""
     both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
     return sorted(both, key=lambda one: one.astimezone(timezone.utc))
 
 
 def rescored(course: Course, final: Final, score: float) -> Final:
     """Return the final score for another raw score, with the same lateness and decisions."""
-    policy = None if final.accepted else course.late
+    policy = None if any(decision.accept_late for decision in final.decisions) else course.late
     return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
 
 
@@ -173,20 +164,16 @@ def unknown_students(course: Course, grades: Iterable[Grade], names: Mapping[str
     places = {(grade.student, grade.assignment) for grade in grades}
     students = sorted({student for student, _ in places})
     assignments = {assignment for _, assignment in places}
-    granted = course.late.extensions if course.late else ()
-    missing = [
-        extension.student
-        for extension in granted
-        if extension.student not in students and extension.assignment in (None, *assignments)
-    ]
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
     problems = []
-    for name in dict.fromkeys(missing if students else ()):
-        close = closest(name, known)
-        hint = f"; did you mean {known[close]}?" if close else "."
-        problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")
-    return problems
+    for extension in course.late.extensions if course.late and students else ():
+        name = extension.student
+        if name not in students and extension.assignment in (None, *assignments):
+            close = closest(name, known)
+            hint = f"; did you mean {known[close]}?" if close else "."
+            problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")
+    return list(dict.fromkeys(problems))
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:

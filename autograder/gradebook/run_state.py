@@ -1,10 +1,4 @@
-"""The state of a run in a folder of grades: its secret seed, and a lock against a second run.
-
-Each run draws fresh inputs. Only an interrupted run continues with its own seed, so that all submissions of a run
-have the same inputs. `run.json` holds the seed during a run and is removed at its end.
-"""
-
-from __future__ import annotations
+"""The state of a run in a folder of grades: its secret seed, and a lock against a second run."""
 
 import json
 import os
@@ -43,7 +37,7 @@ class OpenRun:
         stopped = None if restarted else _read(self._file).get("seed")
         self.seed = seed if seed is not None else stopped if isinstance(stopped, int) else fresh_seed()
 
-    def __enter__(self) -> OpenRun:
+    def __enter__(self) -> "OpenRun":
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         holder = {"process": os.getpid(), "host": socket.gethostname(), "started": started}
         write_whole(self._file, json.dumps({"schema": 1, "seed": self.seed, **holder}) + "\n")

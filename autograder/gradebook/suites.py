@@ -2,8 +2,7 @@
 
 `suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and whether it is hidden: in
 older files, which do not say so, every test is. A line of the journal lists only the tests that were not passed with full
-points. A line of schema 1 is complete in itself; it is still read, and
-still written for a grade whose tests differ from those stored under the digest of its suite.
+points. A line of schema 1 is complete in itself.
 """
 
 import json
@@ -117,7 +116,6 @@ def _differences(test: TestResult) -> dict[str, Any]:
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    """The results of a whole suite, from those that a line lists."""
     listed = {test["name"]: {n: {"full_message": None, **test}[n] for n in (*OWN, "full_message")} for test in tests}
     found = tuple(replace(right, **listed.pop(right.name)) if right.name in listed else right for right in passed)
     if listed:

@@ -1,8 +1,4 @@
-"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them.
-
-A class is read once and need not be held in memory. `submissions/<digest>.json` holds the files of one submission;
-its grade contains the digest, so a later submission is never mistaken for the graded one.
-"""
+"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -39,9 +35,7 @@ def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmissio
 def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
     """Yield the submissions with their files, read lazily; raises InfrastructureError."""
     for one in put_away:
-        submission = one.submission
-        if submission_digest(submission) != one.digest:
-            submission = replace(submission, files=_files(folder, one.digest))
+        submission = replace(one.submission, files=files_of(folder, one.digest))
         if submission_digest(submission) != one.digest:
             file = _file(folder, one.digest)
             raise InfrastructureError(f"{file} was changed or is gone. Remove it and grade again.")
@@ -50,18 +44,13 @@ def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Subm
 
 def get(folder: Path, grade: Grade) -> Submission | None:
     """Return the submission of this grade; None if its text is missing or is not the graded one."""
-    submission = Submission(grade.student, grade.assignment, files_of(folder, grade))
+    submission = Submission(grade.student, grade.assignment, files_of(folder, grade.submission_sha256))
     is_whole = submission.files and submission_digest(submission) == grade.submission_sha256
     return submission if is_whole else None
 
 
-def files_of(folder: Path, grade: Grade) -> tuple[SourceFile, ...]:
-    """Return the files of the graded submission; empty if its text is missing."""
-    return _files(folder, grade.submission_sha256)
-
-
-def _files(folder: Path, digest: str) -> tuple[SourceFile, ...]:
-    """Return the files currently stored under a digest; empty if they cannot be read."""
+def files_of(folder: Path, digest: str) -> tuple[SourceFile, ...]:
+    """Return the files stored under the digest of a submission; empty if they are missing or cannot be read."""
     try:
         record = json.loads(_file(folder, digest).read_text("utf-8"))
         return tuple(SourceFile(str(name), str(text)) for name, text in record)

@@ -1,8 +1,4 @@
-"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`.
-
-Grading copies them from `collected.json` or, on request, from nbgrader's `timestamp.txt`. Pages can then be written
-without the submissions, and an earlier attempt keeps its own time after a later one replaced it.
-"""
+"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -124,10 +120,7 @@ def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path:
 
 
 def _is_collected(submission: Submission, folder: Path) -> bool:
-    """Whether the submission lies at `<folder>/<student>/<assignment>`, the layout that `collect` writes.
-
-    A `collected.json` further inside was placed by the student.
-    """
+    """Whether `collect` wrote the submission there; a `collected.json` further inside is the student's."""
     place = submission.path.absolute() if submission.path else folder
     parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
     return len(parts) >= 2 and parts[1] == submission.assignment

@@ -1,7 +1,4 @@
-"""What students see of hidden tests, by `feedback` in course.yml and the date.
-
-A grade is shown with fewer results; the journal keeps them all, so pages written after the due date show the rest.
-"""
+"""What students see of hidden tests, by `feedback` in course.yml and the date."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """The roster: the names and numbers of a student on course sites, and the id used in the grades."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
@@ -67,7 +65,6 @@ class Directory:
         return place if not all(map(_is_number, fitting)) or self._agree(place, names) else None
 
     def _agree(self, place: int, names: Sequence[str]) -> bool:
-        """Whether one of the names matches the place, or one side has no name."""
         there, wanted = self._names[place], list(filter(None, names))
         return not there or not wanted or any(same_name(one, other) for one in wanted for other in there)
 
@@ -131,7 +128,7 @@ class Roster:
         place = directory.find((text,))
         return text if place is None else students[place]
 
-    def of_section(self, section: str) -> Roster:
+    def of_section(self, section: str) -> "Roster":
         return Roster(person for person in self.people if person.section == section)
 
     def why_not(self, texts: Sequence[str], names: Sequence[str] = ()) -> str:
@@ -244,7 +241,6 @@ def graded_name(identity: str) -> str:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the equivalent forms of a text: case-folded, last name first, letters only."""
     plain = _plain(text)
     if not plain:
         return

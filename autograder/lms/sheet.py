@@ -1,8 +1,8 @@
-"""A table of a course site: read cell by cell, and filled in without changes to any other byte of the file."""
+"""A table of a course site: read cell by cell, and filled in with all other cells, their order and the encoding kept."""
 
 import codecs
-import re
-from dataclasses import dataclass
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,8 @@ from autograder.text.tables import read_table
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-
-
-@dataclass(frozen=True)
-class SheetCell:
-    """A cell's value and its position in the text, including quotes."""
-
-    value: str
-    start: int
-    end: int
-    quoted: bool
+LINE_ENDS = ("\r\n", "\n", "\r")
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 class Sheet:
@@ -30,14 +21,21 @@ class Sheet:
 
     def __init__(self, data: bytes, name: str) -> None:
         self.name = name
-        self._mark, self._encoding, self._text = _decode(data, name)
-        self.separator = _separator(self._text)
-        self._cells = _rows(self._text, self.separator, name)
-        self._filled: dict[tuple[int, int], str] = {}
-        if not self._cells:
+        self._encoding, text = _decode(data, name)
+        self._separator = _separator(text)
+        self._line_end = next((end for end in LINE_ENDS if end in text), "\n")
+        csv.field_size_limit(SHEET_BYTES)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self._separator, strict=True)
+        try:
+            rows = [row for row in reader if any(map(str.strip, row))]
+        except csv.Error:
+            raise RefusedError(
+                f"{name} cannot be read at line {reader.line_num}; perhaps a quote is never closed."
+            ) from None
+        if not rows:
             raise RefusedError(f"{name} is empty.")
-        self.header = [cell.value.strip() for cell in self._cells[0]]
-        self.rows = [[cell.value for cell in row] for row in self._cells[1:]]
+        self._titles, *self.rows = rows
+        self.header = list(map(str.strip, self._titles))
 
     def column(self, *names: str) -> int | None:
         """Return the index of the first of these columns that exists, ignoring case."""
@@ -52,22 +50,14 @@ class Sheet:
 
     def fill(self, row: int, column: int, value: str) -> None:
         """Write a value to an existing cell."""
-        self._filled[row + 1, column] = value
+        self.rows[row][column] = value
 
     @property
     def data(self) -> bytes:
-        pieces, at = [], 0
-        for (row, column), value in sorted(self._filled.items()):
-            cell = self._cells[row][column]
-            pieces += [self._text[at : cell.start], self._written(value, cell.quoted)]
-            at = cell.end
-        text = "".join([*pieces, self._text[at:]])
-        return self._mark + text.encode(self._encoding)
-
-    def _written(self, value: str, quoted: bool) -> str:
-        if quoted or any(letter in value for letter in (self.separator, '"', "\n", "\r")):
-            return '"' + value.replace('"', '""') + '"'
-        return value
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter=self._separator, lineterminator=self._line_end)
+        writer.writerows([self._titles, *self.rows])
+        return text.getvalue().encode(self._encoding)
 
 
 def titles(site: str) -> Any:
@@ -84,46 +74,17 @@ def read_sheet(path: Path) -> Sheet:
         raise RefusedError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _decode(data: bytes, name: str) -> tuple[bytes, str, str]:
-    """Return the byte-order mark, the encoding and the text; data that is not UTF-8 is decoded byte by byte."""
-    if data.startswith(b"PK"):
-        raise RefusedError(f"{name} is a workbook or an archive, not a table; save it as CSV.")
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            try:
-                return mark, encoding, data[len(mark) :].decode(encoding)
-            except UnicodeDecodeError:
-                raise RefusedError(f"{name} is broken: its letters are not {encoding}.") from None
-    if b"\0" in data:
-        raise RefusedError(f"{name} is not a text; save it as CSV.")
+def _decode(data: bytes, name: str) -> tuple[str, str]:
+    encoding = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), "utf-8")
     try:
-        return b"", "utf-8", data.decode("utf-8")
+        text = data.decode(encoding)
     except UnicodeDecodeError:
-        return b"", "latin-1", data.decode("latin-1")
+        encoding, text = "latin-1", data.decode("latin-1")
+    if data.startswith(b"PK") or "\0" in text:
+        raise RefusedError(f"{name} is a workbook or another kind of file, not a table in text; save it as CSV.")
+    return encoding, text
 
 
 def _separator(text: str) -> str:
-    """Return the most frequent separator in the first line, outside quotes."""
     outside = "".join(text.lstrip("\r\n").partition("\n")[0].split('"')[::2])
     return max(SEPARATORS, key=outside.count)
-
-
-def _rows(text: str, separator: str, name: str) -> list[list[SheetCell]]:
-    """Parse CSV with the position of each cell, which the standard library does not provide."""
-    cell = re.compile(rf'(?P<quoted>"(?P<inner>[^"]*(?:""[^"]*)*)"(?!"))?(?P<rest>[^{separator}\r\n]*)')
-    rows: list[list[SheetCell]] = []
-    row: list[SheetCell] = []
-    at = 0
-    while at < len(text) or row:
-        match = cell.match(text, at)
-        assert match is not None  # also an empty cell matches
-        quoted, end = match["quoted"] is not None, match.end()
-        if not quoted and text.startswith('"', at):
-            line = text.count("\n", 0, at) + 1
-            raise RefusedError(f"{name}: a quote that opens in line {line} is never closed.")
-        row.append(SheetCell((match["inner"] or "").replace('""', '"') + match["rest"], at, end, quoted))
-        at = end + 1
-        if not text.startswith(separator, end):
-            rows.append(row)
-            row, at = [], end + (2 if text.startswith("\r\n", end) else 1)
-    return [row for row in rows if any(cell.value.strip() for cell in row)]

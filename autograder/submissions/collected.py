@@ -1,7 +1,4 @@
-"""`submitted/collected.json`: the student, the source and the submission time of each collected submission.
-
-Reports and late policies read it with `read_collected`; a folder that was not collected has none.
-"""
+"""`submitted/collected.json`: the student, the source and the submission time of each collected submission."""
 
 import json
 from collections.abc import Iterable
@@ -74,7 +71,6 @@ def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
 
 
 def _from_record(record: dict[str, Any]) -> Collected:
-    """Parse a record, ignoring fields of newer versions; raises TypeError or ValueError if it is invalid."""
     one = Collected(**{field.name: record[field.name] for field in fields(Collected) if field.name in record})
     texts = (one.student, one.assignment, one.name, one.source, one.key, one.called)
     if not all(isinstance(text, str) for text in texts):

@@ -1,31 +1,29 @@
-"""Students' files and folders on disk, and the text of a file. No link is followed and no code is run.
-
-A folder yields its entries: files, folders and special files (links, pipes, devices). Entries of an archive have the
-same interface, see `archives`.
-"""
-
-from __future__ import annotations
+"""Files and folders of students, on disk and in archives, and the text of a file. No link is followed, no code is run."""
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from autograder.records import RefusedError, SourceFile
 from autograder.source import gate
-from autograder.source.gate import FILE_BYTES, too_large
+from autograder.source.gate import FILE_BYTES, MEGABYTE, too_large
 from autograder.source.text import notebook_cells
 from autograder.text.names import shown
 
 STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
 CLASS_ENTRIES = 50_000  # in the folder or archive of a class
+STUDENT_BYTES = 20 * MEGABYTE  # of one student's archive, packed and unpacked
+CLASS_BYTES = 200 * MEGABYTE  # of the archive of a class
+DEPTH = 16  # of folders in an archive
+PATH_LENGTH = 1000  # of an entry of an archive
 
 SOURCES = (".py", ".ipynb")
-ARCHIVES = (".tar.gz", ".tar", ".tgz", ".zip")
-OTHER_ARCHIVES = (".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
+ZIP = ".zip"
+ARCHIVES = (ZIP, ".tar.gz", ".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
 
 COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # the number that is appended to a duplicate name
 
@@ -34,17 +32,17 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 @dataclass(frozen=True)
 class File:
-    """A readable file; `load` reads at most one byte more than FILE_BYTES, or raises RefusedError."""
+    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError."""
 
     name: str
-    load: Callable[[], bytes]
+    load: Callable[[int], bytes]
     path: Path | None = None
 
-    def read(self) -> bytes:
-        """Return the contents; raises RefusedError if they cannot be read or are too large."""
-        data = self.load()
-        if len(data) > FILE_BYTES:
-            raise RefusedError(too_large(self.name, FILE_BYTES))
+    def read(self, limit: int = FILE_BYTES) -> bytes:
+        """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes."""
+        data = self.load(limit)
+        if len(data) > limit:
+            raise RefusedError(too_large(self.name, limit))
         return data
 
 
@@ -57,25 +55,6 @@ class Odd:
     path: Path | None = None
 
 
-class Folder(Protocol):
-    """A folder on disk or inside an archive."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def path(self) -> Path | None: ...
-
-    def entries(self) -> list[Entry]:
-        """Return the entries sorted by name; raises RefusedError if they cannot be listed."""
-
-    def inspect(self) -> None:
-        """Raise RefusedError if this cannot be the folder of one student, for example by its size."""
-
-
-Entry = File | Odd | Folder
-
-
 @dataclass(frozen=True)
 class DiskFolder:
     """A folder on disk; its links are not followed."""
@@ -86,7 +65,8 @@ class DiskFolder:
     def name(self) -> str:
         return self.path.name
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> "list[Entry]":
+        """Return the entries sorted by name; raises RefusedError if they cannot be listed."""
         found: list[Entry] = []
         try:
             with os.scandir(self.path) as entries:
@@ -99,8 +79,83 @@ class DiskFolder:
         return sorted(found, key=lambda entry: entry.name)
 
     def inspect(self) -> None:
+        """Raise RefusedError if this cannot be the folder of one student, for example by its size."""
         if len(self.entries()) > STUDENT_ENTRIES:
             raise RefusedError(f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}")
+
+
+@dataclass
+class PackedFolder:
+    """A folder inside an archive; `problem` is an error about one of its entries' names."""
+
+    name: str
+    path: Path | None = None
+    children: "dict[str, Entry]" = field(default_factory=dict)
+    problem: str | None = None
+    count: int = 0
+    size: int = 0
+    _spellings: dict[str, str] = field(default_factory=dict)
+
+    def entries(self) -> "list[Entry]":
+        if self.problem:
+            raise RefusedError(self.problem)
+        return [self.children[name] for name in sorted(self.children)]
+
+    def inspect(self) -> None:
+        for problem in self._problems():
+            raise RefusedError(problem)
+        if self.count > STUDENT_ENTRIES:
+            raise RefusedError(f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}")
+        if self.size > STUDENT_BYTES:
+            megabytes = STUDENT_BYTES // MEGABYTE
+            raise RefusedError(f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}")
+
+    def _problems(self) -> Iterator[str]:
+        if self.problem:
+            yield self.problem
+        for child in self.children.values():
+            if isinstance(child, PackedFolder):
+                yield from child._problems()
+
+    def add(self, name: str, size: int, make: "Callable[[str], Entry] | None") -> None:
+        """Add the entry `name`; `make` creates the entry of its last component, None stands for a folder."""
+        parts, problem = _parts(name)
+        folder = self
+        for part in parts if make is None or problem else parts[:-1]:
+            folder.count, folder.size = folder.count + 1, folder.size + size
+            if part not in folder.children:
+                folder._put(PackedFolder(part))
+            child = folder.children[part]
+            if not isinstance(child, PackedFolder):
+                return  # links and files have no children
+            folder = child
+        folder.count, folder.size = folder.count + 1, folder.size + size
+        if problem:
+            folder.problem = problem
+        elif make is not None and parts:
+            folder._put(make(parts[-1]))
+
+    def _put(self, entry: "Entry") -> None:
+        if entry.name in self.children:
+            self._spoil(entry.name, "in the archive twice")
+            return
+        self.children[entry.name] = entry
+        key = unicodedata.normalize("NFC", entry.name).casefold()
+        other = self._spellings.setdefault(key, entry.name)
+        if other != entry.name:
+            self._spoil(other, "in the archive twice, in uppercase and in lowercase")
+            self._spoil(entry.name, "in the archive twice, in uppercase and in lowercase")
+
+    def _spoil(self, name: str, what: str) -> None:
+        entry = self.children[name]
+        if isinstance(entry, PackedFolder):
+            entry.problem = f"{shown(name)} is {what}."
+        else:
+            self.children[name] = Odd(name, what)
+
+
+Folder = DiskFolder | PackedFolder
+Entry = File | Odd | Folder
 
 
 def disk_file(path: Path) -> File:
@@ -131,7 +186,7 @@ def read_source(file: File) -> SourceFile:
 def suffix(name: str) -> str:
     """Return `.py`, `.ipynb` or an archive's suffix in lower case; empty for any other name."""
     lower = name.lower()
-    return next((end for end in (*SOURCES, *ARCHIVES, *OTHER_ARCHIVES) if lower.endswith(end)), "")
+    return next((end for end in (*SOURCES, *ARCHIVES) if lower.endswith(end)), "")
 
 
 def stem(name: str) -> str:
@@ -154,3 +209,16 @@ def _on_disk(entry: os.DirEntry[str]) -> Entry:
     if entry.is_file(follow_symlinks=False):
         return disk_file(path)
     return Odd(entry.name, "a pipe, a socket or a device", path)
+
+
+def _parts(name: str) -> tuple[list[str], str | None]:
+    parts: list[str] = []
+    pieces = name[: PATH_LENGTH + 1].rstrip("/").split("/")
+    for number, piece in enumerate(pieces):
+        if piece == "." or (not piece and len(pieces) == 1):
+            continue
+        odd = piece == ".." or "\\" in piece or "\0" in piece or (number == 0 and piece.endswith(":"))
+        if not piece or odd or len(parts) >= DEPTH or len(name) > PATH_LENGTH:
+            return parts, f"The archive contains a file with the invalid name {shown(name)!r}. Pack it again."
+        parts.append(piece)
+    return parts, None

@@ -1,10 +1,4 @@
-"""Find the submissions in a file, a folder or an archive, and yield them one at a time.
-
-The layouts `<student>/<assignment>/<file>`, `<student>/<file>`, a folder of `<student>.py` or `.ipynb`, and a single
-file are accepted. An archive can replace a student's folder, an assignment's folder or the whole. The file is named
-like the assignment's module (`masked_heads.py` or `.ipynb`); a file with another name is accepted if it is the only
-one. Two different attempts are refused, whether a number in the name or a folder distinguishes them.
-"""
+"""Find the submissions in a file, a folder or an archive, and yield them one at a time."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -15,7 +9,7 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
-from autograder.submissions.archives import PackedFolder, open_archive
+from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
 from autograder.submissions.take import (
     holds_work,
@@ -28,7 +22,7 @@ from autograder.submissions.take import (
     label,
     names,
     opened,
-    take,
+    submission_of,
 )
 from autograder.text.names import safe_name, shown, student_name
 
@@ -65,8 +59,6 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 
 @dataclass(frozen=True)
 class _Search:
-    """One search through a path; `wanted` limits it to one assignment, None searches for all."""
-
     course: Course
     wanted: Assignment | None
 
@@ -84,14 +76,13 @@ class _Search:
                 raise SubmissionsError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield self._one(student, assignment, [disk_file(path)])
+            yield submission_of(student, assignment, [disk_file(path)])
         elif path.is_file() and is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
-            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip or tar archive.")
+            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
-        """Return the student and the assignment of a file, from its name and its folders."""
         folder = path.parent
         own, around = self._match(stem(path.name)), self.course.find(folder.name)
         if own is None:
@@ -113,16 +104,15 @@ class _Search:
                 yield Submission(student, assignment.name, problem=str(refusal), path=path)
                 return
             if assignment and not entries:
-                yield self._one(student, assignment, [folder])
+                yield submission_of(student, assignment, [folder])
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
-        """Search a class or one student's folder, depending on the names in it."""
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and is_one_file(entries, search.wanted.stem, packed=isinstance(folder, PackedFolder)):
-            yield search._one(student, search.wanted, [folder])
+        if search.wanted and is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
+            yield submission_of(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
@@ -134,7 +124,6 @@ class _Search:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
-        """Return the entries that can be submissions; raises RefusedError if the folder cannot be read."""
         given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
         return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
 
@@ -153,7 +142,7 @@ class _Search:
     def _without_wrapper(self, root: Folder) -> Folder:
         """Return the only folder in an archive of a class, or else the archive's root."""
         entries = self._visible(root)
-        if len(entries) != 1 or not isinstance(entries[0], PackedFolder):
+        if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
         inner = self._visible(entries[0])
         several = any(not is_source(entry) for entry in inner) or len({label(entry) for entry in inner}) > 1
@@ -171,7 +160,6 @@ class _Search:
             yield from (self._stray(student, entry) for entry in strays.get(student, ()))
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
-        """Yield the submissions under a student's name in a class's folder."""
         if _is_dotted(entries[0]):
             problem = (
                 f"The name of the folder {shown(entries[0].name)} begins with a dot, like those of programs. "
@@ -179,14 +167,13 @@ class _Search:
             )
             yield self._refused(student, entries[0], problem)
         elif self.wanted and all(is_source(entry) for entry in entries):
-            yield self._one(student, self.wanted, entries)
+            yield submission_of(student, self.wanted, entries)
         elif len(entries) > 1:
             yield self._refused(student, entries[0], f"Found {names(entries)}; hand in only one of them.")
         else:
             yield from self._holder(student, entries[0])
 
     def _stray(self, student: str, entry: Entry) -> Submission:
-        """Return a file beside the students' folders as a submission, if no assignment was given."""
         problem = (
             f"{shown(entry.name)} lies beside the students' folders: it is not clear whose it is, and for which "
             "assignment. Move it into a student's folder, or remove it."
@@ -194,7 +181,6 @@ class _Search:
         return Submission(student, safe_name(entry.name), problem=problem, path=entry.path)
 
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
-        """Yield the submissions in a student's folder or archive."""
         with ExitStack() as stack:
             try:
                 folder = self._inner(stack.enter_context(opened(entry)))
@@ -205,15 +191,14 @@ class _Search:
 
     def _inner(self, folder: Folder) -> Folder:
         """Return the only folder in a student's archive unless it is an assignment's; else the archive's root."""
-        if not isinstance(folder, PackedFolder):
+        if isinstance(folder, DiskFolder):
             return folder
         folder.inspect()
         entries = [entry for entry in folder.entries() if is_work(entry)]
         only = entries[0] if len(entries) == 1 else None
-        return only if isinstance(only, PackedFolder) and not self._close(only.name) else folder
+        return folder if only is None or isinstance(only, File | Odd) or self._close(only.name) else only
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
-        """Yield the submissions of one student."""
         try:
             folder.inspect()
             entries = [entry for entry in folder.entries() if is_work(entry) and not is_given(entry)]
@@ -225,38 +210,26 @@ class _Search:
         for entry in entries:
             assignment = self._match(label(entry))
             (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
-        if self.wanted:
-            yield from self._only(student, self.wanted, folder, by_assignment, strays)
+        wanted = self.wanted
+        if wanted and wanted.name in by_assignment:
+            yield submission_of(student, wanted, by_assignment[wanted.name], strays)
+        elif wanted and not by_assignment:
+            yield submission_of(student, wanted, [folder])
+        elif wanted:
+            misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
+            for entry in misspelt[:1]:
+                yield Submission(student, wanted.name, problem=self._unknown(entry), path=entry.path)
         elif not by_assignment and len(strays) == 1 and is_archive(strays[0]):
             yield from self._holder(student, strays[0])
         else:
             submissions = self._all(student, by_assignment, strays)
-            yield next(submissions, None) or self._refused(student, folder, _nothing(folder))
+            there = f"there is only {names(folder.entries())}" if folder.entries() else "it is empty"
+            nothing = f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
+            yield next(submissions, None) or self._refused(student, folder, nothing)
             yield from submissions
 
-    def _only(
-        self,
-        student: str,
-        wanted: Assignment,
-        folder: Folder,
-        by_assignment: dict[str, list[Entry]],
-        strays: list[Entry],
-    ) -> Iterator[Submission]:
-        """Yield a student's submission for the wanted assignment; nothing if there are only other assignments."""
-        misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
-        if wanted.name in by_assignment:
-            yield self._one(student, wanted, by_assignment[wanted.name], strays)
-        elif not by_assignment:
-            yield self._one(student, wanted, [folder])
-        elif misspelt:
-            yield Submission(student, wanted.name, problem=self._unknown(misspelt[0]), path=misspelt[0].path)
-
     def _all(self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
-        """Yield every submission of a student, including names that resemble an assignment of the course.
-
-        An entry that is close to a missing assignment's name is refused under that name, so that it is not reported
-        missing.
-        """
+        """Yield every submission of a student; a misspelt name is refused under the missing assignment's name."""
         unknown: dict[str, Entry] = {}
         for entry in strays:
             close = self._close(label(entry))
@@ -265,23 +238,12 @@ class _Search:
                 unknown[close if close and free else safe_name(label(entry))] = entry
         for name in sorted({*by_assignment, *unknown}):
             if name in by_assignment:
-                yield self._one(student, self.course.assignment(name), by_assignment[name], strays)
+                yield submission_of(student, self.course.assignment(name), by_assignment[name], strays)
             else:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
 
-    def _one(
-        self, student: str, assignment: Assignment, entries: Sequence[Entry], beside: Sequence[Entry] = ()
-    ) -> Submission:
-        path = entries[0].path
-        try:
-            files = take(entries, assignment, beside)
-        except RefusedError as refusal:
-            return Submission(student, assignment.name, problem=str(refusal), path=path)
-        return Submission(student, assignment.name, files, path=path)
-
     def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
-        """Return a refusal for the wanted assignment, or the one in the entry's name, or else that name."""
         assignment = self.wanted or self._match(label(entry))
         name = assignment.name if assignment else safe_name(label(entry))
         return Submission(student, name, problem=problem, path=entry.path)
@@ -301,7 +263,6 @@ class _Search:
         return found if found or plain == name else self._match(plain)
 
     def _close(self, name: str) -> str | None:
-        """Return the name of the assignment that this name resembles, or None."""
         known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
         found = closest(name[:MOST_LETTERS], known)
         return known[found] if found else None
@@ -310,9 +271,3 @@ class _Search:
 def _is_dotted(entry: Entry) -> bool:
     """Whether this is a folder with a leading dot that can be a student's."""
     return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not is_furniture(entry.name)
-
-
-def _nothing(folder: Folder) -> str:
-    entries = folder.entries()
-    there = f"there is only {names(entries)}" if entries else "it is empty"
-    return f"Nothing in the folder {shown(folder.name)} can be graded: {there}."

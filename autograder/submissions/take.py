@@ -7,11 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from autograder.course.config import Assignment
-from autograder.records import RefusedError, SourceFile
+from autograder.records import RefusedError, SourceFile, Submission
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import (
     ARCHIVES,
-    OTHER_ARCHIVES,
     SOURCES,
     STUDENT_ENTRIES,
     Entry,
@@ -54,11 +53,19 @@ def take(entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entr
     return _take_from(entries[0], assignment, DEPTH)
 
 
-def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str = "") -> tuple[SourceFile, ...]:
-    """Search a folder; `another` is an enclosing folder with another assignment's name, or empty.
+def submission_of(
+    student: str, assignment: Assignment, entries: Sequence[Entry], beside: Iterable[Entry] = ()
+) -> Submission:
+    """Return what `take` finds as a submission, which has a problem if it cannot be used."""
+    path = entries[0].path
+    try:
+        return Submission(student, assignment.name, take(entries, assignment, beside), path=path)
+    except RefusedError as refusal:
+        return Submission(student, assignment.name, problem=str(refusal), path=path)
 
-    Inside such a folder only files with the name of this assignment's module are used.
-    """
+
+def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str = "") -> tuple[SourceFile, ...]:
+    """Search a folder; inside `another` assignment's folder, only files with this module's name are used."""
     if depth < DEPTH and _NUMBERED.fullmatch(label(holder)) and label(holder) != assignment.name:
         another = label(holder)
     with opened(holder) as folder:
@@ -80,7 +87,6 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
 
 
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    """Return the sources with the module's name, exact matches first, or all sources if there are none."""
     sources = [entry for entry in entries if is_source(entry)]
     called = [entry for entry in sources if _is_called_like(entry, assignment)]
     return sorted(called, key=lambda entry: not _is_expected(entry, assignment)) or sources
@@ -96,7 +102,6 @@ def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
 
 
 def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:
-    """Yield all sources in these folders; unreadable folders are skipped."""
     for folder in entries:
         if isinstance(folder, File | Odd) or not is_work(folder):
             continue
@@ -158,7 +163,7 @@ def is_source(entry: Entry) -> bool:
 
 
 def is_archive(entry: Entry) -> bool:
-    return suffix(entry.name) in (*ARCHIVES, *OTHER_ARCHIVES) and isinstance(entry, File | Odd)
+    return suffix(entry.name) in ARCHIVES and isinstance(entry, File | Odd)
 
 
 def is_work(entry: Entry) -> bool:
@@ -214,7 +219,6 @@ def _is_expected(entry: Entry, assignment: Assignment) -> bool:
 
 
 def _is_called_like(entry: Entry, assignment: Assignment) -> bool:
-    """Whether the name is the expected one, with or without a number suffix."""
     return _is_expected(entry, assignment) or plain_stem(entry.name) == assignment.stem
 
 

@@ -8,7 +8,9 @@ SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
 _MARKED = re.compile(r"-[0-9a-f]{10}$")
 _COMMAND = re.compile(r"::+|##+")
-_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)  # reserved on Windows
+_RESERVED = re.compile(  # on Windows, or ignored among submissions
+    r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$|(__pycache__|__macosx|pictures\.py)$|readme", re.IGNORECASE
+)
 
 
 def shown(name: str) -> str:
@@ -53,7 +55,7 @@ def _kept(name: str) -> str:
     normal = unicodedata.normalize("NFC", name)
     kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
     kept = kept.lstrip(" .-").rstrip(" .")
-    return f"_{kept}" if _DEVICES.match(kept) else kept
+    return f"_{kept}" if _RESERVED.match(kept) else kept
 
 
 def _marked(raw: str, kept: str) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import tarfile
+import stat
 import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -1001,14 +1000,12 @@ def test_links_are_not_followed(packed, gather, tmp_path):
     report = gather(parent)
     assert "adding.py is a link." in report.odd[0] and not tree(tmp_path / "submitted")
 
-    archive = tmp_path / "links.tar"
-    with tarfile.open(archive, "w") as tar:
-        link = tarfile.TarInfo("lovelaceada_1001_1_adding.py")
-        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
-        tar.addfile(link)
-        data = tarfile.TarInfo("hoppergrace_1002_2_adding.py")
-        data.size = 2
-        tar.addfile(data, io.BytesIO(b"x\n"))
+    archive = tmp_path / "links.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        link = zipfile.ZipInfo("lovelaceada_1001_1_adding.py")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        file.writestr(link, str(tmp_path / "secret"))
+        file.writestr("hoppergrace_1002_2_adding.py", "x\n")
     gather(archive)
     assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
 
@@ -1035,6 +1032,9 @@ def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(identity=st.text(min_size=1, max_size=120))
+@example("__PYCACHE__")
+@example("Readmeister")
+@example("pictures.py")
 def test_graded_names_equal_the_names_in_the_record(course, identity):
     """For any id, the name of its folder is safe, and grading uses the `graded_name` of the record."""
     name = folder_name(identity)

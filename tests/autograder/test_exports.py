@@ -275,14 +275,21 @@ def test_file_that_is_not_a_table_is_refused(ask, tmp_path, data):
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_sheet_keeps_all_other_bytes(encoding, end):
-    text = end.join(['Näme;"ID";Grade', '"Lovelace; ""Ada""";1;""', "", "Émilie ;2;", "short"])
-    sheet = Sheet(text.encode(encoding), "sheet.csv")
-    assert sheet.data == text.encode(encoding)
+def test_sheet_keeps_all_other_cells_and_the_encoding(encoding, end):
+    cells = ["Näme;ID;Grade", '"Lovelace; ""Ada""";1;', "Émilie ;2;", "short"]
+    sheet = Sheet((end.join([cells[0].replace("ID", '"ID"'), cells[1], "", *cells[2:]])).encode(encoding), "sheet.csv")
+    assert sheet.data == (end.join(cells) + end).encode(encoding)
     assert sheet.rows == [['Lovelace; "Ada"', "1", ""], ["Émilie ", "2", ""], ["short"]]
     sheet.fill(0, 2, "7;5")
     sheet.fill(1, 2, "8")
-    assert sheet.data == text.replace(';""' + end, ';"7;5"' + end).replace(" ;2;", " ;2;8").encode(encoding)
+    filled = [cells[0], cells[1] + '"7;5"', cells[2] + "8", cells[3]]
+    assert sheet.data == (end.join(filled) + end).encode(encoding)
+
+
+def test_sheet_holds_a_cell_of_any_length_and_of_several_lines():
+    text = f'Name,Text\r\nAda,"{"x" * 200_000}\n\n""y"""\r\n'
+    sheet = Sheet(text.encode(), "sheet.csv")
+    assert sheet.cell(0, 1).endswith('x\n\n"y"') and sheet.data == text.encode()
 
 
 def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):

@@ -144,7 +144,6 @@ OTHERS_FILES = {
     "submissions/archives.py _load_from_zip": "reads from a stream of the gate",
     "submissions/archives.py _zip_entry": "the name of a function that reads from a stream of the gate",
     "lms/collecting/gradescope.py _large": "reads from a stream of the gate",
-    "lms/sheet.py titles": "the engine's own table",
     "lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
     "lms/exports/gradescope_run.py _settings": "written by the export",
     "lms/exports/moodle_feedback.py export": "a page that we wrote",

@@ -4,14 +4,12 @@ hostile is opened.
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import re
 import shutil
 import stat
 import struct
-import tarfile
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -25,8 +23,7 @@ from autograder.course.config import Assignment, Course, Part
 from autograder.records import Submission
 from autograder.source.gate import FILE_BYTES
 from autograder.submissions import SubmissionsError, find_submissions, folder_name, safe_name
-from autograder.submissions.archives import CLASS_BYTES, STUDENT_BYTES
-from autograder.submissions.files import STUDENT_ENTRIES
+from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
 from autograder.text.names import student_name
 
 CODE = "def add(a, b):\n    return a + b\n"
@@ -59,17 +56,6 @@ def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) ->
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def tarred(files: dict[str, str | bytes], mode: str = "w:gz", form: int = tarfile.PAX_FORMAT) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=mode, format=form) as archive:
-        for name, content in files.items():
-            data = content.encode() if isinstance(content, str) else content
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
     return buffer.getvalue()
 
 
@@ -179,18 +165,16 @@ def test_folder_of_one_student_is_found(tmp_path: Path, course: Course) -> None:
     assert list(found(tmp_path / "ada", course, "02_totals")) == [("ada", "02_totals")]
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred, lambda files: tarred(files, "w:"), lambda f: tarred(f, "w", 1)])
-def test_archives_can_replace_folders(tmp_path: Path, course: Course, pack: Callable[[dict], bytes]) -> None:
-    ending = "zip" if pack is zipped else "tar.gz"
+def test_archives_can_replace_folders(tmp_path: Path, course: Course) -> None:
     folder = write(
         tmp_path / "class",
         {
-            f"ada.{ending}": pack({"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}),
-            f"ben.{ending}": pack({"ben/01_adding/adding.ipynb": NOTEBOOK}),
-            f"cleo/01_adding.{ending}": pack({"adding.py": CODE}),
-            f"dan/01_adding.{ending}": pack({"01_adding/adding.py": CODE}),
-            f"eve/adding.{ending}": pack({"./adding.py": CODE, "./x" * 3 + "/" + "long" * 60 + ".txt": "x"}),
-            f"fay/homework.{ending}": pack({"adding.py": CODE}),
+            "ada.zip": zipped({"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}),
+            "ben.zip": zipped({"ben/01_adding/adding.ipynb": NOTEBOOK}),
+            "cleo/01_adding.zip": zipped({"adding.py": CODE}),
+            "dan/01_adding.zip": zipped({"01_adding/adding.py": CODE}),
+            "eve/adding.zip": zipped({"./adding.py": CODE, "./x" * 3 + "/" + "long" * 60 + ".txt": "x"}),
+            "fay/homework.zip": zipped({"adding.py": CODE}),
         },
     )
     assert texts(found(folder, course)) == {
@@ -204,13 +188,12 @@ def test_archives_can_replace_folders(tmp_path: Path, course: Course, pack: Call
     }
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred])
 @pytest.mark.parametrize("wrapper", ["", "class/", "./submitted/"])
 @pytest.mark.parametrize("option", [None, "01_adding"])
-def test_archive_of_a_class_is_read(tmp_path: Path, course: Course, pack, wrapper: str, option: str | None) -> None:
+def test_archive_of_a_class_is_read(tmp_path: Path, course: Course, wrapper: str, option: str | None) -> None:
     files = {f"{wrapper}{student}/01_adding/adding.py": CODE for student in ("ben", "ada", "Zoë Öz")}
-    archive = tmp_path / ("submitted.zip" if pack is zipped else "submitted.tgz")
-    archive.write_bytes(pack(files))
+    archive = tmp_path / "submitted.zip"
+    archive.write_bytes(zipped(files))
     submissions = found(archive, course, option)
     assert [student for student, _ in submissions] == ["Zoë Öz", "ada", "ben"]
     assert all(files == {"adding.py": CODE} for files in texts(submissions).values())
@@ -361,10 +344,9 @@ def test_two_attempts_are_refused_unless_equal(
     assert texts(found(tmp_path / "c", course, option)) == {("ada", "01_adding"): {"adding.py": CODE}}
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_two_attempts_in_an_archive_are_refused(tmp_path: Path, course: Course, pack) -> None:
-    packed = pack({"work/adding.py": CODE, "work/old/adding (3).py": "x = 1\n"})
-    folder = write(tmp_path / "c", {"ada.zip" if pack is zipped else "ada.tgz": packed})
+def test_two_attempts_in_an_archive_are_refused(tmp_path: Path, course: Course) -> None:
+    packed = zipped({"work/adding.py": CODE, "work/old/adding (3).py": "x = 1\n"})
+    folder = write(tmp_path / "c", {"ada.zip": packed})
     assert problem(folder, course).startswith("Found adding.py and old/adding (3).py with")
 
 
@@ -451,7 +433,7 @@ def hand_in_packed(folder: Path, content: bytes, pack: Callable[[dict], bytes] |
     if pack is None:
         write(folder, {"adding.py": content})
     else:
-        write(folder, {"01_adding.zip" if pack is zipped else "01_adding.tgz": pack({"adding.py": content})})
+        write(folder, {"01_adding.zip": pack({"adding.py": content})})
 
 
 # -- what is in a file --------------------------------------------------------------------------------
@@ -460,7 +442,7 @@ def hand_in_packed(folder: Path, content: bytes, pack: Callable[[dict], bytes] |
 @pytest.mark.parametrize(
     ("content", "text"), [(b"", ""), (b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n")]
 )
-@pytest.mark.parametrize("pack", [None, zipped, tarred])
+@pytest.mark.parametrize("pack", [None, zipped])
 def test_text_is_read_unchanged(tmp_path: Path, course: Course, content: bytes, text: str, pack) -> None:
     hand_in_packed(tmp_path / "c" / "ada", content, pack)
     assert only(tmp_path / "c", course).files[0].text == text
@@ -475,7 +457,7 @@ def test_text_is_read_unchanged(tmp_path: Path, course: Course, content: bytes, 
         (b"#" * (FILE_BYTES + 1), "adding.py is larger than 4 MB."),
     ],
 )
-@pytest.mark.parametrize("pack", [None, zipped, tarred])
+@pytest.mark.parametrize("pack", [None, zipped])
 def test_file_that_is_not_text_is_refused(tmp_path: Path, course: Course, content: bytes, sentence: str, pack) -> None:
     hand_in_packed(tmp_path / "c" / "ada", content, pack)
     assert problem(tmp_path / "c", course) == sentence
@@ -552,7 +534,7 @@ def test_unusual_compression_is_refused(tmp_path: Path, course: Course, method: 
 
 
 def test_other_archives_are_refused(tmp_path: Path, course: Course) -> None:
-    for ending in ("tar.xz", "7z", "rar"):
+    for ending in ("tar", "tar.gz", "tgz", "tar.xz", "7z", "rar"):
         folder = write(tmp_path / ending, {f"ada.{ending}": b"x"})
         assert "hand in the file itself or a zip archive" in problem(folder, course)
 
@@ -572,7 +554,7 @@ def test_encrypted_archives_are_refused(tmp_path: Path, course: Course) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)])
-@pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("ending", ["zip", "tar.gz"])
 def test_broken_archives_are_refused(tmp_path: Path, course: Course, content: bytes, ending: str) -> None:
     folder = hand_in(tmp_path, f"ada.{ending}", content)
     write(folder, {"ben.py": CODE})
@@ -582,10 +564,9 @@ def test_broken_archives_are_refused(tmp_path: Path, course: Course, content: by
     assert [(s.student, bool(s.problem)) for s in only_it] == [("ada", True)]
 
 
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_truncated_archives_are_refused(tmp_path: Path, course: Course, pack) -> None:
-    whole = pack({"adding.py": os.urandom(3000).hex()})
-    folder = hand_in(tmp_path, "ada.zip" if pack is zipped else "ada.tgz", whole[: len(whole) // 2])
+def test_truncated_archives_are_refused(tmp_path: Path, course: Course) -> None:
+    whole = zipped({"adding.py": os.urandom(3000).hex()})
+    folder = hand_in(tmp_path, "ada.zip", whole[: len(whole) // 2])
     assert "broken" in problem(folder, course)
 
 
@@ -593,10 +574,8 @@ ODD_NAMES = ["../adding.py", "/etc/adding.py", "a/../../adding.py", "..\\adding.
 
 
 @pytest.mark.parametrize("name", [*ODD_NAMES, "d/" * 40 + "adding.py", "n" * 2000])
-@pytest.mark.parametrize("pack", [zipped, tarred])
-def test_archive_paths_outside_of_the_folder_are_refused(tmp_path: Path, course: Course, name: str, pack) -> None:
-    ending = "zip" if pack is zipped else "tgz"
-    folder = hand_in(tmp_path, f"ada.{ending}", pack({name: "x = 1\n", "adding.py": CODE}))
+def test_archive_paths_outside_of_the_folder_are_refused(tmp_path: Path, course: Course, name: str) -> None:
+    folder = hand_in(tmp_path, "ada.zip", zipped({name: "x = 1\n", "adding.py": CODE}))
     assert "invalid name" in problem(folder, course)
 
 
@@ -638,10 +617,7 @@ def test_archive_bombs_are_refused(tmp_path: Path, course: Course) -> None:
     bombs = {
         "ada.zip": bomb("adding.py", 100),
         "ben.zip": bomb("data.bin", 100),
-        "cleo.tgz": gzip.compress(bytes(300 << 20), 1),
-        "dan.tgz": tarred({"data.bin": bytes(100 << 20), "adding.py": CODE}),
         "eve.zip": zipped({f"{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}),
-        "fay.tgz": tarred({f"{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}),
         "gus.zip": b"x" * (STUDENT_BYTES + 1),
     }
     folder = write(tmp_path / "class", bombs)
@@ -650,10 +626,8 @@ def test_archive_bombs_are_refused(tmp_path: Path, course: Course) -> None:
     submissions = found(folder, course, "01_adding")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # A gzip of nothing but zeros is an empty tar, told from its first block.
-    assert submissions.pop(("cleo", "01_adding")).problem.startswith("No file adding.py")
     assert all("files" in s.problem or "larger" in s.problem or "unpacks" in s.problem for s in submissions.values())
-    assert len(submissions) == 6 and peak < 2 * STUDENT_BYTES
+    assert len(submissions) == 4 and peak < 2 * STUDENT_BYTES
 
 
 def test_archive_with_too_many_entries_is_refused(tmp_path: Path, course: Course) -> None:
@@ -670,29 +644,6 @@ def test_archive_with_too_many_entries_is_refused(tmp_path: Path, course: Course
     tracemalloc.stop()
 
 
-def special(kind: bytes, name: str, link: str = "") -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname, info.size = kind, link, 0
-    return info
-
-
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE])
-def test_links_and_devices_in_a_tar_are_never_files(tmp_path: Path, course: Course, kind: bytes) -> None:
-    for name, accepted in (("adding.py", False), ("other", True)):
-        buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
-            archive.addfile(special(kind, name, "/etc/passwd"))
-            if accepted:
-                info = tarfile.TarInfo("adding.py")
-                info.size = len(CODE)
-                archive.addfile(info, io.BytesIO(CODE.encode()))
-        folder = write(tmp_path / name, {"ada.tgz": buffer.getvalue()})
-        if accepted:
-            assert only(folder, course).files[0].text == CODE
-        else:
-            assert "a link or a device" in problem(folder, course)
-
-
 def test_a_link_in_a_zip_is_refused(tmp_path: Path, course: Course) -> None:
     info = zipfile.ZipInfo("adding.py")
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -700,14 +651,6 @@ def test_a_link_in_a_zip_is_refused(tmp_path: Path, course: Course) -> None:
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(info, "/etc/passwd")
     assert "a link or a device" in problem(hand_in(tmp_path, "ada.zip", buffer.getvalue()), course)
-
-
-def test_endless_long_names_in_a_tar_are_refused(tmp_path: Path, course: Course) -> None:
-    """Headers that only announce another header exhaust neither the stack nor the time."""
-    info = tarfile.TarInfo("././@LongLink")
-    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 0
-    folder = hand_in(tmp_path, "ada.tar", info.tobuf(tarfile.GNU_FORMAT) * 30_000)
-    assert "more than 1000 files" in problem(folder, course)
 
 
 def test_invalid_archive_of_one_student_does_not_affect_the_class(tmp_path: Path, course: Course) -> None:
@@ -723,14 +666,15 @@ def test_invalid_archive_of_one_student_does_not_affect_the_class(tmp_path: Path
 
 
 def test_class_archive_is_limited(tmp_path: Path, course: Course) -> None:
-    archive = tmp_path / "class.tgz"
-    archive.write_bytes(tarred({"ada/adding.py": CODE, "ben/huge.bin": bytes(CLASS_BYTES)}))
-    assert "too much" in problem(archive, course)
+    archive = tmp_path / "class.zip"
+    with archive.open("wb") as stream:
+        stream.truncate(CLASS_BYTES + 1)
+    assert "larger than 200 MB" in problem(archive, course)
 
 
 def test_reading_submissions_writes_no_files(tmp_path: Path, course: Course) -> None:
     files = {name: "x = 1\n" for name in ODD_NAMES} | {"adding.py": CODE}
-    folder = write(tmp_path / "class", {"ada.zip": zipped(files), "ben.tgz": tarred(files)})
+    folder = write(tmp_path / "class", {"ada.zip": zipped(files), "ben.zip": zipped(files)})
     before = sorted(tmp_path.rglob("*"))
     assert len(found(folder, course, "01_adding")) == 2
     assert sorted(tmp_path.rglob("*")) == before
@@ -738,16 +682,12 @@ def test_reading_submissions_writes_no_files(tmp_path: Path, course: Course) -> 
 
 # -- any bytes at all ---------------------------------------------------------------------------------
 
-VALID = {
-    "zip": zipped({"adding.py": CODE, "01_adding/adding.py": CODE, "sub/" + "n" * 120 + ".py": TOTAL}),
-    "tar": tarred({"adding.py": CODE, "01_adding/adding.py": CODE, "sub/" + "n" * 120 + ".py": TOTAL}, "w:"),
-}
-ENDINGS = st.sampled_from(["zip", "tar", "tar.gz", "tgz"])
+VALID = zipped({"adding.py": CODE, "01_adding/adding.py": CODE, "sub/" + "n" * 120 + ".py": TOTAL})
 
 
-def check_any_bytes(folder: Path, ending: str, content: bytes) -> None:
+def check_any_bytes(folder: Path, content: bytes) -> None:
     course = make_course(folder)
-    file = write(folder / "class", {f"ada.{ending}": content}) / f"ada.{ending}"
+    file = write(folder / "class", {"ada.zip": content}) / "ada.zip"
     tracemalloc.start()
     for path in (file, file.parent):
         submissions = list(find_submissions(path, course, "01_adding"))
@@ -762,49 +702,32 @@ def check_any_bytes(folder: Path, ending: str, content: bytes) -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(ENDINGS, st.binary(max_size=2000))
-def test_random_bytes_raise_no_exception(tmp_path_factory, ending: str, content: bytes) -> None:
-    check_any_bytes(tmp_path_factory.mktemp("random"), ending, content)
+@given(st.binary(max_size=2000))
+def test_random_bytes_raise_no_exception(tmp_path_factory, content: bytes) -> None:
+    check_any_bytes(tmp_path_factory.mktemp("random"), content)
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from(sorted(VALID)), st.data())
-def test_damaged_archives_raise_no_exception(tmp_path_factory, kind: str, data: st.DataObject) -> None:
-    content = bytearray(VALID[kind])
+@given(st.data())
+def test_damaged_archives_raise_no_exception(tmp_path_factory, data: st.DataObject) -> None:
+    content = bytearray(VALID)
     for _ in range(data.draw(st.integers(1, 6))):
         at = data.draw(st.integers(0, len(content) - 1))
         piece = data.draw(st.binary(min_size=1, max_size=8))
         content[at : at + len(piece)] = piece
     content = content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content
-    check_any_bytes(tmp_path_factory.mktemp("changed"), kind, bytes(content))
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(st.binary(min_size=512, max_size=512), st.binary(max_size=600))
-def test_random_tar_headers_with_a_valid_checksum_raise_no_exception(
-    tmp_path_factory, header: bytes, rest: bytes
-) -> None:
-    """Random headers rarely have a valid checksum; with one, every field is read."""
-    blank = header[:148] + b" " * 8 + header[156:]
-    summed = blank[:148] + b"%06o\0 " % sum(blank) + blank[156:]
-    content = summed + rest
-    check_any_bytes(tmp_path_factory.mktemp("header"), "tar", content)
-    check_any_bytes(tmp_path_factory.mktemp("header"), "tgz", gzip.compress(content))
+    check_any_bytes(tmp_path_factory.mktemp("changed"), bytes(content))
 
 
 NAMES = st.text(min_size=1, max_size=30).filter(lambda name: not name.startswith("\0"))
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6), st.booleans())
-def test_any_names_in_archives_raise_no_exception(
-    tmp_path_factory, files: list[tuple[str, bytes]], packed: bool
-) -> None:
+@given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6))
+def test_any_names_in_archives_raise_no_exception(tmp_path_factory, files: list[tuple[str, bytes]]) -> None:
     named = {name.encode("utf-8", "replace").decode(): content for name, content in files}
-    pack, ending = (zipped, "zip") if packed else (tarred, "tgz")
-    check_any_bytes(tmp_path_factory.mktemp("names"), ending, pack(named))
+    check_any_bytes(tmp_path_factory.mktemp("names"), zipped(named))
 
 
 def test_forged_size_in_an_archive_is_ignored(tmp_path: Path, course: Course) -> None:

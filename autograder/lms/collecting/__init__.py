@@ -1,10 +1,8 @@
-"""Convert downloads from course sites to `submitted/`, the folder that `autograder grade` reads.
-
-Each source is a module that turns an archive or a folder into `RawSubmission` records; all other steps are shared.
-"""
+"""Convert downloads from course sites to `submitted/`, the folder that `autograder grade` reads."""
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +10,15 @@ from typing import Any
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting import canvas, folders, gradescope, moodle
 from autograder.lms.collecting.choose import choose, named_in, the_only_one
-from autograder.lms.collecting.raw_submission import Findings, RawSubmission, opened, visible
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission, visible
 from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.lms.collecting.times import SubmissionTimes, read_times
 from autograder.lms.roster import Person, Roster, folder_name, graded_name, same_name
 from autograder.records import RefusedError
+from autograder.submissions.archives import open_archive
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
-from autograder.submissions.files import Entry, File, Folder, Odd, suffix
+from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
 from autograder.text.names import shown
 from autograder.text.wording import counted, listed
 
@@ -109,8 +108,6 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
 
 @dataclass(frozen=True)
 class _Collection:
-    """The import of one archive or folder into the submission folder."""
-
     path: Path
     course: Course
     options: CollectOptions
@@ -119,22 +116,19 @@ class _Collection:
     report: CollectReport
 
     def run(self) -> None:
-        if self.options.source == "folders" or suffix(self.path.name) in FILES:
-            self._take_folders()
-            return
-        with opened(self.path) as folder:
-            source, entries = _recognised(folder, self.options.source)
-            if source != "folders":
-                self._take_all(_SITES[source].read(entries, self.path))
+        source = "folders"
+        if self.options.source != "folders" and suffix(self.path.name) not in FILES:
+            place = self.path.resolve()
+            opened = nullcontext(DiskFolder(place)) if place.is_dir() else open_archive(self.path, whole_class=True)
+            with opened as folder:
+                source, entries = _recognised(folder, self.options.source)
+                if source != "folders":
+                    self._take_all(_SITES[source].read(entries, self.path))
         if source == "folders":
-            self._take_folders()
-
-    def _take_folders(self) -> None:
-        named = self.options.assignment.name if self.options.assignment else None
-        self._take_all(folders.read(self.path, self.course, named))
+            named = self.options.assignment.name if self.options.assignment else None
+            self._take_all(folders.read(self.path, self.course, named))
 
     def _take_all(self, found: Findings) -> None:
-        """Import all submissions of a source, each under the student's id in the roster."""
         assignment = self.options.assignment or named_in(self.path.name, self.course)
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)
@@ -164,10 +158,7 @@ class _Collection:
         return [(raw, person)]
 
     def _taken_by_another(self, person: Person) -> str:
-        """Return a message if the number was collected under another name, else an empty string.
-
-        Moodle's participants and groups can have the same numbers.
-        """
+        """Return why a number cannot be this person's: Moodle's groups and participants share numbers."""
         before = self.submitted.name_of(graded_name(person.id))
         if not before or not person.name or same_name(before, person.name) or not person.id.isdecimal():
             return ""
@@ -200,7 +191,6 @@ class _Collection:
             self._count(facts, self.submitted.put(folder, facts, files), person)
 
     def _time(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
-        """Return the submission time from the instructor's table, or else from the source."""
         texts = (*raw.keys, raw.name, person.id, *person.aliases, person.name)
         told = self.times.find(texts, assignment, (raw.name, person.name)) if self.times else None
         return told or raw.submitted_at

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.raw_submission import TYPED, RawSubmission
@@ -79,7 +79,6 @@ def choose(
 
 
 def _only(files: Sequence[File]) -> str:
-    """Describe the entries found instead of a submission, for a message."""
     typed = sorted({TYPED[file.name] for file in files if file.name in TYPED})
     if files and all(file.name in TYPED for file in files):
         return f"{' and '.join(typed)} was handed in, no file"
@@ -117,21 +116,18 @@ def _by_assignment(
 
 
 def _stems(course: Course) -> dict[str, str]:
-    """Return the assignments by their possible file names."""
     return {name: a.name for a in course.assignments for name in (a.stem, a.name)}
 
 
 def _plainly_named(file: File, stems: dict[str, str]) -> File:
-    """Remove the number suffix of a file's name if the rest is an assignment's name."""
     whole = stem(file.name)
     plain = plain_stem(file.name)
     if whole in stems or plain not in stems:
         return file
-    return File(f"{plain}{suffix(file.name)}", file.load, file.path)
+    return replace(file, name=f"{plain}{suffix(file.name)}")
 
 
 def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:
-    """Read the files by name; of two versions with the same name the later one counts."""
     taken: dict[str, bytes] = {}
     for file in files:
         try:
@@ -149,7 +145,6 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
 
 
 def _plain_file(name: str) -> str:
-    """Return a file name that every file system accepts."""
     ending = suffix(name)
     return safe_name(stem(name)) + ending
 

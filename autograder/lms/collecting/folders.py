@@ -18,6 +18,10 @@ def read(path: Path, course: Course, assignment: str | None) -> Findings:
         if problem and course.find(name) is None:
             found.odd.append(f"{where}: {problem}")
             continue
-        files = tuple(File(source.name, partial(source.text.encode, "utf-8")) for source in submission.files)
+        files = tuple(File(source.name, partial(_encoded, source.text)) for source in submission.files)
         found.handed.append(RawSubmission((submission.student,), files, assignment=name, where=where, problem=problem))
     return found
+
+
+def _encoded(text: str, limit: int) -> bytes:
+    return text.encode()[: limit + 1]

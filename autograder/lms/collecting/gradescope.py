@@ -3,25 +3,24 @@
 A group's submission is imported for each member. Scores and results in the file are ignored.
 """
 
-import zipfile
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import timezone
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
+from autograder.lms.collecting.times import read_moment
 from autograder.records import RefusedError
-from autograder.source.gate import FILE_BYTES, MEGABYTE, open_regular
-from autograder.submissions.archives import CLASS_BYTES
+from autograder.source.gate import MEGABYTE
 from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 from autograder.text.tables import LOADER
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"
-METADATA_BYTES = 64 * MEGABYTE
+METADATA_BYTES = 64 * MEGABYTE  # with the results of a large class
 
 
 def fits(entries: Sequence[Entry]) -> bool:
@@ -76,9 +75,7 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
     entry = next(entry for entry in entries if entry.name == FILE_NAME)
     if not isinstance(entry, File):
         raise RefusedError(f"{FILE_NAME} is not a file.")
-    data = entry.load() if entry.path is None else b""
-    if entry.path is not None or len(data) > FILE_BYTES:
-        data = _large(entry.path, source)
+    data = entry.read(METADATA_BYTES)
     try:
         metadata = yaml.load(data.decode("utf-8-sig"), LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -88,32 +85,13 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
     return metadata
 
 
-def _large(path: Path | None, source: Path) -> bytes:
-    """Read a whole file that, with the results of a large class, can exceed the limit for students' files."""
-    with open_regular(path or source, CLASS_BYTES if path is None else METADATA_BYTES) as stream:
-        if path is not None:
-            return stream.read()
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                (name,) = (n for n in archive.namelist() if n.rpartition("/")[2] == FILE_NAME and "__MACOSX" not in n)
-                data = archive.open(name).read(METADATA_BYTES + 1)
-        except Exception as error:
-            raise RefusedError(f"{FILE_NAME} in {source} cannot be read; unpack the archive first.") from error
-    if len(data) > METADATA_BYTES:
-        raise RefusedError(f"{FILE_NAME} in {source} is larger than {METADATA_BYTES // MEGABYTE} MB.")
-    return data
-
-
 def _moment(value: object) -> str | None:
-    """Return the time as ISO-8601. YAML parses it as a datetime, naive (then in UTC) or not, or as a string."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip().replace(" UTC", "+00:00").replace("Z", "+00:00"))
-        except ValueError:
-            return None
-    if not isinstance(value, datetime):
+    """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as ISO-8601."""
+    try:
+        moment = read_moment(str(value))
+    except ValueError:
         return None
-    return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).isoformat(timespec="seconds")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat(timespec="seconds")
 
 
 def _text(value: object) -> str:

@@ -1,13 +1,10 @@
 """The common result of all sources: each student's files, and messages about unrecognized entries."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from autograder.records import RefusedError
-from autograder.submissions.archives import open_archive
-from autograder.submissions.files import ARCHIVES, CLASS_ENTRIES, DiskFolder, Entry, File, Folder, Odd, suffix
+from autograder.submissions.files import CLASS_ENTRIES, Entry, File, Folder, Odd
 from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
 
@@ -46,15 +43,6 @@ class Findings:
     handed: list[RawSubmission] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def opened(path: Path) -> AbstractContextManager[Folder]:
-    """Open a folder, or an archive as a folder; raises RefusedError for any other path."""
-    if path.is_dir():
-        return nullcontext(DiskFolder(path.resolve()))
-    if suffix(path.name) not in ARCHIVES:
-        raise RefusedError("It cannot be unpacked here; unpack it and collect the folder, or pack it as a zip archive.")
-    return open_archive(path, whole_class=True)
 
 
 def visible(folder: Folder) -> list[Entry]:

@@ -1,8 +1,4 @@
-"""`submitted/`: the collected submissions, in a folder per student with a folder per assignment.
-
-The latest submission counts. Nothing is deleted: a replaced submission moves to `.earlier/`, which grading ignores,
-and a submission that was changed by hand is replaced only on request.
-"""
+"""`submitted/`: the collected submissions, in a folder per student with a folder per assignment."""
 
 import hashlib
 from contextlib import suppress
@@ -22,7 +18,7 @@ ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand
 
 @dataclass
 class SubmissionFolder:
-    """The output folder of an import; `save` writes the facts about each submission."""
+    """The output folder of an import, where nothing is deleted; `save` writes the facts about each submission."""
 
     folder: Path
     replace: bool = False
@@ -99,12 +95,11 @@ def _digests(place: Path) -> dict[str, str]:
 def _digest(entry: File | Odd) -> str:
     with suppress(RefusedError):
         if isinstance(entry, File):
-            return hashlib.sha256(entry.load()).hexdigest()
+            return hashlib.sha256(entry.read()).hexdigest()
     return "unread"
 
 
 def _is_older(one: Collected, other: Collected) -> bool:
-    """Whether one submission is known to be older than the other."""
     mine, theirs = one.moment, other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
         return mine < theirs

@@ -1,8 +1,4 @@
-"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain.
-
-A row identifies a student and has the time and, optionally, the assignment. Moodle's grading worksheet and
-Gradescope's table of grades can be used unchanged.
-"""
+"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -102,7 +98,6 @@ def _in_words(text: str) -> datetime:
 
 
 def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
-    """Return the time in a cell, in the course's zone if it has no offset; None for an empty cell."""
     text = sheet.cell(row, column)
     if text in ("", "-", "–"):
         return None

@@ -69,10 +69,6 @@ class ExportRequest:
         """Return the final score of a grade: the one in `finals`, or else the raw score."""
         return final_of(grade, self.finals).score
 
-    def is_excused(self, student: str, assignment: Assignment) -> bool:
-        final = self.finals.get((student, assignment.name))
-        return final is not None and final.excused
-
     @property
     def assignments(self) -> tuple[Assignment, ...]:
         """Return the requested assignment, or all with grades; raises CourseError for an unknown one."""
@@ -200,7 +196,6 @@ def export(tool: str, request: ExportRequest) -> Exported:
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:
-    """Return the request with the results of hidden tests that students may see at present."""
     grades = [as_shown(request.course, grade) for grade in request.grades]
     finals = {
         (grade.student, grade.assignment): final_as_shown(final_of(grade, request.finals), grade, shown)

@@ -41,7 +41,6 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
-    """Return the index of the assignment's column; adds a message to `problems` unless exactly one matches."""
     if request.column is not None:
         wanted, header = request.column.strip(), enumerate(sheet.header)
         column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
@@ -62,7 +61,6 @@ def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, proble
 
 
 def _columns(sheet: Sheet) -> str:
-    """List the assignments in the gradebook, for a message."""
     found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
     return f"there are {listed(found)}" if found else "it has no column of an assignment"
 

@@ -1,8 +1,7 @@
 """Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's checkout.
 
 The runner's environment variables identify the student. Its points are integers, so all points are multiplied by a
-common factor. It marks lateness itself, so the raw scores are exported. Outside a runner, each submission gets its own
-file.
+common factor. It marks lateness itself, so the raw scores are exported.
 """
 
 import json

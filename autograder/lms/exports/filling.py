@@ -1,4 +1,4 @@
-"""Fill scores into the right column of a downloaded table, and leave all other bytes unchanged."""
+"""Fill scores into the right column of a downloaded table, and leave all other cells unchanged."""
 
 import re
 from collections.abc import Sequence

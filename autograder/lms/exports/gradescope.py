@@ -1,8 +1,4 @@
-"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and its sandbox.
-
-It contains the solution and the suite, which Gradescope does not show to students: they receive only `results.json`.
-`setup.sh` downloads Python's packages and nothing else.
-"""
+"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and its sandbox."""
 
 import json
 import re
@@ -42,7 +38,6 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _usual(course: Course) -> str:
-    """Return when Gradescope shows hidden tests, by the course's `feedback`."""
     if course.feedback.before_due in ("hints", "full"):
         return "after_published"
     return "after_due_date" if course.feedback.after_due in ("hints", "full") else "hidden"
@@ -97,5 +92,4 @@ def _requirements(assignment: Assignment) -> str:
 
 
 def _name(requirement: str) -> str:
-    """Return the import name of a requirement, for packages named like their module."""
     return re.split(r"[^\w-]", requirement)[0].replace("-", "_")

@@ -16,9 +16,9 @@ from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
-from autograder.records import Grade, InfrastructureError, RefusedError, Submission, TestResult
+from autograder.records import Grade, InfrastructureError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import take
+from autograder.submissions.take import submission_of
 
 RESULTS = Path("results", "results.json")
 SUBMITTED = "submission"
@@ -82,7 +82,6 @@ def results(
 
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
-    """Return the text above the tests, which does not mention tests that are not visible yet."""
     if all(test.is_right for test in seen if test.outcome != "waiting"):
         said = "Every test below passes."
     else:
@@ -116,13 +115,9 @@ def _settings(path: Path) -> dict[str, str]:
 
 
 def _submission(folder: Path, assignment: Assignment) -> Submission:
-    """Read the upload, or the assignment's folder in it; one that cannot be used becomes a refused submission."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
-    try:
-        return Submission("student", assignment.name, take([DiskFolder(place)], assignment), path=folder)
-    except RefusedError as refusal:
-        return Submission("student", assignment.name, problem=str(refusal), path=folder)
+    return submission_of("student", assignment, [DiskFolder(place)])
 
 
 def main(arguments: list[str]) -> int:

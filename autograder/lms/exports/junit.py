@@ -1,7 +1,4 @@
-"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per test.
-
-The format has no points; they are properties of each suite. A refused submission is an error.
-"""
+"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per test."""
 
 import re
 from xml.etree import ElementTree

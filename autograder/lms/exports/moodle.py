@@ -58,7 +58,6 @@ def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
 
 
 def _comment(grades: list[Grade], filling: Filling) -> None:
-    """Write the instructors' comments to the column of comments; existing comments are kept."""
     sheet, problems = filling.sheet, filling.problems
     column = sheet.column(*COLUMNS["comment"])
     for grade in grades:
@@ -75,7 +74,6 @@ def _comment(grades: list[Grade], filling: Filling) -> None:
 
 
 def _changeable(grades: list[Grade], filling: Filling) -> list[Grade]:
-    """Return the grades that Moodle will accept, and add a problem for each of the others."""
     locked = filling.sheet.column(*COLUMNS["changeable"])
     if locked is None:
         return grades

@@ -1,7 +1,4 @@
-"""One table of the class: a row per student, a column per assignment, and the total.
-
-Each written answer has a column behind its assignment, whose score includes its points.
-"""
+"""One table of the class: a row per student, a column per assignment, and the total."""
 
 import csv
 import io
@@ -16,14 +13,9 @@ def export(request: ExportRequest) -> Exported:
     """Write the table; a cell without a submission is empty. With a roster, every student in it has a row."""
     assignments = request.assignments
     names = {a.name for a in assignments}
-    scores = {(g.student, g.assignment): number(request.score(g)) for g in request.grades if g.assignment in names}
+    grades = {(g.student, g.assignment): g for g in request.grades if g.assignment in names}
     excused = {place for place, final in request.finals.items() if final.excused and place[1] in names}
-    totals: dict[str, float] = {}
-    for grade in request.grades:
-        if grade.assignment in names:
-            totals[grade.student] = totals.get(grade.student, 0.0) + request.score(grade)
-    scores |= dict.fromkeys(excused, "excused")
-    graded = {student for student, _ in scores}
+    graded = {student for student, _ in (*grades, *excused)}
     absent = request.absent(graded)
     students = sorted({*graded, *absent}, key=lambda name: (name.casefold(), name))
     text = io.StringIO()
@@ -37,14 +29,16 @@ def export(request: ExportRequest) -> Exported:
     points = [points_of(assignment, request.grades, request.finals) for assignment in assignments]
     most = [c for a, p in zip(assignments, points) for c in (number(p), *(number(one.points) for one in a.answers))]
     rows.writerow(["", "points possible", *most, number(sum(points))])
-    grades = {(grade.student, grade.assignment): grade for grade in request.grades}
     for student in students:
-        cells = []
+        cells, total = [], 0.0
         for a in assignments:
-            answers = answer_points(grades.get((student, a.name)), [one.name for one in a.answers])
-            cells += [scores.get((student, a.name), ""), *answers]
+            grade, is_excused = grades.get((student, a.name)), (student, a.name) in excused
+            score = request.score(grade) if grade else 0.0
+            total += score
+            cells.append("excused" if is_excused else number(score) if grade else "")
+            cells += answer_points(grade, [one.name for one in a.answers])
         people = [harmless(student), harmless(absent.get(student) or request.name(student))]
-        row = [*people, *cells, number(totals.get(student, 0.0))]
+        row = [*people, *cells, number(total)]
         rows.writerow([*row, harmless(comments.get(student, ""))] if comments else row)
     path = request.write("scores.csv", text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
     summary = f"{counted_are(len(students), 'student')} in {path}."
@@ -55,7 +49,6 @@ def export(request: ExportRequest) -> Exported:
 
 
 def _comments(request: ExportRequest, names: set[str]) -> dict[str, str]:
-    """Return the instructors' comments by student."""
     found: dict[str, list[str]] = {}
     for (student, assignment), comment in sorted(request.comments.items()):
         if assignment in names:

@@ -1,7 +1,4 @@
-"""Points and comments entered in formgrader, which count in every export as they do in nbgrader.
-
-The gradebook is only read. nbgrader's own reader would add a course to it.
-"""
+"""Points and comments entered in formgrader, which count in every export as they do in nbgrader."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -104,7 +101,6 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
 
 
 def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
-    """Whether the automatic points in the gradebook equal those in this grade."""
     from autograder.lms.nbgrader.graded_notebook import part_score
 
     assignment = course.find(grade.assignment)
@@ -117,12 +113,12 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
 
 
 def _read(url: str) -> dict[tuple[str, str], HandGrading]:
-    """Return all manual grading, by nbgrader's student id and by assignment."""
     from nbgrader import api
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session
 
     found: dict[tuple[str, str], HandGrading] = {}
+    # nbgrader's own Gradebook would add a course to the file, which is only read here
     engine = create_engine(url)
     try:
         with Session(engine) as session:

@@ -1,13 +1,7 @@
-"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`.
-
-`GradedExporter` grades all submissions that nbgrader will process, in parallel, and stores the results in the journal;
-submissions with a current grade are not graded again. nbgrader's own preprocessors read the scores from the notebooks
-written here and update its gradebook.
-"""
+"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`."""
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from fnmatch import fnmatch
 from glob import glob
@@ -26,7 +20,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Bool, Integer, Unicode
 
-from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.config import Assignment, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.feedback.pictures import Picture, pictures_of
@@ -43,9 +37,8 @@ from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_co
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import BackgroundRun
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.submissions import SubmissionsError, find_submissions
 from autograder.submissions.files import DiskFolder, File
-from autograder.submissions.take import take
+from autograder.submissions.take import submission_of
 from autograder.text.names import safe_name, shown
 
 
@@ -61,8 +54,14 @@ class GradedExporter(NotebookExporter):
         converter: Any = kwargs.get("parent")
         self.converter, self.folder = converter, converter.coursedir
         self.course, self.assignment = open_course(self.converter)
-        self.release = _release(self.converter, self.course, self.assignment)
-        self._check_gradebook()
+        try:
+            self.release = to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
+        except CourseError as error:
+            raise refusal(converter, str(error)) from None
+        name = self.assignment.name
+        if not gradebook_agrees(converter, self.assignment):
+            sentence = f"The gradebook does not have {name} with the parts and points of course.yml."
+            raise refusal(converter, f"{sentence} First: nbgrader generate_assignment {name}")
         self.begin()
         self._enter_names()
 
@@ -78,7 +77,7 @@ class GradedExporter(NotebookExporter):
     def begin(self) -> None:
         """Read the submissions that nbgrader will process, and grade them behind it; raises NbGraderException."""
         self.submissions = {
-            student: read_submission(self._submitted(student), self.course, self.assignment, student)
+            student: submission_of(student, self.assignment, [DiskFolder(self._submitted(student))])
             for student in self._due()
         }
         folder = self._folder_of_journal
@@ -101,17 +100,7 @@ class GradedExporter(NotebookExporter):
         self.under_way.drawn.wait()
         return pictures_of(self._folder_of_journal, self.course, grade)
 
-    def _check_gradebook(self) -> None:
-        if not gradebook_agrees(self.converter, self.assignment):
-            name = self.assignment.name
-            raise refusal(
-                self.converter,
-                f"The gradebook does not have {name} with the parts and points of course.yml. "
-                f"First: nbgrader generate_assignment {name}",
-            )
-
     def _enter_names(self) -> None:
-        """Enter the due date and the known names of students into the gradebook; names entered by hand stay."""
         names = {safe_name(student): name for student, name in read_names(self._folder_of_journal).items()}
         with Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
             enter_due(gradebook, self.course, self.assignment)
@@ -126,7 +115,6 @@ class GradedExporter(NotebookExporter):
         return Path(self.folder.root) / self.journal
 
     def _due(self) -> Iterator[str]:
-        """Yield the students whose submissions nbgrader will not skip as already graded."""
         excluded = self.folder.student_id_exclude.split(",")
         for folder in sorted(self.converter.assignments):
             student = Path(folder).parent.name
@@ -197,7 +185,7 @@ def _is_folder_of_student(converter: Any, place: str) -> bool:
 
 def _is_readable(file: File) -> bool:
     try:
-        file.load()
+        file.read()
     except RefusedError:
         return False
     return True
@@ -271,18 +259,6 @@ class SaveGrades(SaveAutoGrades):
         return nb, resources
 
 
-def read_submission(folder: Path, course: Course, assignment: Assignment, student: str) -> Submission:
-    """Read the submission in a student's folder; an unusable one has a problem, as in `find_submissions`."""
-    try:
-        found = next(iter(find_submissions(folder, course, assignment.name)))
-    except SubmissionsError:  # it names the folder; the reason for the student names what is in it
-        try:
-            return Submission(student, assignment.name, take([DiskFolder(folder)], assignment), path=folder)
-        except RefusedError as refusal:
-            return Submission(student, assignment.name, problem=str(refusal), path=folder)
-    return replace(found, student=student, assignment=assignment.name)
-
-
 def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
     """Whether the gradebook has the assignment with the parts and points of course.yml.
 
@@ -302,15 +278,7 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
 
 
 def _address(url: str) -> str:
-    """Return a database's URL without its password."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except SQLAlchemyError:
         return "of that address"
-
-
-def _release(converter: Any, course: Course, assignment: Assignment) -> NotebookNode:
-    try:
-        return to_notebook(assignment, load_document(course, assignment).stub)
-    except CourseError as error:
-        raise refusal(converter, str(error)) from None

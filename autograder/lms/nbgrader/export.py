@@ -1,9 +1,4 @@
-"""Export graded submissions to nbgrader's gradebook and folders with nbgrader's own converters.
-
-Afterwards all tools of nbgrader can be used: formgrader, manual grading, `generate_feedback`, `export`.
-"""
-
-from __future__ import annotations
+"""Export graded submissions to nbgrader's gradebook and folders with nbgrader's own converters."""
 
 import logging
 from pathlib import Path
@@ -11,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
-from autograder.gradebook.final_scores import number
+from autograder.gradebook.final_scores import final_of, number
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
@@ -37,7 +32,7 @@ def export(request: ExportRequest) -> Exported:
         work: Work = {}
         for grade in request.grades_of(assignment):
             _add(work, by_part(grade, assignment), texts.get((grade.student, grade.assignment)), problems)
-            if request.is_excused(grade.student, assignment):
+            if final_of(grade, request.finals).excused:
                 problems.append(f"{grade.student}, {assignment.name}: nbgrader cannot excuse, and counts the score.")
         if any(grade.max_score < assignment.total for grade in request.grades_of(assignment)):
             problems.append(
@@ -57,8 +52,7 @@ def export(request: ExportRequest) -> Exported:
     return Exported(f"{summary} {after}", problems)
 
 
-def _application(course: Course) -> NbGrader:
-    """Return nbgrader with the settings of the course."""
+def _application(course: Course) -> "NbGrader":
     try:
         from nbgrader.apps.baseapp import NbGrader
     except ModuleNotFoundError:
@@ -73,7 +67,6 @@ def _application(course: Course) -> NbGrader:
 
 
 def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
-    """Return the submissions by student and assignment; raises RefusedError if the path has none."""
     try:
         found = list(find_submissions(path, course))
     except SubmissionsError as error:
@@ -82,7 +75,6 @@ def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
 
 
 def _add(work: Work, grade: Grade, submission: Submission | None, problems: list[str]) -> None:
-    """Select a grade for export if its graded text is available."""
     whose = f"{grade.student}, {grade.assignment}"
     if submission is None:
         problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
@@ -92,8 +84,7 @@ def _add(work: Work, grade: Grade, submission: Submission | None, problems: list
         work[safe_name(grade.student)] = submission, grade
 
 
-def _hand_in(app: NbGrader, assignment: Assignment, work: Work) -> None:
-    """Write the submissions to nbgrader's folder, replacing older ones."""
+def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
     for student, (submission, _) in work.items():
         folder = Path(app.coursedir.format_path(app.coursedir.submitted_directory, student, assignment.name))
         if submission.path is not None and submission.path.resolve() in (folder, *folder.glob("*")):
@@ -107,8 +98,7 @@ def _hand_in(app: NbGrader, assignment: Assignment, work: Work) -> None:
             (folder / f"{assignment.stem}{kind}").write_text(source.text, encoding="utf-8", newline="")
 
 
-def _bring(app: NbGrader, assignment: Assignment, work: Work, problems: list[str]) -> int:
-    """Run nbgrader's converters to write notebooks and gradebook; return the number of exported grades."""
+def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:
     from nbgrader.converters import GenerateAssignment
     from nbgrader.converters.base import NbGraderException
     from nbgrader.utils import temp_attrs

@@ -1,9 +1,4 @@
-"""A submission as a notebook for human readers: the student's cells and the course's own test cells.
-
-Tests and points come from the course's record alone. Metadata, points, tags, outputs, kernel and ids of the student's
-notebook are discarded; each correction is noted. No student code is run or parsed, and any submission yields a valid
-notebook.
-"""
+"""A submission as a notebook for human readers: the student's cells, not run, and the course's own test cells."""
 
 import hashlib
 import json
@@ -30,18 +25,16 @@ _KINDS = ("code", "markdown", "raw")
 _ACTIVE = re.compile(
     r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=:|\((?!attachment:))|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
 )
-_PYTHON = ("python3", "python", "python2")
 _NOT_SHOWN = "The rest is not shown here; all of it was graded."
 
 
 @dataclass
 class _Cell:
-    """One cell of the submission; `grade_id` and `points` are unverified claims of the student's file."""
+    """One cell of the submission; `grade_id` is an unverified claim of the student's file."""
 
     kind: str
     source: str
     grade_id: str | None = None
-    points: Any = None
     tagged: bool = False
     attachments: dict[str, Any] = field(default_factory=dict)
 
@@ -61,8 +54,7 @@ def submitted_notebook(
     cells: list[_Cell] = []
     for file in files:
         if file.is_notebook:
-            cells, said = _of_notebook(file.text)
-            notes += said
+            cells = _of_notebook(file.text)
     has_tests = bool(cells)
     for file in files:
         if not file.is_notebook:
@@ -93,7 +85,6 @@ def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade, pic
 
 
 def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
-    """Yield the outputs of a picture: the image and its caption, or the reason that it cannot be drawn."""
     if picture.image:
         shown = {"image/png": picture.image, "text/plain": picture.title}
         yield nbformat.v4.new_output("display_data", shown)
@@ -125,26 +116,21 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
     return [_message(shown), number]
 
 
-def _of_notebook(text: str) -> tuple[list[_Cell], list[str]]:
-    """Return the cells of a notebook's text, and messages about the notebook as a whole."""
+def _of_notebook(text: str) -> list[_Cell]:
     try:
-        cells = notebook_cells(text)
+        return [_read(cell) for cell in notebook_cells(text) if isinstance(cell, dict)]
     except ValueError:
-        return [_Cell("markdown", _indented(text))], ["The file is not a notebook that can be read."]
-    return [_read(cell) for cell in cells if isinstance(cell, dict)], _about_kernel(json.loads(text))
+        return [_Cell("markdown", _indented(text))]
 
 
 def _read(cell: dict[str, Any]) -> _Cell:
     kind = cell.get("cell_type")
-    source = cell_source(cell)
     metadata = _dict(cell.get("metadata"))
-    claimed = _dict(metadata.get("nbgrader"))
-    grade_id = claimed.get("grade_id")
+    grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
     return _Cell(
         kind if kind in _KINDS else "raw",
-        source,
+        cell_source(cell),
         grade_id if isinstance(grade_id, str) else None,
-        claimed.get("points"),
         bool(metadata.get("tags")),
         _pictures(cell.get("attachments")),
     )
@@ -155,7 +141,6 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _pictures(attachments: Any) -> dict[str, Any]:
-    """Return the attachments that are pictures."""
     kept: dict[str, Any] = {}
     for name, bundle in _dict(attachments).items():
         data = _dict(bundle)
@@ -167,18 +152,6 @@ def _pictures(attachments: Any) -> dict[str, Any]:
 
 def _is_base64(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"[A-Za-z0-9+/=\s]*", value) is not None
-
-
-def _about_kernel(notebook: dict[str, Any]) -> list[str]:
-    name = _dict(_dict(notebook.get("metadata")).get("kernelspec")).get("name")
-    if name is None or name in _PYTHON:
-        return []
-    return [f"The notebook asks for the kernel `{_short(name)}`; it was graded as Python."]
-
-
-def _short(value: Any) -> str:
-    """Shorten a name from a student's file, for a message."""
-    return "".join(c for c in str(value)[:40] if c.isprintable() and c != "`")
 
 
 def _of_script(text: str) -> list[_Cell]:
@@ -200,8 +173,6 @@ def _of_script(text: str) -> list[_Cell]:
 
 
 class _Restorer:
-    """Inserts the course's test cells into a student's notebook, and all other cells as text."""
-
     def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
@@ -237,11 +208,8 @@ class _Restorer:
         for name in self.official:
             claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
             looks = [i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)]
-            usable = (
-                [i for i in claims if i not in homes]
-                if name in (*self.parts, *self.answers)
-                else [i for i in claims if handed_in[i].kind == "code" and i not in homes]
-            )
+            graded = name in (*self.parts, *self.answers)
+            usable = [i for i in claims if i not in homes and (graded or handed_in[i].kind == "code")]
             if usable or looks:
                 homes[(usable or looks)[0]] = name
             if name in self.parts and len({*claims, *looks}) > 1:
@@ -273,20 +241,14 @@ class _Restorer:
             self.cells.append(shown)
 
     def _compare(self, cell: _Cell, name: str) -> None:
-        """Note changes in a student's test cell; code in it was graded and stays visible."""
         notes, official = self.notes[name], self.official[name]
+        changed = cell.source.strip() != official.source.strip()
         if cell.kind != "code":
             notes.append(f"This test cell had become a {cell.kind} cell. It is code again.")
-        elif cell.source.strip() != official.source.strip():
+        elif changed:
             notes.append("This test cell had been changed. Its former text stands above it.")
-        if cell.source.strip() != official.source.strip():
+        if changed:
             self.cells.append(_plain(cell, self.prose))
-        if cell.grade_id != name:
-            notes.append("This test cell had lost its metadata.")
-        points = self.parts[name].points
-        if cell.points is not None and cell.points != points:
-            claimed = _short(cell.points)
-            notes.append(f"The notebook says that this part is worth {claimed} points. It is worth {points:g}.")
         if cell.tagged:
             notes.append("This test cell had tags. They change nothing.")
 
@@ -296,7 +258,6 @@ class _Restorer:
         self.placed.append(name)
 
     def _bring_back(self, name: str) -> None:
-        """Insert a missing test cell after the last official cell that precedes it in the course's notebook."""
         if self.has_tests and name in self.parts:
             self.notes[name].append("This test cell was missing. It counts all the same.")
         before = list(self.official)[: list(self.official).index(name)]
@@ -339,7 +300,6 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
 
 
 def _indented(text: str) -> str:
-    """Return text that Markdown shows verbatim."""
     return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).split("\n"))
 
 

@@ -94,7 +94,6 @@ class BackgroundRun:
             self._log.warning("No picture: %s", problem)
 
     def _while_wanted(self) -> Iterator[Submission]:
-        """Yield the submissions to grade until the waiting command is interrupted."""
         for submission in self._due:
             if not threading.main_thread().is_alive():
                 return

@@ -40,7 +40,6 @@ class LatePenalties(AssignLatePenalties):
         return nb, resources
 
     def _time(self, stamp: datetime | None, grade: Grade) -> datetime | None:
-        """Return the submission time: nbgrader's own, in UTC, or the one of `autograder collect`."""
         if stamp is not None:
             return stamp.replace(tzinfo=timezone.utc)
         folder = self.parent.folder

@@ -160,13 +160,14 @@ def test_reason_of_a_refusal_is_shown_once_in_each_part(assignment, release):
 def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_path):
     """The student reads the reason, so it names what was handed in and no folder of the server."""
     pytest.importorskip("nbgrader")
-    from autograder.lms.nbgrader.executor import read_submission
+    from autograder.submissions.files import DiskFolder
+    from autograder.submissions.take import submission_of
 
     folder = tmp_path / "hugo" / ASSIGNMENT
     folder.mkdir(parents=True)
-    assert "is empty" in (read_submission(folder, course, assignment, "hugo").problem or "")
+    assert "is empty" in (submission_of("hugo", assignment, [DiskFolder(folder)]).problem or "")
     (folder / "homework.pdf").write_bytes(b"%PDF")
-    problem = read_submission(folder, course, assignment, "hugo").problem or ""
+    problem = submission_of("hugo", assignment, [DiskFolder(folder)]).problem or ""
     assert problem.startswith("No file adding.py or adding.ipynb was handed in; there is only")
     assert "homework.pdf" in problem and str(tmp_path) not in problem
 
