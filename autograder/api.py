@@ -370,7 +370,6 @@ def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None =
 
 
 def _effective(journal: Reading, course: Course, section: str | None = None) -> Effective:
-    """Return what counts of a journal, with the roster beside course.yml."""
     folder = journal.path.parent
     return what_counts(folder, course, journal, _roster(course, None, folder).class_list, section)
 

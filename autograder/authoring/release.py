@@ -169,7 +169,6 @@ def _plain(name: str) -> str:
 
 
 def _words(course: Course, assignments: list[Assignment], files: Container[str]) -> dict[str, str]:
-    """Return the words that fill the gaps of the templates."""
     pip, constrained = "python -m pip install", f" -c {CONSTRAINTS}" if CONSTRAINTS in files else ""
     gaps = {a.name: dict.fromkeys(gap.function for gap in load_document(course, a).gaps) for a in assignments}
     return {
