@@ -299,9 +299,7 @@ if os.environ.get("WALKS") == "all":
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "part"), SLIDERS)
-def test_slider_changes_the_picture_above_it(
-    browser: Any, jupyter: str, room: Classroom, name: str, part: str
-) -> None:
+def test_slider_changes_the_picture_above_it(browser: Any, jupyter: str, room: Classroom, name: str, part: str) -> None:
     pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install 'autograder[notebook]'")
     real = Classroom(ROOT, name)
     folder = room.folder / "sliders" / name
