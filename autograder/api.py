@@ -27,7 +27,14 @@ from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK, choose_output_folder
 from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import Effective, latest_grades, what_counts
+from autograder.gradebook.final_scores import (
+    Effective,
+    as_record,
+    final_of,
+    latest_grades,
+    waiting_answers,
+    what_counts,
+)
 from autograder.gradebook.journal import Journal, Reading, grades_at, read_journal
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
@@ -75,7 +82,6 @@ class Report:
     def as_record(self) -> dict[str, Any]:
         """Return the scores and the paths of the pages as a JSON-serializable dict."""
         from autograder.feedback.pages import feedback_path
-        from autograder.gradebook.final_scores import as_record, final_of
 
         scores = [as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g)) for g in self.grades]
         paths = {"output": str(self.folder), "report": str(self.index)}
@@ -364,7 +370,6 @@ def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None =
 
 
 def _effective(journal: Reading, course: Course, section: str | None = None) -> Effective:
-    """Return what counts of a journal, with the roster beside course.yml."""
     folder = journal.path.parent
     return what_counts(folder, course, journal, _roster(course, None, folder).class_list, section)
 
@@ -373,8 +378,6 @@ def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
     from autograder.feedback.html import write_what_counts
-    from autograder.gradebook.final_scores import waiting_answers
-    from autograder.gradebook.times import read_names
 
     folder = journal.path.parent
     effective = _effective(journal, plan.course, section)

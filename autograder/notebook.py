@@ -56,7 +56,6 @@ def _show_waiting(shell: Any, kind: type, error: BaseException, traceback: Any, 
 
 
 def _install_handler() -> None:
-    """Install the handler that shows unfinished work as a sentence in this notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
         shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
@@ -112,7 +111,6 @@ def open_assignment(name: str) -> None:
 
 
 def _here() -> Path:
-    """Return the folder with the assignment's files."""
     return _folder or Path.cwd()
 
 
@@ -187,7 +185,6 @@ def _for_validation(shown: Message) -> float | None:
 
 
 def _progress(test_file: Path) -> str:
-    """Return the results of all parts checked in this session; empty if the assignment has only one."""
     parts = list(dict.fromkeys(re.findall(r'part\("(\w+)"\)', test_file.read_text("utf-8"))))
     if len(parts) < 2:
         return ""
@@ -245,7 +242,6 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
 
 
 def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]]:
-    """Return the drawings of a part, each with the choices for its named arguments."""
     path = _here() / "pictures.py"
     if not path.is_file():
         print(f"There is no pictures.py in {_here()}. Keep the files together.")
@@ -271,7 +267,6 @@ def _test_file(part: str) -> Path | None:
 
 
 def _notebook_space() -> dict[str, Any]:
-    """Return the namespace of the notebook."""
     return vars(sys.modules["__main__"])
 
 
@@ -282,7 +277,6 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
 
 
 def _living_cells(space: dict[str, Any]) -> list[str]:
-    """Return the text of each cell with current definitions."""
     cells = {_cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
     return ["".join(linecache.getlines(cell)) for cell in sorted(filter(None, cells))]
 

@@ -159,7 +159,6 @@ class AnswerBook:
         return "".join(f"{line}\n" for line in lines)
 
     def _changes_of(self, mistake: Mistake) -> dict[str, list[str]]:
-        """Return the parts that a mistake changes, with their lines."""
         return {part: lines for part, lines in _by_part(mistake.source).items() if lines != self._parts.get(part)}
 
 

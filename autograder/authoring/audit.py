@@ -229,7 +229,6 @@ def _first_change(solution: str, mistake: str) -> int:
 
 
 def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
-    """Yield findings as several graders complete them."""
     with graders(plan) as pool:
         running = {pool.submit(try_case, case) for case in cases}
         try:

@@ -118,7 +118,6 @@ def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
 
 
 def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, str]) -> list[str]:
-    """Import all built stubs in one separate process, and report those that fail."""
     with tempfile.TemporaryDirectory() as folder:
         labels: dict[str, str] = {}
         for stub in stubs:

@@ -98,8 +98,6 @@ def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict
 
 
 class _Survey:
-    """Runs mistakes against the visible tests."""
-
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
         self._questions = load_questions(course, assignment)

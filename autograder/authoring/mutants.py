@@ -70,7 +70,6 @@ def mutants(source: str) -> Iterator[Mutant]:
 
 
 def _steps(tree: ast.Module, text: "_Text") -> Iterator[tuple[_Place, Step]]:
-    """Yield every step of every operator on a node in a gap."""
     for place, node in _walk(tree, _Place("", ""), text):
         for operator in OPERATORS:
             for step in operator(node):

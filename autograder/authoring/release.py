@@ -75,8 +75,13 @@ def release(
         made.files = _files(course, assignments, wheel)
         tell(f"Looking for solutions, hidden tests and mistakes in {counted(len(made.files), 'file')}")
         made.problems = list(leaks(course, assignments, made.files))
-    if not made.problems:
-        _write(output, made.files)
+    if made.problems:
+        return made
+    if _is_archive(output):
+        write_whole(output, zipped({f"{output.stem}/{name}": content for name, content in made.files.items()}))
+    else:
+        for name, content in made.files.items():
+            write_whole(output / name, content)
     return made
 
 
@@ -169,7 +174,6 @@ def _plain(name: str) -> str:
 
 
 def _words(course: Course, assignments: list[Assignment], files: Container[str]) -> dict[str, str]:
-    """Return the words that fill the gaps of the templates."""
     pip, constrained = "python -m pip install", f" -c {CONSTRAINTS}" if CONSTRAINTS in files else ""
     gaps = {a.name: dict.fromkeys(gap.function for gap in load_document(course, a).gaps) for a in assignments}
     return {
@@ -249,11 +253,3 @@ def _is_a_release(archive: Path) -> bool:
             return opened.read(f"{top}/{REQUIREMENTS}").startswith((f"./{KIT}/autograder-".encode(), b"autograder=="))
     except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         return False
-
-
-def _write(output: Path, files: dict[str, bytes]) -> None:
-    if _is_archive(output):
-        write_whole(output, zipped({f"{output.stem}/{name}": content for name, content in files.items()}))
-        return
-    for name, content in files.items():
-        write_whole(output / name, content)

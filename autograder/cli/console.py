@@ -129,7 +129,6 @@ def show_audit(audits: Sequence["Audit"]) -> None:
 
 
 def _show_points(audit: "Audit") -> None:
-    """Print what trivial answers earn and what each known mistake costs."""
     for title, rows in (
         ("trivial answer", [(f.case.name, "", f"{f.score:g}") for f in audit.of("trivial")]),
         ("mistake", [(f.case.name, f.case.weight or "", f"-{f.loss:g}") for f in audit.losses()]),

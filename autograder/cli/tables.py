@@ -148,7 +148,6 @@ def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping
 
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
-    """Print the five most frequent mistakes with their hints."""
     title_of = titles_of(course)
     found = Counter(m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake})
     for (assignment, mistake, hint), count in found.most_common(5):

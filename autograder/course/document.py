@@ -169,8 +169,6 @@ def _check_stub(document: Document) -> None:
 
 
 class _Reader:
-    """A parser that collects the cells, gaps and problems of one document."""
-
     def __init__(self, text: str, label: str, assignment: Assignment) -> None:
         self.text = text
         self.lines = text[:-1].split("\n")

@@ -250,7 +250,6 @@ def _annotation(model: type[BaseModel], key: str) -> Any:
 
 
 def _model_at(kind: type[BaseModel], place: YamlPath) -> type[BaseModel]:
-    """Return the record type of the value at `place`."""
     if issubclass(kind, RootModel):
         kind = _inner_model(kind.model_fields["root"].annotation)
     for step in place:

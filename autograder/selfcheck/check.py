@@ -289,7 +289,6 @@ def place_of_frame(told: RemoteException) -> CodeLocation | None:
 
 
 def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | None]:
-    """Return the error that stopped the file as a message, and its location."""
     if not errors:
         return "", None
     told = told_exception(errors[0])
@@ -312,13 +311,11 @@ def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Fi
 
 
 def _note(work: Work) -> str:
-    """Return a note about the student's other file if that one is also complete."""
     if work.other is None or UNWRITTEN in read(work.other):
         return ""
     return f"{work.other.name} is complete, too. To check that one, name it."
 
 
 def _details(test: Test) -> str:
-    """Return a test's docstring without its title."""
     text = inspect.cleandoc(getattr(test.item.obj, "__doc__", None) or "")  # type: ignore[attr-defined]
     return text.partition("\n\n")[2].strip()

@@ -87,7 +87,6 @@ def _made(folder: Path) -> Path:
 
 
 def _from_here(file: Path) -> str:
-    """Return the path relative to the current folder."""
     path, here = file.resolve(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 

@@ -61,7 +61,6 @@ def watch_training(
 
 
 def _bar(steps: int, title: str) -> Callable[[int, str], None]:
-    """Return a function that moves a bar to a number of steps, with a note behind it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # without ipywidgets, tqdm warns and uses characters

@@ -263,7 +263,13 @@ class LockedHints:
     """The locked hints of an assignment; empty if the file is missing or unreadable."""
 
     def __init__(self, folder: Path) -> None:
-        self.assignment, self._tests, self._answers = _read(folder / FILE_NAME)
+        try:
+            record = json.loads((folder / FILE_NAME).read_text("utf-8"))
+            self.assignment = str(record["assignment"])
+            locked = record if record["schema"] == SCHEMA else {"tests": {}}
+            self._tests, self._answers = dict(locked["tests"]), dict(locked.get("answers", {}))
+        except (OSError, ValueError, KeyError, TypeError):  # disables hints only
+            self.assignment, self._tests, self._answers = "", {}, {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
@@ -291,13 +297,3 @@ def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]
     return {
         test: min(hints, key=lambda hint: (-frequency[hint.id], hint.order)) for test, hints in found.items() if hints
     }
-
-
-def _read(file: Path) -> tuple[str, dict[str, dict[str, dict[str, str]]], dict[str, dict[str, dict[str, str]]]]:
-    try:
-        record = json.loads(file.read_text("utf-8"))
-        if record["schema"] != SCHEMA:
-            return str(record["assignment"]), {}, {}
-        return str(record["assignment"]), dict(record["tests"]), dict(record.get("answers", {}))
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", {}, {}  # a missing or broken file disables hints only

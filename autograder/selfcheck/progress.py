@@ -1,6 +1,6 @@
 """A student's results in the whole course: the visible tests of each assignment, each in its own process."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,10 @@ class Standing:
 
 def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None) -> list[Standing]:
     """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress."""
-    works = _course_around(Path(target))
+    folder = Path(target).resolve()
+    works = find_works(target)
+    if len(works) == 1 and works[0].folder.resolve() == folder:
+        works = find_works(folder.parent)
     found = []
     for number, work in enumerate(works):
         tell(number, len(works))
@@ -34,11 +37,3 @@ def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done
             found.append(Standing(work, None, str(problem)))
     tell(len(works), len(works))
     return found
-
-
-def _course_around(folder: Path) -> Sequence[Work]:
-    """Return the assignments in this folder, or in its parent if it holds only one."""
-    works = find_works(folder)
-    if len(works) == 1 and works[0].folder.resolve() == folder.resolve():
-        works = find_works(folder.resolve().parent)
-    return works

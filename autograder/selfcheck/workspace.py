@@ -117,7 +117,6 @@ def _work_of_file(path: Path) -> Work:
 
 
 def _works_in(folder: Path) -> list[Work]:
-    """The assignment in this folder, or those in its folders or in its `assignments/`."""
     own = _work_in(folder)
     if own is not None:
         return [own]

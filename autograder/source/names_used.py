@@ -98,7 +98,6 @@ class NameReader:
                 waiting += [(each, certain) for each in reversed(inner)]
 
     def _look_at_head(self, node: ast.AST) -> None:
-        """Read what a statement evaluates before its blocks."""
         for part in _assigned_last(node):
             if not isinstance(part, (*_BLOCKS, ast.pattern)):
                 self._look(part)

@@ -71,7 +71,6 @@ def own_code(text: str, stub: Stub) -> Code:
 
 
 def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[str]]:
-    """Return the tokens of each line, and the words of the text."""
     own = _own_names(text)
     lines: dict[int, list[str]] = {}
     words: set[str] = set(own or ()) - given
