@@ -140,10 +140,9 @@ OPENING |= {"copy", "copy2", "copyfile", "copyfileobj", "copytree", "getline", "
 ROOMS = ("submissions", "lms", "gradebook", "grading", "feedback", "source", "api.py")
 OTHERS_FILES = {
     "source/gate.py": "the gate itself",
-    "submissions/archives.py _fill_from_zip": "reads from a stream of the gate",
-    "submissions/archives.py _load_from_zip": "reads from a stream of the gate",
-    "submissions/archives.py _zip_entry": "the name of a function that reads from a stream of the gate",
-    "lms/collecting/gradescope.py _large": "reads from a stream of the gate",
+    "submissions/archives.py _fill": "reads from a stream of the gate",
+    "submissions/archives.py _load": "reads from a stream of the gate",
+    "submissions/archives.py _entry": "the name of a function that reads from a stream of the gate",
     "lms/sheet.py titles": "the engine's own table",
     "lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
     "lms/exports/gradescope_run.py _settings": "written by the export",
@@ -151,7 +150,7 @@ OTHERS_FILES = {
     "lms/exports/filling.py write_beside": "the instructor's own table",
     "gradebook/run_state.py": "written by a run",
     "gradebook/times.py _reading": "written by a run",
-    "gradebook/texts.py _files": "written by a run",
+    "gradebook/texts.py files_of": "written by a run",
     "gradebook/journal.py": "written by a run",
     "gradebook/suites.py": "written by a run",
     "grading/bundle.py": "the course's own files, packed for a cluster",
