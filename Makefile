@@ -94,8 +94,8 @@ build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
 .venv/.ready-grade: EXTRAS = report,ready-made,similar
-.venv/.ready-test: EXTRAS = report,dev,cluster
-.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,browser
+.venv/.ready-test: EXTRAS = report,dev,cluster,notebook
+.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,notebook,browser
 .venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup
 	@PYTHON="$(PYTHON)" scripts/setup "$(EXTRAS)"

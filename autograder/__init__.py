@@ -5,8 +5,6 @@ only by the rooms that need it. `autograder.checks`, `autograder.fakes` and `aut
 notebooks.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

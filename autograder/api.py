@@ -10,8 +10,6 @@ Each function does the work of the command of the same name and returns records 
 processes: a script that calls `grade` must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shlex
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from autograder.lms.exports import Exported
     from autograder.lms.roster import Roster
     from autograder.sandbox.doctor import TierReport
-    from autograder.sandbox.verify import Column
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
@@ -210,7 +207,6 @@ def decide(
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-
     loaded, reading = load_course(course), grades_at(Path(grades))
     effective = _effective(reading, loaded)
     known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(effective.people.groups, "")
@@ -260,7 +256,7 @@ def collect(
     times: AnyPath | None = None,
     source: str | None = None,
     replace: bool = False,
-) -> CollectReport:
+) -> "CollectReport":
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
     from autograder.lms import collecting
 
@@ -284,7 +280,7 @@ def export(
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
     hidden: str | None = None,
-) -> Exported:
+) -> "Exported":
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     from autograder.lms import exports
     from autograder.lms.nbgrader.by_hand import with_hand_grading
@@ -317,7 +313,7 @@ def similar(
     most: int = 20,
     least: float = 0.15,
     page: AnyPath | None = None,
-) -> Similar:
+) -> "Similar":
     """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them side by side."""
     from autograder.feedback.similarity_page import check_room, write_alike
     from autograder.submissions import similar as finding
@@ -332,34 +328,33 @@ def similar(
     return found
 
 
-def check(target: AnyPath = ".") -> CheckReport:
+def check(target: AnyPath = ".") -> "CheckReport":
     """Run the visible tests on a student's file in this process; `target` is the file, its folder or its name."""
     from autograder.selfcheck.check import check_target
 
     return check_target(Path(target))
 
 
-def doctor() -> Sequence[TierReport]:
+def doctor() -> Sequence["TierReport"]:
     """Report which sandbox tiers work on this machine, and why others do not."""
     from autograder.sandbox.doctor import examine
 
     return examine()
 
 
-def verify() -> tuple[Sequence[Column], bool]:
+def verify() -> tuple[Sequence["TierReport"], bool]:
     """Test every boundary of every sandbox; return the results by tier, and whether all guarantees hold."""
     from autograder.sandbox import verify
 
-    columns = verify.verify()
-    return columns, verify.is_sound(columns)
+    reports = verify.verify()
+    return reports, verify.is_sound(reports)
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
-
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
-def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
+def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> "Roster":
     """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
     from autograder.lms.roster import FILE_NAME, read_roster
 

@@ -4,8 +4,6 @@ These use the current definitions of the notebook; `progress()` and `pack()` use
 them does anything, because the grader runs the tests itself.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import inspect
@@ -16,20 +14,26 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.records import RefusedError, TestResult
-from autograder.selfcheck import render as verdict
-from autograder.selfcheck.check import Finding, check_student
+from autograder.course.markers import UNWRITTEN
+from autograder.proxy.local import LocalStudent
+from autograder.proxy.subject import uses_in
+from autograder.records import RefusedError
+from autograder.selfcheck.check import CheckReport, Finding, check_student, check_work
+from autograder.selfcheck.drawing import why_not
+from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
-from autograder.selfcheck.workspace import Text
+from autograder.selfcheck.locked_hints import LockedHints
+from autograder.selfcheck.render import Message
+from autograder.selfcheck.workspace import Text, Work, find_work, label_of, read, run_text
+from autograder.source.text import cells
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
-_UNWRITTEN = " is not written yet."
-_seen: dict[str, Verdict] = {}  # the latest verdict of each part in this session
+_seen: dict[str, Message] = {}  # the latest results of each part in this session
 _folder: Path | None = None  # with the assignment's files, once it is known
 _waiting: list[str] = []  # unwritten names that executed cells need
 
@@ -38,49 +42,15 @@ class NotGradedHereError(Exception):
     """nbgrader executes this notebook in an unprotected kernel, which must not produce a score."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The results of a part: shown as text in a terminal and as HTML in a notebook."""
-
-    part: str
-    findings: tuple[Finding, ...] = ()
-    problem: str = ""
-    progress: str = ""
-
-    @property
-    def results(self) -> tuple[TestResult, ...]:
-        """The results, with the title of each mistake in place of its id."""
-        return tuple(replace(finding.result, mistake=finding.mistake or None) for finding in self.findings)
-
-    @property
-    def passed(self) -> bool:
-        return bool(self.results) and all(result.outcome == "passed" for result in self.results)
-
-    def __repr__(self) -> str:
-        return verdict.as_text(self._heading(), self.results, foot=self.progress)
-
-    def _repr_html_(self) -> str:
-        return verdict.as_html(self._heading(), self.results, foot=self.progress)
-
-    def _heading(self) -> str:
-        if self.problem:
-            return self.problem
-        score = sum(result.score for result in self.results)
-        total = sum(result.max_score for result in self.results)
-        if self.passed:
-            return f"All visible tests of this part pass: {score:g} of {total:g} points."
-        return f"{score:g} of {total:g} visible points of this part so far."
-
-
 def _show_waiting(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
     """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
     from IPython.display import display
 
-    if str(error).endswith(_UNWRITTEN):
-        _waiting.append(str(error).removesuffix(_UNWRITTEN))
-        display(Sentence(f"This cell waits: `{_waiting[-1]}`{_UNWRITTEN}"))
+    if str(error).endswith(UNWRITTEN):
+        _waiting.append(str(error).removesuffix(UNWRITTEN))
+        display(Message(f"This cell waits: `{_waiting[-1]}`{UNWRITTEN}"))
     elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
-        display(Sentence(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."))
+        display(Message(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."))
     else:
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
@@ -90,21 +60,6 @@ def _install_handler() -> None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
         shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A message, as text and as HTML: a heading, and lines below it."""
-
-    text: str
-    notes: tuple[str, ...] = ()
-    foot: str = ""
-
-    def __repr__(self) -> str:
-        return verdict.as_text(self.text, notes=self.notes, foot=self.foot)
-
-    def _repr_html_(self) -> str:
-        return verdict.as_html(self.text, notes=self.notes, foot=self.foot)
 
 
 def check(part: str) -> Any:
@@ -121,20 +76,24 @@ def check(part: str) -> Any:
     return _for_validation(shown) if execution == "validate" else shown
 
 
-def _verdict(part: str) -> Verdict:
+def _verdict(part: str) -> Message:
     test_file = _test_file(part)
     if test_file is None:
-        return Verdict(part, problem=f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
+        return Message(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
     findings = _findings(test_file, part)
-    _seen[part] = Verdict(part, findings)
-    return Verdict(part, findings, progress=_progress(test_file) + _answers(test_file, _seen[part]))
+    results = tuple(replace(finding.result, mistake=finding.mistake or None) for finding in findings)
+    score, total = sum(result.score for result in results), sum(result.max_score for result in results)
+    shown = _seen[part] = Message(f"{score:g} of {total:g} visible points of this part so far.", results)
+    if shown.passed:
+        shown = replace(shown, heading=f"All visible tests of this part pass: {score:g} of {total:g} points.")
+    return replace(shown, foot=_progress(test_file) + _answers(test_file, shown))
 
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
-    from autograder.proxy.subject import uses_in
-
     space = _notebook_space()
-    uses = uses_in(_living_text(space), "notebook.py", test_file.read_text("utf-8"))
+    imports = [text for cell in space.get("In", []) for text in _imports(cell)]
+    text = "\n".join([*imports, *_living_cells(space)])  # of what was executed, as far as it is not replaced
+    uses = uses_in(text, "notebook.py", test_file.read_text("utf-8"))
     return check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part, saved)
 
 
@@ -157,32 +116,28 @@ def _here() -> Path:
     return _folder or Path.cwd()
 
 
-def hint(part: str = "", again: bool = False) -> Sentence:
+def hint(part: str = "", again: bool = False) -> Message:
     """Show one step of help with the first failing test of a part, or of the assignment; call it again for the next.
 
     `again` starts with the first step.
     """
-    from autograder.selfcheck.check import CheckReport
-    from autograder.selfcheck.hints import next_hint
-    from autograder.selfcheck.workspace import Work, read
-
     test_file = _test_file(part)
     if test_file is None:
-        return Sentence(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
+        return Message(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
     work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
     try:
         saved = Text(read(work.file), work.file.name)
         findings = tuple(_in_saved(finding, saved) for finding in _findings(test_file, part or None, saved))
         found = next_hint(work, CheckReport(work.file.name, work.name, findings, {}), start_over=again)
     except RefusedError as refusal:
-        return Sentence(str(refusal))
+        return Message(str(refusal))
     if found is None:
-        return Sentence("Every visible test passes: no hint is needed.")
+        return Message("Every visible test passes: no hint is needed.")
     more = "The next step: run this cell again." if found.number < found.of else ""
     if found.again:
         more = "That was the last step. From the first: `again=True`, as in `hint(again=True)`."
     kind = f"Hint {found.number} of {found.of} · {found.kind}"
-    return Sentence(found.title, (kind, *found.text.split("\n")), more)
+    return Message(found.title, notes=(kind, *found.text.split("\n")), foot=more)
 
 
 def _in_saved(finding: Finding, saved: Text) -> Finding:
@@ -202,8 +157,6 @@ def progress() -> None:
 
 def pack() -> None:
     """Create the archive to hand in from the saved notebook, as `autograder pack` does."""
-    from autograder.source.text import cells
-
     test_file = _test_file("")
     file = test_file and test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb")
     if file is None or not file.is_file():
@@ -225,7 +178,7 @@ def _run(*words: str) -> None:
     print(done.stdout)
 
 
-def _for_validation(shown: Verdict) -> float | None:
+def _for_validation(shown: Message) -> float | None:
     """Return the value for `nbgrader validate`: a score below the maximum if a test fails."""
     from IPython.display import display
 
@@ -241,9 +194,7 @@ def _progress(test_file: Path) -> str:
     return "Parts: " + " · ".join(f"{part.replace('_', ' ')} {_state(part)}" for part in parts)
 
 
-def _answers(test_file: Path, shown: Verdict) -> str:
-    from autograder.selfcheck.locked_hints import LockedHints
-
+def _answers(test_file: Path, shown: Message) -> str:
     told = f" `autograder answers {test_file.parent.name}` answers the questions of the text."
     return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
 
@@ -257,8 +208,6 @@ def _state(part: str) -> str:
 
 def picture(part: str) -> Any:
     """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
-    from autograder.proxy.local import LocalStudent
-
     student = LocalStudent(_module(_notebook_space()))
     for draw, choices in _pictures(part):
         _show_picture(draw, student, choices)
@@ -268,23 +217,21 @@ def _show_picture(draw: Callable[..., Any], student: Any, choices: Mapping[str, 
     """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named arguments."""
     from IPython.display import Markdown, display
 
-    from autograder.selfcheck.drawing import why_not
-
     def drawn(**values: Any) -> Any:
         try:
             return as_image(draw(student, **values), _caption(draw))
         except Exception as error:  # the student's unfinished code
             title = draw.__name__.replace("_", " ")
-            return Sentence(f"The picture “{title}” cannot be drawn yet: {why_not(error)}")
+            return Message(f"The picture “{title}” cannot be drawn yet: {why_not(error)}")
 
     first = drawn()
-    if not choices or isinstance(first, Sentence) or not in_notebook():
+    if not choices or isinstance(first, Message) or not in_notebook():
         display(first)
     else:
         shown = display(first, display_id=True)
         values = {name: inspect.signature(draw).parameters[name].default for name in choices}
         add_sliders(choices, values, lambda **chosen: shown.update(drawn(**chosen)))
-    if not isinstance(first, Sentence):
+    if not isinstance(first, Message):
         display(Markdown(_caption(draw)))
 
 
@@ -293,9 +240,6 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
 
     The assignment is looked for in this folder and those above it. Raises RefusedError if it or its file is not there.
     """
-    from autograder.selfcheck.check import check_work
-    from autograder.selfcheck.workspace import find_work, label_of, read, run_text
-
     work = find_work(assignment)
     return run_text(read(work.file), label_of(work.file)).module, check_work(work).passed_parts
 
@@ -335,12 +279,6 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
     module = types.ModuleType("notebook")
     vars(module).update(space)
     return module
-
-
-def _living_text(space: dict[str, Any]) -> str:
-    """Return all imports executed so far, and the text of the cells with current definitions."""
-    imports = [text for cell in space.get("In", []) for text in _imports(cell)]
-    return "\n".join([*imports, *_living_cells(space)])
 
 
 def _living_cells(space: dict[str, Any]) -> list[str]:

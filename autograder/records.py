@@ -1,9 +1,4 @@
-"""Typed records shared by all parts of the engine: results, grades, submissions.
-
-They import no other module; every module may import them. A line of the journal holds one `Grade`.
-"""
-
-from __future__ import annotations
+"""Typed records shared by all parts of the engine: results, grades, submissions. They import no other module."""
 
 import json
 import sys
@@ -139,7 +134,7 @@ class Grade:
         return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, line: str) -> Grade:
+    def from_json(cls, line: str) -> "Grade":
         """Parse a line written by `to_json`; raises ValueError if it is invalid."""
         try:
             return cls.from_record(json.loads(line))
@@ -147,7 +142,7 @@ class Grade:
             raise ValueError(f"not a line of a journal: {error}") from None
 
     @classmethod
-    def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> Grade:
+    def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":
         """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
 
         Texts shared by many grades, such as titles, are interned.
@@ -171,8 +166,5 @@ class Grade:
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """Drop unknown fields, so that journals of newer versions can be read."""
     names = {f.name for f in fields(kind)}
-    return {key: _once(value) for key, value in record.items() if key in names}
-
-
-def _once(value: Any) -> Any:
-    return sys.intern(value) if isinstance(value, str) else value
+    known = ((key, value) for key, value in record.items() if key in names)
+    return {key: sys.intern(value) if isinstance(value, str) else value for key, value in known}

@@ -4,8 +4,6 @@ Every answer is submitted as a student's would be: to the sandbox, through the g
 of the solution) and right answers with further seeds run in the grader's own process, as they are trusted and many.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -164,7 +162,7 @@ class Seeds:
     wrong: tuple[int, ...]
 
     @classmethod
-    def drawn(cls, run_seed: int, right: int, wrong: int) -> Seeds:
+    def drawn(cls, run_seed: int, right: int, wrong: int) -> "Seeds":
         """Derive the given numbers of seeds from the run's seed."""
         chosen = random.Random(run_seed)
         drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
@@ -246,7 +244,8 @@ def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
 def try_case(case: Case) -> AuditFinding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":
-        return _try_mutant(case)
+        failures = (this_grader().first_failure(case.assignment, case.source, s, MUTANT_SECONDS) for s in case.here)
+        return AuditFinding(case, any(failures), detail=case.hint)
     findings = [_graded(case, seed) for seed in case.seeds]
     if not all(finding.good for finding in findings):
         return _first([finding for finding in findings if not finding.good], len(findings))
@@ -264,18 +263,13 @@ def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
 
 
 def _graded(case: Case, seed: int) -> AuditFinding:
+    grader = this_grader()
+    file = SourceFile(f"{grader.assignments[case.assignment].stem}.py", case.source)
     try:
-        return _judge(case, _grade(case, seed))
+        grader.reseed(seed)
+        return _judge(case, grader.grade(Submission("audit", case.assignment, (file,))))
     except (CourseError, SolutionFailsError) as problem:
         return AuditFinding(case, False, detail=f"seed {seed}: {problem}")
-
-
-def _grade(case: Case, seed: int) -> Grade:
-    grader = this_grader()
-    grader.reseed(seed)
-    stem = grader.assignments[case.assignment].stem
-    file = SourceFile(f"{stem}.py", case.source)
-    return grader.grade(Submission("audit", case.assignment, (file,)))
 
 
 def _judge(case: Case, grade: Grade) -> AuditFinding:
@@ -312,14 +306,6 @@ def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:
     if finding.case.weight == "idea" and finding.loss < IDEA_LIMIT * finding.part_score:
         part = f"the {finding.part_score:g} points of its part `{finding.case.part}`"
         yield f"{start}; an idea costs at least a third of {part}."
-
-
-def _try_mutant(case: Case) -> AuditFinding:
-    grader = this_grader()
-    for seed in case.here:
-        if grader.first_failure(case.assignment, case.source, seed, MUTANT_SECONDS):
-            return AuditFinding(case, True)
-    return AuditFinding(case, False, detail=case.hint)
 
 
 def _share(good: Iterable[bool]) -> tuple[str, bool]:

@@ -55,7 +55,8 @@ def write_demo(
     chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
     if not chosen:
         raise CourseError("The course has no solutions yet; a made-up class is created from them.")
-    _refuse_to_mix(output)
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise CourseError(f"{output} already exists; remove it or choose another folder.")
     books = {}
     for a in chosen:
         tell(f"Collecting answers to {a.name}")
@@ -64,7 +65,9 @@ def write_demo(
     made = _make(books, students, seed)
     mark(output)
     for student in made:
-        _write(output / student.name, student)
+        for assignment, answer in student.answers.items():
+            for name, content in answer.files:
+                write_whole(output / student.name / assignment / name, content)
     return made
 
 
@@ -121,14 +124,3 @@ def _names(count: int, rng: random.Random) -> list[str]:
 def _random(seed: int, *words: str) -> random.Random:
     """Return an independent generator per choice, so that one more student does not change the others."""
     return random.Random("/".join([str(seed), *words]))
-
-
-def _refuse_to_mix(output: Path) -> None:
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CourseError(f"{output} already exists; remove it or choose another folder.")
-
-
-def _write(folder: Path, student: DemoStudent) -> None:
-    for assignment, answer in student.answers.items():
-        for name, content in answer.files:
-            write_whole(folder / assignment / name, content)

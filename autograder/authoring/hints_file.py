@@ -4,8 +4,6 @@ The file holds no test, no mistake and no readable hint. It is rebuilt only if t
 tests or `ANSWERS_VERSION` changed: near a border, two computers can choose different grids for the same answers.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -149,7 +147,7 @@ class _Survey:
                     entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
         return entries
 
-    def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, Recording]]:
+    def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, "Recording"]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
         from autograder.proxy.subject import uses_in
         from autograder.selfcheck.check import SEED, failures, time_limit

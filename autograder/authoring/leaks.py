@@ -60,7 +60,9 @@ def _secrets(document: Document) -> dict[str, int]:
     code = _code_lines(document.text)
     inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
     given = [_squeezed(text) for line, text in code.items() if line not in inside]
-    common = {"self", *keyword.kwlist, *dir(builtins), *_imported_names(document)}
+    imports = [n for n in ast.parse(document.text).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    imported = {alias.asname or alias.name for node in imports for alias in node.names}
+    common = {"self", *keyword.kwlist, *dir(builtins), *imported}
     secrets: dict[str, int] = {}
     for line in sorted(inside & set(code)):
         text = _squeezed(code[line])
@@ -81,13 +83,6 @@ def _code_lines(text: str) -> dict[int, str]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             lines[node.lineno - 1 : node.end_lineno] = [""] * len(lines[node.lineno - 1 : node.end_lineno])
     return {number: line for number, line in enumerate(lines, start=1) if line.strip()}
-
-
-def _imported_names(document: Document) -> Iterator[str]:
-    for node in ast.parse(document.text).body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                yield alias.asname or alias.name
 
 
 def _squeezed(line: str) -> str:

@@ -4,8 +4,6 @@ An undetected mutant is either a hole in the suite or equivalent; the latter are
 `equivalent_mutants.yml`. `operators` defines the changes; nothing is run here.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import io
@@ -71,7 +69,7 @@ def mutants(source: str) -> Iterator[Mutant]:
         yield Mutant(identity, _lines(node)[0], _description(node, new, place), changed)
 
 
-def _steps(tree: ast.Module, text: _Text) -> Iterator[tuple[_Place, Step]]:
+def _steps(tree: ast.Module, text: "_Text") -> Iterator[tuple[_Place, Step]]:
     """Yield every step of every operator on a node in a gap."""
     for place, node in _walk(tree, _Place("", ""), text):
         for operator in OPERATORS:
@@ -85,7 +83,7 @@ def _lines(node: ast.AST) -> tuple[int, int]:
     return node.lineno, node.end_lineno  # type: ignore[attr-defined]
 
 
-def _walk(node: ast.AST, place: _Place, text: _Text) -> Iterator[tuple[_Place, ast.AST]]:
+def _walk(node: ast.AST, place: _Place, text: "_Text") -> Iterator[tuple[_Place, ast.AST]]:
     """Yield all nodes in source order, without annotations and parts of messages."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         place = _Place(f"{place.function}.{node.name}".lstrip("."), place.statement)

@@ -59,7 +59,8 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     if ci is not None and ci not in CI:
         raise CourseError(f"--ci is {one_of(CI)}, not `{ci}`{did_you_mean(ci, CI) or '.'}")
     files |= {course.root / place: filled(template) for place, template in CI.get(ci or "", {}).items()}
-    _check_room(files)
+    if there := [file for file in files if file.exists()]:
+        raise CourseError([f"{file} already exists; nothing was changed." for file in there])
     if begins:
         schema = json.dumps(course_schema(), ensure_ascii=False, indent=2) + "\n"
         beside = {
@@ -115,12 +116,6 @@ def _files(course: Course, name: str) -> Iterator[tuple[Path, str]]:
     yield course.mistakes_file(assignment), "mistakes.yml"
     yield course.suite_folder(assignment) / "alternatives" / ALTERNATIVE, "alternative.py"
     yield course.pictures_file(assignment), "pictures.py"
-
-
-def _check_room(files: dict[Path, str]) -> None:
-    there = [file for file in files if file.exists()]
-    if there:
-        raise CourseError([f"{file} already exists; nothing was changed." for file in there])
 
 
 def _title_of(name: str) -> str:

@@ -1,8 +1,4 @@
-"""Checks that call a function or a module repeatedly with changed inputs, and compare the results.
-
-Exceptions of the student's code pass through. Random numbers come from a private generator that is seeded with the
-test's seed, so numbers drawn by the student's code do not affect a check.
-"""
+"""Checks that call a function or a module repeatedly with changed inputs, and compare the results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,8 +40,7 @@ def _same_numbers(now: Tensor, then: Tensor, which: str, what: str) -> None:
 
 
 def _changed(what: str, start: str, end: str) -> CheckFailed:
-    hidden = f"{actor(without_inputs(what))} {start}; an input must keep its values."
-    return CheckFailed(f"{actor(what)} {start}: {end}", hidden)
+    return fault(what, f"{start}: {end}", actor, f"{start}; an input must keep its values.")
 
 
 def _same_contents(now: Any, then: Any) -> bool:
@@ -214,10 +209,8 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     outside = (out < low - atol) | (out > high + atol)
     if bool(outside.any()):
         at = first_index(outside)
-        start = f"A weighted mean lies between the smallest and the largest value; {what} does not"
-        end = f"at {place(at)}"
-        came = f"{number(out[at].item())} came back"
-        raise CheckFailed(f"{start} {end}: {came}.", f"{without_inputs(start)} {end}.")
+        start = f"A weighted mean lies between the smallest and the largest value; {what} does not at {place(at)}"
+        raise CheckFailed(f"{start}: {number(out[at].item())} came back.", f"{without_inputs(start)}.")
 
 
 def _agree(one: Tensor, other: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
@@ -251,7 +244,6 @@ def _without_batch(whole: Tensor) -> tuple[str, ...] | None:
 
 
 def _repad(x: Tensor, padding: Tensor) -> Tensor:
-    """Return the tensor with other contents where `padding` is True."""
     other = x.detach().clone()
     if x.is_floating_point():
         noise = torch.randn(x.shape, generator=private_generator(), dtype=torch.float64)

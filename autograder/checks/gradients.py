@@ -1,8 +1,4 @@
-"""Checks of gradients: which inputs an output depends on, and whether the gradients are correct.
-
-Random numbers come from a private generator that is seeded with the test's seed, so numbers drawn by the student's
-code do not affect a check.
-"""
+"""Checks of gradients: which inputs an output depends on, and whether the gradients are correct."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -122,7 +118,6 @@ def _pairs(pairs: list[list[int]], verb: str) -> str:
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:
-    """Call the function with copies of the inputs; return the result and the copies that require gradients."""
     floats = []
     copies = []
     for value in inputs:

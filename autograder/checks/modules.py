@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from autograder.checks.sentences import CheckFailed, actor, fault, several, some, without_inputs, wrong_type
+from autograder.checks.sentences import actor, fault, several, some, wrong_type
 
 
 def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module") -> None:
@@ -18,11 +18,9 @@ def parameter_count(module: Any, n: int, what: str = "the module") -> None:
     """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
     count = sum(p.numel() for p in _module(module, what).parameters())
     if count != n:
-        word = "many" if count > n else "few"
-        raise CheckFailed(
-            f"{actor(what)} has {count} parameters; {n} were expected ({abs(count - n)} too {word}).",
-            f"{actor(without_inputs(what))} has {count} parameters, which is too {word}.",
-        )
+        has, word = f"has {count} parameters", "many" if count > n else "few"
+        end = f"{has}; {n} were expected ({abs(count - n)} too {word})."
+        raise fault(what, end, actor, f"{has}, which is too {word}.")
 
 
 def no_parameters(module: Any, what: str = "the module") -> None:

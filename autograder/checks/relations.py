@@ -1,7 +1,5 @@
 """How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns that differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -74,7 +72,6 @@ def _moves(actual: Tensor, expected: Tensor, wrong: Tensor, names: Sequence[str]
 
 
 def _indices(wrong: Tensor, axis: int) -> list[int]:
-    """Return the indices along one axis at which something differs."""
     return [int(i) for i in wrong.movedim(axis, 0).reshape(wrong.shape[axis], -1).any(dim=1).nonzero().flatten()]
 
 

@@ -5,7 +5,8 @@ shown text has a maximum length.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -107,9 +108,9 @@ def actor(what: str) -> str:
     return what if is_call(what) else subject(what)
 
 
-def fault(what: str, end: str, begin: Callable[[str], str] = subject) -> CheckFailed:
-    """Return a failure in which only the inputs in the description `what` are secret."""
-    return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end}")
+def fault(what: str, end: str, begin: Callable[[str], str] = subject, public: str | None = None) -> CheckFailed:
+    """Return a failure in which the inputs in the description `what` are secret, and `end` if another is `public`."""
+    return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end if public is None else public}")
 
 
 def wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
@@ -154,13 +155,15 @@ def _show(value: Any, depth: int) -> str:
         return number(value)
     if isinstance(value, (str, bytes)):
         return _quoted(value, LONGEST - 10)
-    if isinstance(value, (list, tuple)) and depth < 3:
-        return _show_items(value, "[]" if isinstance(value, list) else "()", depth)
+    inside = partial(_show, depth=depth + 1)
+    if isinstance(value, list) and depth < 3:
+        return f"[{_joined(value, inside)}]"
+    if isinstance(value, tuple) and depth < 3:
+        return f"({_joined(value, inside)}{',' if len(value) == 1 else ''})"
     if isinstance(value, (set, frozenset)) and value and depth < 3:
-        return "{" + _join([_show(item, depth + 1) for item in _first(sorted(value, key=repr))], len(value)) + "}"
+        return f"{{{_joined(sorted(value, key=repr), inside)}}}"
     if isinstance(value, dict) and depth < 3:
-        pairs = [f"{_show(k, 3)}: {_show(v, depth + 1)}" for k, v in _first(value.items())]
-        return "{" + _join(pairs, len(value)) + "}"
+        return f"{{{_joined(value.items(), lambda pair: f'{_show(pair[0], 3)}: {inside(pair[1])}')}}}"
     if isinstance(value, Tensor) and is_plain(value) and value.ndim <= 1 and value.numel() <= MOST_ITEMS:
         return f"tensor({_show(value.detach().tolist(), 2)})"
     return kind(value)
@@ -170,18 +173,9 @@ def _quoted(value: str | bytes, longest: int) -> str:
     return repr(value) if len(value) <= longest else f"{value[:longest]!r}…"
 
 
-def _show_items(value: Sequence[Any], brackets: str, depth: int) -> str:
-    items = _join([_show(item, depth + 1) for item in _first(value)], len(value))
-    comma = "," if brackets == "()" and len(value) == 1 else ""
-    return brackets[0] + items + comma + brackets[1]
-
-
-def _first(items: Iterable[Any]) -> list[Any]:
-    return list(islice(items, MOST_ITEMS))
-
-
-def _join(shown: list[str], length: int) -> str:
-    return ", ".join(shown) + (f", … ({length} in all)" if length > len(shown) else "")
+def _joined(items: Collection[Any], show_one: Callable[[Any], str]) -> str:
+    rest = f", … ({len(items)} in all)" if len(items) > MOST_ITEMS else ""
+    return ", ".join(map(show_one, islice(items, MOST_ITEMS))) + rest
 
 
 _KNOWN_TO_PYTHON = {"bytes", "filter", "frozenset", "function", "generator", "map", "range", "set", "zip"}

@@ -145,10 +145,8 @@ def rows_sum_to_one(
         at = first_index(wrong)
         where = place(at, (axes or AXES.get(got.ndim, ()))[:-1])
         row = f"the row at {where}" if where else "the row"
-        raise CheckFailed(
-            f"In {what}, {row} sums to {number(sums[at].item())}; each row should sum to 1.",
-            f"In {without_inputs(what)}, {row} does not sum to one.",
-        )
+        end = f"{row} sums to {number(sums[at].item())}; each row should sum to 1."
+        raise fault(what, end, "In {},".format, f"{row} does not sum to one.")
 
 
 def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
@@ -173,18 +171,14 @@ class Difference:
     relation: str
 
     def failure(self, what: str) -> CheckFailed:
-        hidden = without_inputs(what)
         if not self.where:
-            return CheckFailed(
-                f"{returned(what, self.came)}; {self.expected} was expected ({self.extent}).",
-                f"{subject(hidden)} {verb(hidden, 'is', 'are')} not as expected ({self.extent}).",
-            )
+            hidden = f"{verb(what, 'is', 'are')} not as expected ({self.extent})."
+            full = f"{returned(what, self.came)}; {self.expected} was expected ({self.extent})."
+            return CheckFailed(full, f"{subject(without_inputs(what))} {hidden}")
         start = f"{verb(what, 'differs', 'differ')} first at {self.where}"
         extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
-        return CheckFailed(
-            f"{subject(what)} {start}: {self.came} came back, {self.expected} was expected. {extent}.",
-            f"{subject(hidden)} {start}. {extent}.",
-        )
+        full = f"{start}: {self.came} came back, {self.expected} was expected. {extent}."
+        return fault(what, full, public=f"{start}. {extent}.")
 
 
 def first_difference(
@@ -192,20 +186,21 @@ def first_difference(
 ) -> Difference | None:
     """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
     actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    apart = None
     if _exact(actual) and _exact(expected):
         wrong = actual != expected
     else:
         wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
         a, e = actual.to(wide), expected.to(wide)
-        near = (a - e).abs() <= atol + rtol * e.abs().nan_to_num(posinf=0.0)
+        apart = (a - e).abs()
+        near = apart <= atol + rtol * e.abs().nan_to_num(posinf=0.0)
         wrong = ~(near | (a == e) | (a.isnan() & e.isnan()))
     if not bool(wrong.any()):
         return None
     at = first_index(wrong)
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
-    return Difference(
-        place(at, axes), came, wanted, _extent(actual, expected, wrong), relation(actual, expected, wrong, axes)
-    )
+    extent = _extent(wrong, apart, "entries" if actual.dtype is torch.bool else "numbers")
+    return Difference(place(at, axes), came, wanted, extent, relation(actual, expected, wrong, axes))
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:
@@ -218,18 +213,13 @@ def _exact(t: Tensor) -> bool:
     return not t.is_floating_point() and not t.is_complex()
 
 
-def _extent(actual: Tensor, expected: Tensor, wrong: Tensor) -> str:
+def _extent(wrong: Tensor, apart: Tensor | None, noun: str) -> str:
     """Return how many numbers differ and by how much; for integers and booleans, only how many."""
-    count, total = int(wrong.sum()), wrong.numel()
-    largest = ""
-    if not (_exact(actual) and _exact(expected)):
-        wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
-        apart = (actual[wrong].to(wide) - expected[wrong].to(wide)).abs().nan_to_num(nan=math.inf)
-        largest = number(apart.max().item(), 2)
+    largest = "" if apart is None else number(apart[wrong].nan_to_num(nan=math.inf).max().item(), 2)
     if not wrong.ndim:
         return f"off by {largest}" if largest else "no other value will do"
-    numbers = f"{count} of {total} {'entries' if actual.dtype is torch.bool else 'numbers'}"
-    differ = f"{numbers} {'differs' if count == 1 else 'differ'}"
+    count = int(wrong.sum())
+    differ = f"{count} of {wrong.numel()} {noun} {'differs' if count == 1 else 'differ'}"
     return f"{differ}, by at most {largest}" if largest else differ
 
 
@@ -333,10 +323,7 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
     if len(actual) != len(expected):
         many = "few" if len(actual) < len(expected) else "many"
         start = f"{verb(what, 'has', 'have')} {len(actual)} items"
-        raise CheckFailed(
-            f"{subject(what)} {start}; {len(expected)} were expected.",
-            f"{subject(without_inputs(what))} {start}, which is too {many}.",
-        )
+        raise fault(what, f"{start}; {len(expected)} were expected.", public=f"{start}, which is too {many}.")
 
 
 def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
@@ -348,8 +335,7 @@ def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
         faults = [f"{verb(what, 'lacks', 'lack')} {several('key', missing)}"] if missing else []
         faults += [f"{verb(what, 'has', 'have')} {several('unexpected key', extra)}"] if extra else []
         end = f"{' and '.join(faults)}."
-        hidden = without_literals(end)
-        raise CheckFailed(f"{subject(what)} {end}", f"{subject(without_inputs(what))} {hidden}")
+        raise fault(what, end, public=without_literals(end))
     for key, wanted in expected.items():
         equal(actual[key], wanted, f"the entry {_key(key)} of {what}")
 

@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 from autograder.api import load_course
-from autograder.cli.base import DONE, FOUND, say, tier_of
+from autograder.cli.base import DONE, FOUND, say
+from autograder.cli.console import progress, show_audit
 from autograder.records import RefusedError
 from autograder.text.wording import counted, listed
 
@@ -42,13 +43,12 @@ def audit(
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
-    from autograder.cli.console import progress, show_audit
     from autograder.grading.pool import Plan
     from autograder.text.files import check_file, write_whole
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))
-    plan = Plan(course, seed, tier_of(unsafe), jobs, chosen)
+    plan = Plan(course, seed, "unsafe" if unsafe else "best", jobs, chosen)
     if only is not None and only not in KINDS:
         raise RefusedError(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")

@@ -107,8 +107,3 @@ def end_on_sigterm() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, handle)
-
-
-def tier_of(unsafe: bool) -> str:
-    """Return the sandbox tier to request."""
-    return "unsafe" if unsafe else "best"

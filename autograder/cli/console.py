@@ -1,7 +1,5 @@
 """Terminal output of the commands: progress bars, tables and messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,7 +16,6 @@ from autograder.cli.base import QUIET
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
     from autograder.sandbox.doctor import TierReport
-    from autograder.sandbox.verify import Column
 
 console = Console(highlight=False)
 
@@ -70,7 +67,7 @@ def _lines(screen: Console, name: str) -> Step:
     return step
 
 
-def show_tiers(reports: Sequence[TierReport]) -> None:
+def show_tiers(reports: Sequence["TierReport"]) -> None:
     """Print which sandbox tiers work on this machine."""
     for report in reports:
         verdict = "[green]works[/]" if report.works else "[red]does not work[/]"
@@ -82,7 +79,7 @@ def show_tiers(reports: Sequence[TierReport]) -> None:
 VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}
 
 
-def show_walls(columns: Sequence[Column]) -> None:
+def show_walls(columns: Sequence["TierReport"]) -> None:
     """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
     walls = next((column.cells for column in columns if column.works), ())
@@ -109,7 +106,7 @@ LEGEND = (
 LEGEND_OF_MORE = "; + mutants listed as equivalent in equivalent_mutants.yml"
 
 
-def show_audit(audits: Sequence[Audit]) -> None:
+def show_audit(audits: Sequence["Audit"]) -> None:
     """Print the table of an audit, then one line for each problem."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("assignment")
@@ -130,7 +127,7 @@ def show_audit(audits: Sequence[Audit]) -> None:
         console.print("[green]The audit found no problem.[/]")
 
 
-def _show_points(audit: Audit) -> None:
+def _show_points(audit: "Audit") -> None:
     """Print what trivial answers earn and what each known mistake costs."""
     for title, rows in (
         ("trivial answer", [(f.case.name, "", f"{f.score:g}") for f in audit.of("trivial")]),

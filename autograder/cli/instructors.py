@@ -7,6 +7,8 @@ from pathlib import Path
 
 from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say
+from autograder.cli.console import console, progress, show_tiers, show_walls
+from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
 from autograder.course.config import has_course
 from autograder.records import RefusedError
 
@@ -46,9 +48,6 @@ def grade(
     as_json: bool = False,
 ) -> int:
     """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped."""
-    from autograder.cli.console import console, progress
-    from autograder.cli.tables import show_class
-
     course = api.load_course(course_path)
     with progress(quiet=as_json) as steps:
         run = api.grade(
@@ -81,8 +80,6 @@ def report(
     as_json: bool = False,
 ) -> int:
     """Write the report pages again from a journal, without grading."""
-    from autograder.cli.console import progress
-
     with progress(quiet=as_json) as steps:
         pages = api.report(
             grades,
@@ -103,9 +100,6 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    from autograder.cli.console import console
-    from autograder.cli.tables import show_comparison
-
     comparison = api.compare(old, new, course_path if has_course(course_path) else None)
     say(*comparison.notes)
     if as_json:
@@ -137,9 +131,6 @@ def decide(
     as_json: bool = False,
 ) -> int:
     """Decide about grades: points, comments, excuses, dropped tests, late work. Writes decisions.yml."""
-    from autograder.cli.console import console
-    from autograder.cli.tables import show_decided, show_to_review
-
     if pick:
         found = api.to_review(grades, course_path, border, within)
         print(json.dumps(found, ensure_ascii=False)) if as_json else show_to_review(console, found)
@@ -199,9 +190,6 @@ def similar(
     as_json: bool = False,
 ) -> int:
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
-    from autograder.cli.console import console
-    from autograder.cli.tables import show_similar
-
     found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     if as_json:
         print(json.dumps([pair.as_record() for pair in found.pairs], ensure_ascii=False))
@@ -216,7 +204,6 @@ def doctor(walls: bool = False, as_json: bool = False) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""
     if walls:
         return _verify_walls(as_json)
-    from autograder.cli.console import show_tiers
 
     reports = api.doctor()
     if as_json:
@@ -227,7 +214,6 @@ def doctor(walls: bool = False, as_json: bool = False) -> int:
 
 
 def _verify_walls(as_json: bool) -> int:
-    from autograder.cli.console import show_walls
 
     columns, sound = api.verify()
     if as_json:

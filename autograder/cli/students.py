@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 from autograder.cli.base import DONE, FOUND
+from autograder.cli.console import console
+from autograder.cli.console import progress as console_progress
 from autograder.records import RefusedError
 
 
@@ -19,7 +21,6 @@ def check(target: str = ".", picture: bool = False, as_json: bool = False) -> in
     if as_json:
         print(json.dumps(report.as_record(), ensure_ascii=False))
         return DONE if report.all_passed else FOUND
-    from autograder.cli.console import console
     from autograder.selfcheck.drawing import draw_all
     from autograder.selfcheck.screens import check_screen
 
@@ -28,12 +29,10 @@ def check(target: str = ".", picture: bool = False, as_json: bool = False) -> in
 
 
 def _check_all(target: str, as_json: bool) -> int:
-    from autograder.cli.console import console
-    from autograder.cli.console import progress as showing_progress
     from autograder.selfcheck.progress import standings
     from autograder.selfcheck.screens import progress_screen
 
-    with showing_progress(quiet=as_json, transient=True) as steps:
+    with console_progress(quiet=as_json, transient=True) as steps:
         found = standings(target, steps("Checking"))
     reports = [standing.report for standing in found]
     if as_json:
@@ -45,7 +44,6 @@ def _check_all(target: str, as_json: bool) -> int:
 
 def watch(target: str = ".") -> int:
     """Check your code again after every save. Keys: h hint, p picture, q quit."""
-    from autograder.cli.console import console
     from autograder.selfcheck.watch import watch as watching
 
     try:
@@ -57,7 +55,6 @@ def watch(target: str = ".") -> int:
 
 def hint(target: str = ".", again: bool = False) -> int:
     """Show one step of help with the first failing test, never code; call it again for the next step."""
-    from autograder.cli.console import console
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
@@ -74,7 +71,6 @@ def hint(target: str = ".", again: bool = False) -> int:
 
 def answers(target: str = ".", everything: bool = False) -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
-    from autograder.cli.console import console
     from autograder.selfcheck.answers import unlocked
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import answers_screen
@@ -102,7 +98,6 @@ def progress(folder: str = ".", as_json: bool = False) -> int:
 
 def pack(target: str = ".", output: Path = Path(".")) -> int:
     """Create the archive to hand in, and read it back as the grader will."""
-    from autograder.cli.console import console
     from autograder.selfcheck import pack as packing
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import packed_screen

@@ -1,7 +1,5 @@
 """Terminal tables of a graded class, of two compared gradings and of similar submissions."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -248,7 +246,7 @@ PASSAGES = 4  # maximum number of passages shown for a pair, longest first
 SHOWN_WORDS = 5
 
 
-def show_similar(console: Console, found: Similar) -> None:
+def show_similar(console: Console, found: "Similar") -> None:
     """Print the pairs and the lines they share, with a note that likeness is no verdict."""
     if found.pairs:
         console.print(_pairs(found.pairs))
@@ -262,7 +260,7 @@ def show_similar(console: Console, found: Similar) -> None:
         console.print(f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}.")
 
 
-def _pairs(pairs: Iterable[Pair]) -> Table:
+def _pairs(pairs: Iterable["Pair"]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("likeness", justify="right", no_wrap=True)
     table.add_column("in common", justify="right", no_wrap=True)
@@ -274,7 +272,7 @@ def _pairs(pairs: Iterable[Pair]) -> Table:
     return table
 
 
-def _shared(pair: Pair) -> Iterator[str]:
+def _shared(pair: "Pair") -> Iterator[str]:
     longest = sorted(pair.passages, key=lambda passage: -passage.length)[:PASSAGES]
     yield ", ".join(f"{_span(p.one)} = {_span(p.other)}" for p in sorted(longest, key=lambda p: p.one))
     if len(pair.passages) > PASSAGES:

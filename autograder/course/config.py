@@ -4,8 +4,6 @@ Imports only the YAML reader and the records, and never PyTorch. All errors in a
 `CourseError` with a sentence for each.
 """
 
-from __future__ import annotations
-
 import keyword
 import re
 import sys
@@ -176,7 +174,7 @@ class Extension(YamlRecord):
     days: Amount | None = None
 
     @model_validator(mode="after")
-    def _says_until_when(self) -> Extension:
+    def _says_until_when(self) -> "Extension":
         if (self.due is None) == (self.days is None):
             raise ValueError("must say either `due` or `days`.")
         if self.due is not None and self.assignment is None:

@@ -20,10 +20,9 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
-from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER
+from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, UNWRITTEN
 from autograder.course.yaml_file import closest, did_you_mean
 
-UNWRITTEN = " is not written yet."
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 
 _COMMENTS = {
@@ -329,15 +328,11 @@ class _Reader:
             what = "must be inside a function" if function is None else f"goes on after the end of `{function[0]}`"
             self.add(begin, f"this gap {what}.")
             return
-        todo = self._todo_above(begin)
+        above = (line.strip() for line in reversed(self.lines[: begin - 1]))
+        todo = tuple(itertools.takewhile(lambda line: line.startswith("#"), above))[::-1]
         if not any(line.startswith("# TODO:") for line in todo):
             self.add(begin, f"the gap of `{function[0]}` has no `# TODO:` line directly above it.")
         self.gaps.append(Gap(function[0], begin, end, indents[0], todo, tuple(inside)))
-
-    def _todo_above(self, begin: int) -> tuple[str, ...]:
-        """Return the comment lines directly above a gap, stripped."""
-        above = (line.strip() for line in reversed(self.lines[: begin - 1]))
-        return tuple(itertools.takewhile(lambda line: line.startswith("#"), above))[::-1]
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
         """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""

@@ -4,6 +4,7 @@ import re
 
 BEGIN = "### BEGIN SOLUTION"
 END = "### END SOLUTION"
+UNWRITTEN = " is not written yet."
 PLACEHOLDER = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
 ANSWER = re.compile(
     r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',

@@ -5,8 +5,6 @@ in step with it. An edit of several lines can be written with or without the ind
 the two readings that is valid Python is used.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import itertools
@@ -126,7 +124,7 @@ def _read(course: Course, file: Path) -> str:
 
 
 def _apply(
-    solution: _Solution, entry: _Entry, index: int, document: MarkedYaml
+    solution: "_Solution", entry: _Entry, index: int, document: MarkedYaml
 ) -> tuple[str, frozenset[int] | None] | None:
     """Return `source` and `functions` of the mistake; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"
@@ -193,7 +191,7 @@ class _Solution:
         if not indented and all(line.startswith(indent) for line in new.split("\n")[1:] if line.strip()):
             yield start, stop, new
         if indented or "\n" in new:
-            yield start, stop, _shifted(new, indent)
+            yield start, stop, textwrap.indent(new, indent).removeprefix(indent)  # its first line starts in its place
 
     def _indent_at(self, position: int) -> str:
         start = self.text.rfind("\n", 0, position) + 1
@@ -263,11 +261,6 @@ def _at_any_indent(block: str) -> re.Pattern[str]:
     first, *others = block.split("\n")
     lines = [re.escape(first), *(rf"\1{re.escape(line)}" if line.strip() else line for line in others)]
     return re.compile(r"^([ \t]*)(?=\S)(" + "\n".join(lines) + ")", re.MULTILINE)
-
-
-def _shifted(block: str, indent: str) -> str:
-    """Indent a block for its place; the first line starts at the place itself."""
-    return textwrap.indent(block, indent).removeprefix(indent)
 
 
 def _first_line(text: str) -> str:

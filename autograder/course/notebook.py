@@ -13,8 +13,8 @@ from nbformat import NotebookNode
 
 from autograder.course.config import Assignment
 from autograder.course.definitions import Definition
-from autograder.course.document import PERCENT, UNWRITTEN
-from autograder.course.markers import BEGIN, PLACEHOLDER
+from autograder.course.document import PERCENT
+from autograder.course.markers import BEGIN, PLACEHOLDER, UNWRITTEN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar

@@ -1,7 +1,5 @@
 """What a grader on another machine needs: the files of the course in one archive, and what must be the same there."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import platform
@@ -34,7 +32,7 @@ class Bundle:
     plan: tuple[int, str, tuple[str, ...] | None]  # the run's seed, the sandbox's tier, the assignments
 
     @classmethod
-    def of(cls, plan: Plan) -> Bundle:
+    def of(cls, plan: Plan) -> "Bundle":
         archive = zipped({plan.course.label(file): file.read_bytes() for file in _files(plan)})
         digest = hashlib.sha256(archive).hexdigest()
         return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))

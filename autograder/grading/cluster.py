@@ -1,11 +1,7 @@
 """A run on many machines: `graded` hands out chunks of submissions to the workers of a Dask cluster.
 
-Dask carries messages and starts workers; which worker grades what, and what happens after a death, is decided here.
-A submission may be graded more than once on the cluster, and is returned once:
-
-- A worker that is gone costs the chunk that it was grading one repetition, except for grades that have arrived.
-- The submission that was being graded then is graded again alone. After a second death it is "not graded".
-- A chunk of which nothing is heard is graded again elsewhere. Two results of one submission must have equal scores.
+Dask carries messages and starts workers; which worker grades what, and what happens after a death, is decided here
+(see docs/cluster.md): a submission may be graded more than once on the cluster, and is returned once.
 """
 
 import asyncio
@@ -172,7 +168,6 @@ class _Run:
             self._lose(address, died=False)
 
     def _counted(self, grade: Grade) -> Iterator[Grade]:
-        """This grade, unless it has arrived before."""
         name = grade.student, grade.assignment
         scores = grade.status, grade.score, [(test.name, test.score) for test in grade.tests]
         before = self._repeated.get(name)

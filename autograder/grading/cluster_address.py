@@ -1,8 +1,4 @@
-"""`--cluster ADDRESS`: a cluster on this machine, one that runs, or one that a file describes.
-
-Dask executes whatever a connected program sends, so connections are encrypted and both ends have a certificate. Plain
-`tcp` is for this machine alone.
-"""
+"""`--cluster ADDRESS`: a cluster on this machine, one that runs, or one that a file describes."""
 
 import asyncio
 import logging

@@ -1,12 +1,8 @@
 """Names mistakes: what a student's code answered in the failing tests is compared with every known mistake's answers.
 
-A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, through the
-same frames as a student's code, so both leave transcripts. In one run all students meet the same inputs, so a
-mistake takes each test once, and only as far as its answers are those of a student who failed it. A mistake is named
-where its transcripts explain three quarters of the failing tests of a part; two where they explain all together.
-
-Most mistakes never take a test. The solution takes it once, and the functions that it calls are noted: before the
-first call of a function that it changes, a mistake answers as the solution does.
+A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, each once in a run,
+and only as far as its answers are those of a student who failed it. Most mistakes never take a test: before the first
+call of a function that it changes, a mistake answers as the solution does.
 """
 
 import sys

@@ -12,6 +12,7 @@ from itertools import takewhile
 from types import FrameType
 
 from autograder.checks import CheckFailed
+from autograder.checks.sentences import article
 from autograder.protocol import errors
 from autograder.protocol.errors import Frame, RemoteException, describe_error
 from autograder.records import Outcome, SourceFile
@@ -124,7 +125,6 @@ def _block(lines: list[str], indent: str) -> str:
 
 
 def _lines(file: SourceFile) -> list[str]:
-    """The first lines of a file's code, without comments."""
     try:
         cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
         code = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code")
@@ -162,7 +162,7 @@ def _raised(error: RemoteException, full: bool) -> str:
             return f"Below your code, {name} still has the line `{where.code}` (in {where.place}): delete it."
         return f"{name} is not written yet{_at(error)}."
     said = f": {error.text}" if full and error.text else ""
-    what = f"Your code raised {_article(error.type)}{said}"
+    what = f"Your code raised {article(error.type)}{said}"
     line = f"\n    {where.code}" if where and where.code else ""
     shapes = f"\n    where {where.shapes}" if full and where and where.shapes else ""
     return f"{what.rstrip('.')}{_at(error)}.{line}{shapes}"
@@ -175,7 +175,3 @@ def _is_code(line: str) -> bool:
 
 def _at(error: RemoteException) -> str:
     return f" ({error.frames[-1].place})" if error.frames else ""
-
-
-def _article(type_name: str) -> str:
-    return f"an {type_name}" if type_name[:1] in "AEIOU" else f"a {type_name}"

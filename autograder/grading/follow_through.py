@@ -1,8 +1,7 @@
 """Follow-through marks: one error is paid for once.
 
-When tests of a part fail, the tests of later parts that fail are tried again with the solution in place of what the
-failed part defines. Where one passes then, only the earlier part was wrong, and it counts. A test that the stub passes
-with the same names in place never counts: a part that was not written earns nothing.
+Tests of later parts that fail are tried again with the solution in place of what a failed part defines. A test that the
+stub passes with the same names in place never counts: a part that was not written earns nothing.
 """
 
 import ast

@@ -1,8 +1,4 @@
-"""One submission in, one grade out.
-
-A submission's text goes into a worker; the suite runs here, against the proxy. Then the failures are explained and
-known mistakes named.
-"""
+"""One submission in, one grade out."""
 
 import time
 from collections.abc import Iterable

@@ -1,8 +1,6 @@
 """A grader as a subprocess: `python -m autograder.grading.grader_process DESCRIPTOR FOLDER`.
 
-It has a main thread of its own, as deadlines of tests require. It unpacks a course into a private folder and grades one
-submission after another. When the other end of its connection closes, or nothing has come for a while, it removes the
-folder and ends, and its sandbox with it.
+When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends.
 """
 
 import os
@@ -97,7 +95,6 @@ def main(descriptor: int, folder: Path) -> None:
 
 
 def _prepare(bundle: Bundle, folder: Path) -> str:
-    """Make a grader; return why it cannot be had, or an empty text."""
     try:
         plan = bundle.unpack(folder)
         require_tier(plan.tier, plan.course.min_tier)

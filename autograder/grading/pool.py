@@ -1,10 +1,4 @@
-"""Graders as processes: each with its own pytest session and its own sandbox, ready for one submission after another.
-
-A process of the pool loads the course once and then forks: all that submissions have a part in happens in the fork
-(see `autograder.grading.disposable`).
-"""
-
-from __future__ import annotations
+"""Graders as processes: each loads the course once, and forks for the submissions (see `disposable`)."""
 
 import multiprocessing
 import os
@@ -52,7 +46,7 @@ class GraderPool(ProcessPoolExecutor):
 _plan: Plan | None = None
 _sandbox: Any = None
 _watch: KernelWatch | None = None
-_grader: Grader | None = None
+_grader: "Grader | None" = None
 _disposable: Disposable | None = None
 
 
@@ -64,7 +58,7 @@ def graders(plan: Plan) -> GraderPool:
     return GraderPool(plan)
 
 
-def this_grader() -> Grader:
+def this_grader() -> "Grader":
     """The grader of this process; made at its first use. Raises CourseError or InfrastructureError."""
     global _grader, _watch
     if _grader is None:

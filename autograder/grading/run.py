@@ -1,8 +1,6 @@
 """A whole class: many submissions, several graders at once, one journal.
 
-Each grader is a process of its own with a sandbox of its own. Submissions are read a few at a time, so memory
-does not grow with the class; each grade is in the journal before the next is waited for, so a run that is killed
-goes on where it stopped.
+Submissions are read a few at a time, and each grade is in the journal before the next is waited for.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -73,31 +71,39 @@ def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) 
     """Grades as they come. A grader that dies is replaced, and what it was grading is graded once more."""
     retried: set[tuple[str, str]] = set()
     pending = list[Submission]()
+
+    def may_be_retried(submission: Submission, problem: object) -> bool:
+        name = submission.student, submission.assignment
+        if name in retried:
+            summary.failures.append(f"{submission.student}, {submission.assignment}: {problem}")
+            return False
+        retried.add(name)
+        return True
+
     while True:
         pool = graders(plan)
         try:
-            yield from _drain(pool, plan, pending, submissions, retried, summary)
+            yield from _drain(pool, AHEAD * plan.jobs, pending, submissions, may_be_retried)
             return
         except BrokenProcessPool:
-            pending = _unlucky(pending, retried, summary)
+            pending = [each for each in pending if may_be_retried(each, "the grader died twice.")]
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _drain(
     pool: ProcessPoolExecutor,
-    plan: Plan,
+    ahead: int,
     pending: list[Submission],
     submissions: Iterator[Submission],
-    retried: set[tuple[str, str]],
-    summary: RunSummary,
+    may_be_retried: Callable[[Submission, object], bool],
 ) -> Iterator[Grade]:
     running: dict[Future[Grade], Submission] = {pool.submit(grade_one, s): s for s in pending}
     while True:
         for submission in submissions:
             pending.append(submission)
             running[pool.submit(grade_one, submission)] = submission
-            if len(running) >= AHEAD * plan.jobs:
+            if len(running) >= ahead:
                 break
         if not running:
             return
@@ -107,23 +113,7 @@ def _drain(
             try:
                 yield future.result()
             except InfrastructureError as error:
-                if _name(submission) not in retried:
-                    retried.add(_name(submission))
+                if may_be_retried(submission, error):
                     running[pool.submit(grade_one, submission)] = submission
                     continue
-                summary.failures.append(f"{submission.student}, {submission.assignment}: {error}")
             pending.remove(submission)
-
-
-def _unlucky(pending: list[Submission], retried: set[tuple[str, str]], summary: RunSummary) -> list[Submission]:
-    """What is graded once more after a grader died, except what was being graded at such a moment before."""
-    again = [submission for submission in pending if _name(submission) not in retried]
-    for submission in pending:
-        if _name(submission) in retried:
-            summary.failures.append(f"{submission.student}, {submission.assignment}: the grader died twice.")
-    retried.update(_name(submission) for submission in again)
-    return again
-
-
-def _name(submission: Submission) -> tuple[str, str]:
-    return submission.student, submission.assignment

@@ -1,8 +1,4 @@
-"""One submission takes the tests of a suite.
-
-A failing test is run once more, alone in a fresh worker. Then the solution takes it in this process: where it fails
-as well, the grader is at fault and not the submission.
-"""
+"""One submission takes the tests of a suite; a failing one is run once more, alone in a fresh worker."""
 
 import gc
 import time
@@ -98,13 +94,12 @@ class SuiteRun:
     def take(self, test: Test) -> TestEnding:
         """Run one test. Raises InfrastructureError when the machine failed."""
         self._titles[test.name] = test.title
+        self._session.skip(test)  # until it passes
         blocked = self._session.blocked_by(test)
         if blocked:
-            self._session.skip(test)
             sentence = f"This waits until “{self._titles[blocked]}” passes."
             return TestEnding(test, skipped=Failure("skipped", sentence))
         if time.monotonic() > self._end:
-            self._session.skip(test)
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
         begun = time.monotonic()
         ending = self._once(test, fresh=False)
@@ -121,7 +116,6 @@ class SuiteRun:
         try:
             subject = self._loaded.subject(fresh)
         except StudentError as refusal:
-            self._session.skip(test)
             return TestEnding(test, error=refusal)
         connection = subject.connection
         until = time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
@@ -130,8 +124,9 @@ class SuiteRun:
             with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):
                 run = connection.run(test.item.nodeid, lambda: self._session.run(test, subject), until, cache)
         except TaskEndedError as ended:
-            self._session.skip(test)
-            return TestEnding(test, error=_for_student(ended), ended_grader=True)
+            told = StudentCrashedError("This test ended the process that graded it.")
+            late = StudentTimeoutError("This test took too long.")
+            return TestEnding(test, error=late if ended.late else told, ended_grader=True)
         if run.error is not None:
             _drop_traceback(run.error)
             if connection.received > LARGE:
@@ -163,12 +158,6 @@ def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, wa
         raise SolutionFailsError(
             f"The solution itself does not pass {test.name} here ({type(error).__name__}: {str(error)[:300]})."
         )
-
-
-def _for_student(ended: TaskEndedError) -> StudentError:
-    if ended.late:
-        return StudentTimeoutError("This test took too long.")
-    return StudentCrashedError("This test ended the process that graded it.")
 
 
 def _drop_traceback(error: BaseException) -> None:

@@ -101,17 +101,14 @@ class LoadedSubmission:
 
     def _open(self) -> RemoteSubject[WorkerConnection]:
         """Loading, too, has failed only when it failed twice; but an endless loop is not waited for twice."""
-        try:
-            return self._load()
-        except StudentError as error:
-            if isinstance(error, StudentTimeoutError) and not error.starved:
-                self._hopeless = error
-                raise
-        try:
-            return self._load()
-        except StudentError as error:
-            self._hopeless = error
-            raise
+        for last in (False, True):
+            try:
+                return self._load()
+            except StudentError as error:
+                if last or isinstance(error, StudentTimeoutError) and not error.starved:
+                    self._hopeless = error
+                    raise
+        raise AssertionError("unreachable")
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a fresh worker, which has read the names that it uses before it runs a line of it."""

@@ -1,8 +1,4 @@
-"""Autograd graphs that one side of the sandbox stores for the other's backward pass.
-
-The trusted side stores them for calls of a test's callables, the student's side for calls of the student's code.
-Second derivatives are not supported.
-"""
+"""Autograd graphs that one side of the sandbox stores for the other's backward pass; no second derivatives."""
 
 from collections.abc import Sequence
 

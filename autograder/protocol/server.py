@@ -37,6 +37,8 @@ _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or 
 class Server:
     """The student's module and the objects created by it, addressed by number."""
 
+    names_used, outline = staticmethod(source.names_used), staticmethod(source.outline)  # asked before the text is run
+
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
         self.objects: list[Any] = []
@@ -82,14 +84,6 @@ class Server:
             except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
                 errors.append(self.describe_error(error))
         return {"errors": errors[:20]}
-
-    def names_used(self, text: str, filename: str, entry_points: list[str] | None = None) -> dict[str, Any]:
-        """Return the dotted names used in the text; requested only of workers that never run it."""
-        return source.names_used(text, filename, entry_points)
-
-    def outline(self, text: str, filename: str) -> str:
-        """Return a digest of the code without comments and layout; requested only of workers that never run it."""
-        return source.outline(text, filename)
 
     def entered(self) -> list[list[Any]]:
         """Return the forbidden names that were entered, each with the line and the cell."""
@@ -389,5 +383,4 @@ def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
 
 
 def _torch_base(module: nn.Module) -> str:
-    """Return the PyTorch class of a module or its base, such as ModuleList."""
     return next(base.__name__ for base in type(module).__mro__ if base.__module__.startswith("torch.nn."))

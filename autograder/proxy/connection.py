@@ -1,8 +1,4 @@
-"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test.
-
-`worker_connection` connects to a sandboxed process, `loopback` to a trusted module in this process. Both use the same
-frames, so that their transcripts can be compared.
-"""
+"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test."""
 
 import hashlib
 import types

@@ -1,8 +1,4 @@
-"""Deadlines of calls to a student's code.
-
-A call may use N seconds of its own processor time, as the kernel counts it for all threads of the worker, and
-`CLOCK_FACTOR` times N seconds of the clock.
-"""
+"""Deadlines of calls to a student's code, in its own processor time and on the clock."""
 
 import math
 import os

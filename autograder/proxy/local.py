@@ -1,7 +1,4 @@
-"""A module in this process, for a student's own checks and for the reference.
-
-It isolates nothing; grading uses the sandbox and `remote` instead.
-"""
+"""A module in this process, for a student's own checks and for the reference; it isolates nothing."""
 
 import linecache
 import sys

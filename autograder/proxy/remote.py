@@ -8,8 +8,6 @@ other at the next call.
 Not supported: second derivatives, hooks, `isinstance` with the student's classes, new submodules.
 """
 
-from __future__ import annotations
-
 import itertools
 import weakref
 from collections.abc import Iterator
@@ -151,7 +149,7 @@ class RemoteObject:
 class RemoteIterator(RemoteObject):
     """An iterator of the student's, such as a generator: each value is asked for when the test needs it."""
 
-    def __iter__(self) -> RemoteIterator:
+    def __iter__(self) -> "RemoteIterator":
         return self
 
     def __next__(self) -> Any:
@@ -170,7 +168,7 @@ class Mirror(nn.Module):
         super().__init__()
         self.__dict__.update(_root=root, _path=path, kind=kind, base=base)
 
-    def _module(self) -> RemoteModule:
+    def _module(self) -> "RemoteModule":
         root = self if self._root is None else self._root()
         if not isinstance(root, RemoteModule):
             raise ReferenceError("keep the student's module itself while you use a part of it")
@@ -455,7 +453,6 @@ def _bring_home(
 
 
 def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | dict[str, Any]]) -> None:
-    """Apply changes of lists and dicts among the inputs, if requested."""
     changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):

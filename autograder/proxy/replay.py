@@ -1,11 +1,8 @@
 """The replay cache: recorded exchanges between tests and students' code, so that none is computed twice.
 
-All students of a run get the same inputs, so the next request of a test depends on the replies alone. If a reply is
-known, byte for byte, the next request is known and is sent at once. If a whole test is replayed like that, and a
-submission passed it with these replies, the test passes without running its code. At the first unknown reply, the test
-runs, and recorded exchanges are not repeated.
-
-Requests are sent one at a time, as a test sends them, so student code cannot see later requests in advance.
+All students of a run get the same inputs, so the next request of a test depends on the replies alone, byte for byte. A
+test whose replies are all those of a submission that passed it passes without running. Requests are sent one at a time,
+as a test sends them, so student code cannot see later requests in advance.
 """
 
 import hashlib

@@ -1,7 +1,4 @@
-"""The subject of a test: the student's module, the reference, and their random state.
-
-A test uses `student` and `reference` alike, in this process or in a sandboxed worker.
-"""
+"""The subject of a test: the student's module, the reference, and their random state."""
 
 import hashlib
 import random

@@ -4,8 +4,6 @@ Two transcripts are equal if all answers are: values, gradients, exceptions by t
 PyTorch, and parameters of new modules by name and shape (their random values do not matter).
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import deque
@@ -63,20 +61,20 @@ class Transcript:
         of_library, own = _words(error)
         self.answers.append(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 
-    def same_as(self, other: Transcript) -> bool:
+    def same_as(self, other: "Transcript") -> bool:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
 
-    def begins_like(self, other: Transcript, known: int = 0) -> bool:
+    def begins_like(self, other: "Transcript", known: int = 0) -> bool:
         """Whether the first answers equal those of `other`; the first `known` are known to be equal."""
         return self.equal_answers(other, known) == len(other.answers)
 
-    def equal_answers(self, other: Transcript, known: int = 0) -> int:
+    def equal_answers(self, other: "Transcript", known: int = 0) -> int:
         """The number of answers before the first that is different."""
         pairs = enumerate(zip(self.answers[known:], other.answers[known:]), known)
         end = min(len(self.answers), len(other.answers))
         return next((number for number, pair in pairs if not _same_answer(*pair)), end)
 
-    def differs_by_words(self, other: Transcript, right: Transcript) -> bool:
+    def differs_by_words(self, other: "Transcript", right: "Transcript") -> bool:
         """Whether all answers that are not those of `right` are exceptions with other messages in `other`."""
         answers = zip_longest(self.answers, other.answers, right.answers[: len(self.answers)])
         wrong = [(a.words, b.words) for a, b, c in answers if c is None or a.words != c.words or not _same_answer(a, c)]
@@ -90,7 +88,7 @@ class Digest:
     sha256: bytes
 
     @classmethod
-    def of(cls, value: Any) -> Digest:
+    def of(cls, value: Any) -> "Digest":
         if isinstance(value, Digest):
             return value
         told = repr(mapped(_in_short, value)).encode("utf-8", "backslashreplace")
@@ -149,7 +147,6 @@ def _words(error: StudentError) -> tuple[str, str]:
 
 
 def _buffers_in(value: Any) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes of the buffers of the modules in a value, without axes of size 1."""
     if isinstance(value, Handle):
         value = value.description if isinstance(value.description, dict) else {}
         for _, buffer, _ in value.get("buffers", ()):
@@ -183,7 +180,6 @@ def _outside(value: Any) -> Any:
 
 
 def _by_name(change: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes of a module by name, independent of the order of its parts."""
     if "description" in change:
         return {"description": _outside_of_object(change["description"])}
     return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}

@@ -1,7 +1,5 @@
 """A connection to a sandboxed worker: deadlines, limits on replies, and the replay of known tests."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -42,7 +40,7 @@ class TestRun:
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is never used again."""
 
-    def __init__(self, worker: WorkerProcess, call_seconds: float, endless: Counter[str] | None = None) -> None:
+    def __init__(self, worker: "WorkerProcess", call_seconds: float, endless: Counter[str] | None = None) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
@@ -70,23 +68,18 @@ class WorkerConnection(Connection):
         """
         try:
             with self.ending_at(until):
-                return self._run(test, body, until, cache)
+                if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
+                    return TestRun("passed")
+                error = body()
+            if cache is not None and self._socket.diverged:
+                cache.mark_nondeterministic(test)
+                return TestRun("diverged", error)
+            if error is not None:
+                return TestRun("failed", error)
+            self._socket.mark_passed()
+            return TestRun("passed")
         finally:
             self._socket.disable()  # the requests after a test do not belong to it
-
-    def _run(
-        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
-    ) -> TestRun:
-        if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
-            return TestRun("passed")
-        error = body()
-        if cache is not None and self._socket.diverged:
-            cache.mark_nondeterministic(test)
-            return TestRun("diverged", error)
-        if error is not None:
-            return TestRun("failed", error)
-        self._socket.mark_passed()
-        return TestRun("passed")
 
     @contextmanager
     def ending_at(self, until: float) -> Iterator[None]:

@@ -1,7 +1,4 @@
-"""Limits on all workers of a fork server together, by cgroup v2 where it is delegated to this user.
-
-Each worker has limits of its own everywhere; these count what they miss, such as the files on a worker's disk.
-"""
+"""Limits on all workers of a fork server together, by cgroup v2 where it is delegated to this user."""
 
 import os
 from collections.abc import Mapping

@@ -83,7 +83,6 @@ class Layout:
 
 
 def _package_folders() -> list[Path]:
-    """Return the folders of installed packages: site folders, and the folder of PyTorch."""
     found = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
     found += [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
     for name in ("torch", "numpy", "IPython"):
@@ -170,5 +169,4 @@ def _system_folders() -> list[str]:
 
 
 def _python(python: Path, options: dict[str, Any]) -> list[str]:
-    """Return the command of an isolated interpreter that starts the fork server."""
     return [str(python), "-I", "-S", "-B", "-X", "utf8", "-c", BOOT, json.dumps(options)]

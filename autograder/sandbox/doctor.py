@@ -21,13 +21,26 @@ UNGROUPED = (
 
 
 @dataclass(frozen=True)
+class MatrixCell:
+    """One boundary in one tier: "held", "open", or "not promised" if it is open as documented."""
+
+    wall: str
+    verdict: str
+    found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class TierReport:
-    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next step."""
+    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next step.
+
+    `cells` are its boundaries, if they were verified.
+    """
 
     tier: str
     works: bool
     reason: str
     hint: str = ""
+    cells: tuple[MatrixCell, ...] = ()
 
 
 def examine() -> list[TierReport]:

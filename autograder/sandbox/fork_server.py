@@ -106,7 +106,6 @@ class ForkServer:
 
 
 def _output_file() -> BinaryIO:
-    """Open an unnamed file for a worker's output."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("output"), "rb", buffering=0)
     return tempfile.TemporaryFile(buffering=0)

@@ -1,8 +1,6 @@
 """The isolation of one worker, in four strengths with one interface: `prepare`, `fork`, `enter`.
 
-`Namespaces` hides the machine, `HostNetwork` all of it but its network, `Landlock` its files; `Unsafe` only separates
-processes. All limit resources and, on Linux, allow only harmless system calls. This module runs inside the sandbox,
-holds no secret, and does not affect a grade.
+This module runs inside the sandbox, holds no secret, and does not affect a grade.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""Isolation for machines without namespaces: Landlock hides every file that is not listed.
-
-It needs no privileges (Linux 5.13 and later). It does not hide a file's existence or size.
-"""
+"""Isolation without namespaces: Landlock hides every file that is not listed, but not that it exists."""
 
 import ctypes
 import os

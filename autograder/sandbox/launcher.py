@@ -1,12 +1,4 @@
-"""The trusted side of the sandbox: starts sandboxed fork servers and requests workers from them.
-
-    with Sandbox() as sandbox:
-        worker = sandbox.spawn(limits)
-        …                       # exchange bytes over worker.socket
-        ending = worker.end()
-
-A worker's bytes are passed on and not interpreted here.
-"""
+"""The trusted side of the sandbox: starts sandboxed fork servers and requests workers from them."""
 
 import functools
 import json
@@ -23,6 +15,7 @@ from autograder.sandbox.command import Layout, SandboxUnavailableError, unavaila
 from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.remedies import remedy
+from autograder.sandbox.trials import PACKAGES
 from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
@@ -158,19 +151,20 @@ def try_tier(tier: str) -> str:
     with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox:
         try:
             with sandbox.spawn(PROBE_LIMITS) as worker:
-                facts = ask(worker, {"trial": "report_isolation", "hidden": hidden.name}, PROBE_SECONDS)
-                if facts is None:
+                found = ask(worker, {"trial": "look round", "hidden": hidden.name}, PROBE_SECONDS)
+                if found is None:
                     ending = worker.end(kill=False)
                     raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
         except SandboxUnavailableError:
             raise
         except (InfrastructureError, OSError, ValueError) as problem:
             raise unavailable(tier, str(problem)) from None
-        if facts["succeeded"] and tier != "unsafe":
-            raise unavailable(tier, f"A worker was able to {' and to '.join(facts['succeeded'])}.")
-        if facts["unreadable"]:
-            packages = ", ".join(facts["unreadable"])
-            raise unavailable(tier, f"An unprivileged user cannot read these packages: {packages}.")
+        succeeded = [name for name in found if name not in PACKAGES]
+        if succeeded and tier != "unsafe":
+            raise unavailable(tier, f"A worker was able to {' and to '.join(succeeded)}.")
+        unreadable = ", ".join(name for name in PACKAGES if name not in found)
+        if unreadable:
+            raise unavailable(tier, f"An unprivileged user cannot read these packages: {unreadable}.")
         return sandbox.note
 
 

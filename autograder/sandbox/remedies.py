@@ -11,43 +11,38 @@ from pathlib import Path
 
 from autograder.sandbox import landlock, seccomp
 from autograder.sandbox.jail import ON_LINUX, kernel_version
+from autograder.text.tables import read_table
 
 SETTINGS, STATUS = Path("/proc/sys"), Path("/proc/self/status")
 KINDS = ("user", "pid", "mnt", "ipc", "uts", "cgroup", "net")
-CONTAINER = (
-    "A container may make no namespaces without CAP_SYS_ADMIN or with a filter: start it with "
-    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-    "--security-opt systempaths=unconfined, or grade outside."
-)
+SENTENCES: dict[str, str] = read_table(__file__, "remedies.yml")
 
 
 def remedy(tier: str) -> str:
     """Return what to do so that the tier works on this machine, a sentence for each cause that is found."""
     if tier == "unsafe":
-        return "It needs Linux or macOS; on Windows use WSL 2 or a container."
+        return SENTENCES["unsafe"]
     if not ON_LINUX:
-        return "It needs Linux; on macOS and Windows use a Linux container or WSL 2."
+        return SENTENCES["not linux"]
     causes = _landlock() if tier == "landlock" else _namespaces(tier)
-    return " ".join([*_missing_filter(), *causes]) or "No setting that is known to forbid it was found."
+    return " ".join([*_missing_filter(), *causes]) or SENTENCES["unknown"]
 
 
 def _missing_filter() -> Iterator[str]:
     if not seccomp.supported():
-        yield f"There is no filter of system calls for {platform.machine()}: use an x86_64 or aarch64 machine."
+        yield SENTENCES["no table"].format(machine=platform.machine())
     elif _filter_mode() is None:
-        yield "This kernel has no seccomp: use one with CONFIG_SECCOMP_FILTER, as all distributions' kernels have."
+        yield SENTENCES["no seccomp"]
 
 
 def _landlock() -> Iterator[str]:
     problem = not landlock.version() and ctypes.get_errno()
     if kernel_version() < (5, 13):
-        yield f"This is Linux {platform.release()}; Landlock needs Linux 5.13, or Red Hat Enterprise Linux 9.6."
+        yield SENTENCES["old kernel"].format(release=platform.release())
     elif problem == errno.EOPNOTSUPP:
-        yield "Landlock is switched off: add it to the list lsm= of the kernel's command line, and start anew."
-    elif problem and _filter_mode():
-        yield "The filter of this container refuses Landlock: use a newer container runtime, or grade outside."
+        yield SENTENCES["landlock off"]
     elif problem:
-        yield "This kernel was built without Landlock: use one with CONFIG_SECURITY_LANDLOCK."
+        yield SENTENCES["landlock filtered" if _filter_mode() else "no landlock"]
 
 
 def _namespaces(tier: str) -> list[str]:
@@ -55,15 +50,11 @@ def _namespaces(tier: str) -> list[str]:
     settings = [(f"user.max_{kind}_namespaces", 0, 15000) for kind in kinds]
     settings.append(("kernel.unprivileged_userns_clone", 0, 1))
     settings.append(("kernel.apparmor_restrict_unprivileged_userns", 1, 0))
-    keep = "and the same line in a file in /etc/sysctl.d to keep it"
-    found = [
-        f"{name} is {bad}: as root, sysctl {name}={good}, {keep}."
-        for name, bad, good in settings
-        if _setting(name) == bad
-    ]
+    wrong = [(name, bad, good) for name, bad, good in settings if _setting(name) == bad]
+    found = [SENTENCES["setting"].format(name=name, bad=bad, good=good) for name, bad, good in wrong]
     if shutil.which("bwrap") is None:
-        found.append("Install bubblewrap: apt install bubblewrap, or dnf install bubblewrap.")
-    return found or [CONTAINER] * bool(os.getuid() == 0 or _filter_mode())
+        found.append(SENTENCES["no bubblewrap"])
+    return found or [SENTENCES["container"]] * bool(os.getuid() == 0 or _filter_mode())
 
 
 def _setting(name: str) -> int | None:

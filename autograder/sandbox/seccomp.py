@@ -1,13 +1,13 @@
 """The last boundary: a list of the system calls that a worker may make, enforced by the kernel.
 
-`filter_program` generates a classic BPF program for one architecture, `install` applies it to the calling process for
-good. It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
+It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
 
 import ctypes
 import errno
 import platform
 import struct
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from autograder.sandbox.libc import check, libc
@@ -52,49 +52,29 @@ IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
 LOAD, RETURN = 0x20, 0x06
 JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT = 0x15, 0x35, 0x45
-LONGEST_JUMP = 255
 
 
-class Assembler:
-    """Collects instructions with named jump targets; `assemble` counts the offsets."""
+# a label, or an instruction: its code, its value, and the label that it jumps to
+Step = str | tuple[int, int] | tuple[int, int, str]
 
-    def __init__(self) -> None:
-        self.instructions: list[tuple[int, int, str | None]] = []  # the code, its value, and where it jumps to
-        self.labels: dict[str, int] = {}
 
-    def label(self, name: str) -> None:
-        """Name the position of the next instruction."""
-        if name in self.labels:
-            raise ValueError(f"the label {name!r} is used twice")
-        self.labels[name] = len(self.instructions)
+def assemble(program: Sequence[Step]) -> bytes:
+    """Return the program as `struct sock_filter[]`; raises KeyError or struct.error for a jump that cannot be encoded.
 
-    def load(self, offset: int) -> None:
-        """Load 32 bits of the call's description into the accumulator."""
-        self.instructions.append((LOAD, offset, None))
-
-    def answer(self, action: int) -> None:
-        """End the program with `action`."""
-        self.instructions.append((RETURN, action, None))
-
-    def jump(self, condition: int, value: int, target: str) -> None:
-        """Jump to a label if the condition is true; otherwise the program continues."""
-        self.instructions.append((condition, value, target))
-
-    def assemble(self) -> bytes:
-        """Return the program as `struct sock_filter[]`; raises ValueError for a jump that cannot be encoded."""
-        distances = [self._distance(at, target) for at, (_, _, target) in enumerate(self.instructions)]
-        steps = zip(self.instructions, distances)
-        return b"".join(struct.pack("=HBBI", code, distance, 0, value) for (code, value, _), distance in steps)
-
-    def _distance(self, at: int, target: str | None) -> int:
-        if target is None:
-            return 0
-        if target not in self.labels:
-            raise ValueError(f"the label {target!r} is not defined")
-        distance = self.labels[target] - at - 1
-        if not 0 <= distance <= LONGEST_JUMP:
-            raise ValueError(f"the jump to {target!r} is {distance} instructions long")
-        return distance
+    A jump is made if its condition is true; otherwise the program continues.
+    """
+    labels: dict[str, int] = {}
+    instructions: list[tuple[int, int] | tuple[int, int, str]] = []
+    for step in program:
+        if isinstance(step, str):
+            labels[step] = len(instructions)
+        else:
+            instructions.append(step)
+    code = bytearray()
+    for at, (operation, value, *target) in enumerate(instructions, start=1):
+        distance = labels[target[0]] - at if target else 0
+        code += struct.pack("=HBBI", operation, distance, 0, value)
+    return bytes(code)
 
 
 def supported() -> bool:
@@ -105,61 +85,37 @@ def supported() -> bool:
 def filter_program(machine: str, own_pid: int) -> bytes:
     """Return the filter for a worker with the process id `own_pid` in its own namespace."""
     column = list(ARCHITECTURES).index(machine)
-    program = Assembler()
-    program.load(ARCHITECTURE)
-    program.jump(JUMP_EQUAL, ARCHITECTURES[machine], "native")
-    program.answer(KILL_PROCESS)
-    program.label("native")
-    program.load(NUMBER)
-    program.jump(JUMP_AT_LEAST, X32_BIT, "refuse")
-    for numbers, rule in CALLS.values():
-        number = numbers[column]
-        if number is not None:
-            program.jump(JUMP_EQUAL, number, rule)
-    # a C library newer than this table tries new calls and needs this answer to fall back to old ones
-    program.jump(JUMP_AT_LEAST, FIRST_UNIFIED_NUMBER, "unknown")
-    program.answer(REFUSE)
-    _argument_rules(program, own_pid)
-    program.label("refuse")
-    program.answer(REFUSE)
-    program.label("unknown")
-    program.answer(UNKNOWN)
-    program.label("allow")
-    program.answer(ALLOW)
-    return program.assemble()
+    calls = [(numbers[column], rule) for numbers, rule in CALLS.values()]
+    program: list[Step] = [
+        (LOAD, ARCHITECTURE),
+        (JUMP_EQUAL, ARCHITECTURES[machine], "native"),
+        (RETURN, KILL_PROCESS),
+        "native",
+        (LOAD, NUMBER),
+        (JUMP_AT_LEAST, X32_BIT, "refuse"),
+        *[(JUMP_EQUAL, number, rule) for number, rule in calls if number is not None],
+        # a C library newer than this table tries new calls and needs this answer to fall back to old ones
+        (JUMP_AT_LEAST, FIRST_UNIFIED_NUMBER, "unknown"),
+        (RETURN, REFUSE),
+        *("transfer", (LOAD, ARGUMENT_3), (JUMP_ANY_BIT, MSG_OOB, "refuse"), (RETURN, ALLOW)),
+        # two workers that wait and wake on a page of the same file would hear each other. The C library, which joins a
+        # thread by a wait that is not private, asks again until the thread has ended
+        *_rule("futex", ARGUMENT_1, JUMP_ANY_BIT, [FUTEX_PRIVATE], AGAIN),
+        *_rule("clone", ARGUMENT_0, JUMP_ANY_BIT, [CLONE_THREAD]),
+        *_rule("kill", ARGUMENT_0, JUMP_EQUAL, [own_pid]),
+        *_rule("prlimit64", ARGUMENT_0, JUMP_EQUAL, [0, own_pid]),
+        *_rule("fcntl", ARGUMENT_1, JUMP_EQUAL, FCNTL_COMMANDS),
+        *_rule("ioctl", ARGUMENT_1, JUMP_EQUAL, IOCTL_COMMANDS),
+        *("refuse", (RETURN, REFUSE)),
+        *("unknown", (RETURN, UNKNOWN)),
+        *("allow", (RETURN, ALLOW)),
+    ]
+    return assemble(program)
 
 
-def _argument_rules(program: Assembler, own_pid: int) -> None:
-    """Add checks of arguments: plain bytes, own threads, own signals, own limits, harmless commands."""
-    program.label("transfer")
-    program.load(ARGUMENT_3)
-    program.jump(JUMP_ANY_BIT, MSG_OOB, "refuse")
-    program.answer(ALLOW)
-    # two workers that wait and wake on a page of the same file would hear each other. The C library, which joins a
-    # thread by a wait that is not private, asks again until the thread has ended
-    program.label("futex")
-    program.load(ARGUMENT_1)
-    program.jump(JUMP_ANY_BIT, FUTEX_PRIVATE, "allow")
-    program.answer(AGAIN)
-    program.label("clone")
-    program.load(ARGUMENT_0)
-    program.jump(JUMP_ANY_BIT, CLONE_THREAD, "allow")
-    program.answer(REFUSE)
-    program.label("kill")
-    program.load(ARGUMENT_0)
-    program.jump(JUMP_EQUAL, own_pid, "allow")
-    program.answer(REFUSE)
-    program.label("prlimit64")
-    program.load(ARGUMENT_0)
-    program.jump(JUMP_EQUAL, 0, "allow")
-    program.jump(JUMP_EQUAL, own_pid, "allow")
-    program.answer(REFUSE)
-    for name, commands in (("fcntl", FCNTL_COMMANDS), ("ioctl", IOCTL_COMMANDS)):
-        program.label(name)
-        program.load(ARGUMENT_1)
-        for command in commands:
-            program.jump(JUMP_EQUAL, command, "allow")
-        program.answer(REFUSE)
+def _rule(name: str, argument: int, condition: int, values: Iterable[int], otherwise: int = REFUSE) -> list[Step]:
+    """Return the rule that allows a call if the condition is true of its argument and one of the values."""
+    return [name, (LOAD, argument), *[(condition, value, "allow") for value in values], (RETURN, otherwise)]
 
 
 def install(program: bytes) -> None:

@@ -20,13 +20,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Ending:
     """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on request ("closed").
 
-    `code` is the exit code, or minus the number of the signal. The memory includes pages shared with other workers.
+    `code` is the exit code, or minus the number of the signal.
     """
 
     reason: str
     code: int
-    cpu_seconds: float
-    peak_memory_mb: float
 
 
 class WorkerProcess:

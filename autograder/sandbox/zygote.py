@@ -42,23 +42,18 @@ STATISTICS = b" "  # comes with a worker's /proc/self/stat; JSON may begin with 
 Entry = Callable[[socket.socket], None]
 
 
-class BoundedOutput(io.RawIOBase):
+class BoundedOutput(io.FileIO):
     """A worker's output stream; bytes beyond `limit` are dropped without an error."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
-        self.descriptor, self.left = descriptor, limit
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self.descriptor
+        super().__init__(descriptor, "w", closefd=False)
+        self.left = limit
 
     def write(self, data: Any) -> int:
         kept = bytes(data)[: self.left]
         self.left -= len(kept)
         if kept:
-            os.write(self.descriptor, kept)
+            super().write(kept)
         return len(data)
 
 
@@ -86,14 +81,8 @@ class Child:
         reason = self.reason
         if reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
             reason = "cpu"
-        unit = 1 if sys.platform == "darwin" else 1024
-        ending = {
-            "reason": reason,
-            "code": code,
-            "cpu_seconds": cpu,
-            "peak_memory_mb": usage.ru_maxrss * unit / jail.MEGABYTE,
-            "setup_error": os.read(self.setup, 4096).decode("utf-8", "replace"),
-        }
+        setup_error = os.read(self.setup, 4096).decode("utf-8", "replace")
+        ending = {"reason": reason, "code": code, "setup_error": setup_error}
         with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
         self.status.close()
@@ -175,7 +164,6 @@ class Zygote:
         child.kill("closed")
 
     def _reap(self, wait: bool = False) -> None:
-        """Reap all ended children, including orphans adopted by process 1."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, 0 if wait else os.WNOHANG)

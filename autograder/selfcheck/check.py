@@ -3,8 +3,6 @@
 Nothing is isolated: it is the student's code on the student's machine. Points are those of the visible tests.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io
@@ -14,8 +12,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from pydantic import TypeAdapter
-
+from autograder.course.markers import UNWRITTEN
 from autograder.grading.explain import clean, explain
 from autograder.protocol.errors import MissingNameError, RemoteException, describe_error, told_exception
 from autograder.protocol.server import Server
@@ -26,7 +23,7 @@ from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
-from autograder.selfcheck.workspace import UNWRITTEN, CodeLocation, Text, Work, find_work, label_of, read, run_text
+from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, label_of, read, run_text
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
@@ -110,11 +107,6 @@ class CheckReport:
 
     def as_record(self) -> dict[str, Any]:
         return {**asdict(self), "parts": dict(self.parts), "score": self.score, "max_score": self.max_score}
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> CheckReport:
-        """Create the report from the output of `as_record`."""
-        return TypeAdapter(cls).validate_python(record)
 
 
 def check_target(target: str | Path) -> CheckReport:

@@ -3,12 +3,13 @@
 import contextlib
 import io
 import runpy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autograder.protocol.errors import MissingNameError
+from autograder.proxy.local import LocalStudent
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import Work, label_of, read, run_text
 
@@ -27,16 +28,13 @@ class Drawing:
     problem: str = ""
 
 
-def draw_all(work: Work, parts: Iterable[str] = ()) -> list[Drawing]:
-    """Draw the pictures of these parts (empty: all) beside the student's file; raises RefusedError without pictures."""
-    from autograder.proxy.local import LocalStudent
-
+def draw_all(work: Work) -> list[Drawing]:
+    """Draw the pictures of all parts beside the student's file; raises RefusedError without pictures."""
     pictures = _pictures(work.folder / "pictures.py")
-    wanted = list(parts) or list(pictures)
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(run_text(read(work.file), label_of(work.file)).module)
         folder = _made(work.folder / FOLDER)
-        return [_draw(part, draw, student, folder) for part in wanted for draw in pictures.get(part, [])]
+        return [_draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws]
 
 
 def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> Drawing:

@@ -3,7 +3,6 @@
 On systems without fork (Windows), the task runs in this process without a time limit. Nothing else is isolated.
 """
 
-import json
 import multiprocessing
 import os
 from collections.abc import Callable
@@ -28,17 +27,13 @@ class GivenUp(Unfinished):
     """The caller cancelled the task."""
 
 
-def can_fork() -> bool:
-    return hasattr(os, "fork")
-
-
 def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
-    """Return the result of `task`, which must be JSON-serializable; `give_up` is polled during the run.
+    """Return the result of `task`, which must be picklable; `give_up` is polled during the run.
 
     The child may use `seconds` of processor time (see `Deadline`). Raises RefusedError if the task does, Unfinished on
     a timeout or if the child exits.
     """
-    if not can_fork():
+    if not hasattr(os, "fork"):
         return task()
     context: Any = multiprocessing.get_context("fork")
     reading, writing = context.Pipe(duplex=False)
@@ -50,9 +45,12 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
         while not reading.poll(min(STEP, deadline.left())):
             if give_up():
                 raise GivenUp("The file changed while it was checked.")
-        reply = json.loads(reading.recv_bytes())
+        reply = reading.recv()
     except DeadlineExceededError as late:
-        raise Unfinished(f"Your code {_too_long(late)}") from None
+        how, hint = "took more than {:g} seconds", "Does it wait for something?"
+        if late.limit == "processor":
+            how, hint = "used more than {:g} seconds of processor time", "Is there an endless loop?"
+        raise Unfinished(f"Your code {how.format(late.seconds)} and was stopped. {hint}") from None
     except EOFError:
         child.join(GRACE_SECONDS)
         code = child.exitcode or 0
@@ -62,11 +60,9 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
         reading.close()
         child.kill()
         child.join()
-    if "refused" in reply:
-        raise RefusedError(reply["refused"])
-    if "broken" in reply:
-        raise Unfinished(f"The tests themselves stopped: {reply['broken']}")
-    return reply["ok"]
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
 
 
 @dataclass(frozen=True)
@@ -87,20 +83,14 @@ class _Child:
         return False
 
 
-def _too_long(late: DeadlineExceededError) -> str:
-    if late.limit == "processor":
-        return f"used more than {late.seconds:g} seconds of processor time and was stopped. Is there an endless loop?"
-    return f"took more than {late.seconds:g} seconds and was stopped. Does it wait for something?"
-
-
 def _answer(task: Callable[[], Any], writing: Connection) -> None:
     """Run the task in the child, and send its result; silent if Ctrl-C or a closed pipe prevents it."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # input() gets an end of file
     with suppress(KeyboardInterrupt, OSError):
         try:
-            reply = {"ok": task()}
+            reply = task()
         except RefusedError as refusal:
-            reply = {"refused": str(refusal)}
+            reply = refusal
         except Exception as error:
-            reply = {"broken": f"{type(error).__name__}: {error}"}
-        writing.send_bytes(json.dumps(reply).encode())
+            reply = Unfinished(f"The tests themselves stopped: {type(error).__name__}: {error}")
+        writing.send(reply)

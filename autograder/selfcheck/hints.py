@@ -56,7 +56,9 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
 
 def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     """Return all steps of help for a failure that do not reveal the answer."""
-    steps = [("What the test looks at", _looks_at(finding))]
+    message = (finding.result.message or "").split("\n")[0]
+    looks_at = "\n".join(filter(None, (finding.details, f"What it found: {message}")))
+    steps = [("What the test looks at", looks_at)]
     if finding.result.hint:
         steps.append(("A question", finding.result.hint))
     if finding.place is not None:
@@ -65,11 +67,6 @@ def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
         if section is not None:
             steps.append(("Read again", _passage(*section)))
     return steps
-
-
-def _looks_at(finding: Finding) -> str:
-    message = (finding.result.message or "").split("\n")[0]
-    return "\n".join(filter(None, (finding.details, f"What it found: {message}")))
 
 
 def _where(place: CodeLocation, text: Text) -> str:

@@ -3,8 +3,6 @@
 The bar needs tqdm, the sliders need ipywidgets. Without them, there is a bar of characters and a static picture.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 import warnings

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from autograder.records import RefusedError
@@ -27,7 +28,10 @@ def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done
     found = []
     for number, work in enumerate(works):
         tell(number, len(works))
-        found.append(_standing(work))
+        try:
+            found.append(Standing(work, run_in_child(partial(check_work, work), SECONDS)))
+        except (RefusedError, Unfinished) as problem:
+            found.append(Standing(work, None, str(problem)))
     tell(len(works), len(works))
     return found
 
@@ -38,11 +42,3 @@ def _course_around(folder: Path) -> Sequence[Work]:
     if len(works) == 1 and works[0].folder.resolve() == folder.resolve():
         works = find_works(folder.resolve().parent)
     return works
-
-
-def _standing(work: Work) -> Standing:
-    try:
-        record = run_in_child(lambda: check_work(work).as_record(), SECONDS)
-    except (RefusedError, Unfinished) as problem:
-        return Standing(work, None, str(problem))
-    return Standing(work, CheckReport.from_record(record) if isinstance(record, dict) else None)

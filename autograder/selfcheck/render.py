@@ -6,6 +6,7 @@ The HTML has inline styles and inherits the text colour, so it is readable on li
 import html
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from autograder.records import TestResult
 
@@ -31,29 +32,45 @@ def is_unwritten(result: TestResult) -> bool:
     return result.outcome == "failed" and _UNWRITTEN.match(result.message or "") is not None
 
 
-def as_text(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
-    """Format a part for a terminal: the heading, notes, and by cause a line per test with its message."""
-    lines = [heading, *notes]
-    for tests in _by_cause(results):
-        lines += _question(tests[0])
-        told: set[str] = set()
-        for result in tests:
-            lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
-            lines += [f"    {line}" for line in _sentences(result, told)]
-    return "\n".join([*lines, foot] if foot else lines)
+@dataclass(frozen=True)
+class Message:
+    """A heading, notes, the results of tests by cause and a foot: text in a terminal, an HTML fragment in a notebook."""
+
+    heading: str
+    results: tuple[TestResult, ...] = ()
+    notes: tuple[str, ...] = ()
+    foot: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return bool(self.results) and all(result.outcome == "passed" for result in self.results)
+
+    def __repr__(self) -> str:
+        lines = [self.heading, *self.notes]
+        for tests in by_cause(self.results):
+            lines += _question(tests[0])
+            told: set[str] = set()
+            for result in tests:
+                lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
+                lines += [f"    {line}" for line in _sentences(result, told)]
+        return "\n".join([*lines, self.foot] if self.foot else lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(map(_rows, by_cause(self.results)))
+        pieces = [_paragraph(f"<strong>{prose(self.heading)}</strong>"), *(_paragraph(prose(n)) for n in self.notes)]
+        pieces += [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
+        pieces += [_paragraph(prose(self.foot))] if self.foot else []
+        colour = _GREEN if self.passed else _GREY
+        edge = f"border-left:4px solid {colour};padding:.2em .9em;margin:.4em 0;line-height:1.5"
+        return f'<div role="status" style="{edge}">{"".join(pieces)}</div>'
 
 
-def as_html(heading: str, results: Iterable[TestResult] = (), notes: Iterable[str] = (), foot: str = "") -> str:
-    """Format a part as an HTML fragment, with the content of `as_text`."""
-    results = tuple(results)
-    done = bool(results) and all(result.outcome == "passed" for result in results)
-    rows = "".join(_rows(tests) for tests in _by_cause(results))
-    pieces = [f'<p style="margin:.2em 0"><strong>{prose(heading)}</strong></p>']
-    pieces += [f'<p style="margin:.2em 0">{prose(note)}</p>' for note in notes]
-    pieces += [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
-    pieces += [f'<p style="margin:.2em 0">{prose(foot)}</p>'] if foot else []
-    edge = f"border-left:4px solid {_GREEN if done else _GREY};padding:.2em .9em;margin:.4em 0;line-height:1.5"
-    return f'<div role="status" style="{edge}">{"".join(pieces)}</div>'
+def by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
+    """Return the tests that fail for one cause together, in the order of their first ones."""
+    causes: dict[object, list[TestResult]] = {}
+    for result in results:
+        causes.setdefault(result.cause, []).append(result)
+    return causes.values()
 
 
 def prose(text: str) -> str:
@@ -62,12 +79,8 @@ def prose(text: str) -> str:
     return _CODE.sub(r"<code>\1</code>", html.escape(shown))
 
 
-def _by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
-    """Return the tests that fail for one cause together, in the order of their first ones."""
-    causes: dict[object, list[TestResult]] = {}
-    for result in results:
-        causes.setdefault(result.cause, []).append(result)
-    return causes.values()
+def _paragraph(content: str) -> str:
+    return f'<p style="margin:.2em 0">{content}</p>'
 
 
 def _question(result: TestResult) -> list[str]:

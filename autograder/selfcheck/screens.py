@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from autograder.selfcheck.check import CheckReport, Finding
@@ -16,6 +16,7 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
+from autograder.selfcheck.render import by_cause
 
 BAR = 12
 INDENT = 4
@@ -34,33 +35,25 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
         lines += [Text(), _part_line(report.title(part), findings), *_findings(findings, told)]
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
-    return Group(*lines, Text(), *_closing(report, drawn=bool(drawings)))
-
-
-def _closing(report: CheckReport, drawn: bool) -> Iterator[RenderableType]:
-    """Show the points so far and the next step."""
+    lines.append(Text())
     share, name = _share(report.score, report.max_score), report.assignment
+    commands = []
+    if report.has_answers and report.passed_parts:
+        commands.append((f"autograder answers {name}", "answers questions of the text"))
     if report.all_passed:
-        yield Text(f"Well done! All {len(report.findings)} visible tests pass: {share} points.", "green")
-        yield Text("The hidden tests check everything that the text promises, with other numbers.")
-        picture = (f"autograder check {name} --picture", "draws what your code does")
-        pack = (f"autograder pack {name}", "makes the file to hand in")
-        yield _commands(*_answers(report), pack) if drawn else _commands(picture, *_answers(report), pack)
+        lines.append(Text(f"Well done! All {len(report.findings)} visible tests pass: {share} points.", "green"))
+        lines.append(Text("The hidden tests check everything that the text promises, with other numbers."))
+        if not drawings:
+            commands.insert(0, (f"autograder check {name} --picture", "draws what your code does"))
+        commands.append((f"autograder pack {name}", "makes the file to hand in"))
     else:
-        yield Text(f"{share} points of the visible tests so far.")
-        yield _next(report)
-        yield _commands((f"autograder hint {name}", "helps, one step at a time"), *_answers(report))
-    if report.note:
-        yield Text(report.note, "dim")
-
-
-def _answers(report: CheckReport) -> list[tuple[str, str]]:
-    unlocked = report.has_answers and report.passed_parts
-    return [(f"autograder answers {report.assignment}", "answers questions of the text")] if unlocked else []
+        lines += [Text(f"{share} points of the visible tests so far."), _next(report)]
+        commands.insert(0, (f"autograder hint {name}", "helps, one step at a time"))
+    lines.append(_commands(*commands))
+    return Group(*lines, *([Text(report.note, "dim")] if report.note else []))
 
 
 def _next(report: CheckReport) -> Text:
-    """Show the next step."""
     finding = report.next
     if report.problem or finding is None:
         place = f" ({report.stopped_at})" if report.stopped_at else ""
@@ -82,18 +75,16 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
 
 def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[RenderableType]:
     """Show tests that fail for one cause together, below the known mistake and its question."""
-    causes: dict[object, list[Finding]] = {}
-    for finding in findings:
-        causes.setdefault(finding.result.cause, []).append(finding)
-    for tests in causes.values():
-        name, question = tests[0].mistake, tests[0].result.hint
+    found = {finding.result.name: finding for finding in findings}
+    for results in by_cause(finding.result for finding in found.values()):
+        name, question = found[results[0].name].mistake, results[0].hint
         if name:
             yield _hanging(Text("?", "cyan"), Text(f"This looks familiar: {name}.", "cyan"))
         if question and question not in told:
             yield _indented(Text(question, "cyan"))
             told.add(question)
-        for finding in tests:
-            yield from _finding(finding, told)
+        for result in results:
+            yield from _finding(found[result.name], told)
 
 
 def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
@@ -173,38 +164,21 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
 
 def progress_screen(standings: Sequence[Standing]) -> RenderableType:
     """Show a bar for each assignment and each of its parts."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(ratio=1)
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
+    table = Table.grid(Column(ratio=1), Column(no_wrap=True), Column(justify="right", no_wrap=True), padding=(0, 2))
     for standing in standings:
-        _add_standing(table, standing)
-    reports = [standing.report for standing in standings if standing.report]
-    score, total = sum(r.score for r in reports), sum(r.max_score for r in reports)
-    return Group(table, Text(), Text(f"{_share(score, total)} points of the visible tests."), *_go_on(standings))
-
-
-def _add_standing(table: Table, standing: Standing) -> None:
-    report = standing.report
-    if report is None:
-        table.add_row(Text(standing.work.name, "bold"), Text("?", "red"), "")
-        table.add_row(_indented(Text(standing.problem, "red")), "", "")
-        return
-    score, total = report.score, report.max_score
-    table.add_row(Text(standing.work.name, "bold"), _bar(score, total), _share(score, total))
-    if report.problem:
-        table.add_row(_indented(Text(report.problem, "red")), "", "")
-    for part, findings in report.by_part().items():
-        score, total = _points(findings)
-        table.add_row(_indented(Text(report.title(part)), 2), _bar(score, total), _share(score, total))
-
-
-def _go_on(standings: Sequence[Standing]) -> Iterator[RenderableType]:
-    for standing in standings:
-        if standing.report is None or not standing.report.all_passed:
-            yield _commands((f"autograder check {standing.work.name}", "goes on"))
-            return
-    yield Text("Well done! All visible tests of all assignments pass.", "green")
+        name, report = Text(standing.work.name, "bold"), standing.report
+        table.add_row(name, *(_points(report.findings) if report else (Text("?", "red"), "")))
+        if problem := report.problem if report else standing.problem:
+            table.add_row(_indented(Text(problem, "red")), "", "")
+        if report:
+            for part, findings in report.by_part().items():
+                table.add_row(_indented(Text(report.title(part)), 2), *_points(findings))
+    _, share = _points([finding for each in standings if each.report for finding in each.report.findings])
+    open_ones = [each.work.name for each in standings if each.report is None or not each.report.all_passed]
+    more: RenderableType = Text("Well done! All visible tests of all assignments pass.", "green")
+    if open_ones:
+        more = _commands((f"autograder check {open_ones[0]}", "goes on"))
+    return Group(table, Text(), Text(f"{share} points of the visible tests."), more)
 
 
 def watch_screen(report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None) -> RenderableType:
@@ -242,48 +216,34 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    return Group(
-        *_about_the_archive(packed), *_about_its_tests(report), Text(f"Hand in {packed.archive.name}.", "green")
-    )
-
-
-def _about_the_archive(packed: Packed) -> Iterator[RenderableType]:
-    yield Text(f"{packed.archive}", "bold")
-    yield _indented(Text(f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."))
+    content = f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
+    lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.unchanged:
-        yield _indented(Text("It was there already, and your file has not changed since."))
+        lines.append(_indented(Text("It was there already, and your file has not changed since.")))
     elif packed.older:
-        yield _indented(Text(f"{packed.older} is older and was left as it is.", "yellow"))
-
-
-def _about_its_tests(report: CheckReport) -> Iterator[RenderableType]:
-    yield Text(f"Its visible tests: {_share(report.score, report.max_score)} points.")
-    if report.problem:
-        yield Text(report.problem, "red")
-    failing = sum(not finding.passed for finding in report.findings)
-    if failing:
+        lines.append(_indented(Text(f"{packed.older} is older and was left as it is.", "yellow")))
+    lines.append(Text(f"Its visible tests: {_share(report.score, report.max_score)} points."))
+    lines += [Text(report.problem, "red")] if report.problem else []
+    if failing := sum(not finding.passed for finding in report.findings):
         sentence = f"{failing} of {len(report.findings)} tests {'does' if failing == 1 else 'do'} not pass yet."
-        yield Text(f"{sentence} You may still hand it in.", "yellow")
+        lines.append(Text(f"{sentence} You may still hand it in.", "yellow"))
+    return Group(*lines, Text(f"Hand in {packed.archive.name}.", "green"))
 
 
 def _part_line(title: str, findings: Sequence[Finding]) -> RenderableType:
-    score, total = _points(findings)
-    table = Table.grid(expand=True, padding=(0, 2))
-    table.add_column(ratio=1)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_row(Text(title, "bold"), Text.assemble(_bar(score, total), f"  {_share(score, total)}"))
+    bar, share = _points(findings)
+    table = Table.grid(Column(ratio=1), Column(justify="right", no_wrap=True), expand=True, padding=(0, 2))
+    table.add_row(Text(title, "bold"), Text.assemble(bar, f"  {share}"))
     return table
 
 
-def _points(findings: Iterable[Finding]) -> tuple[float, float]:
+def _points(findings: Iterable[Finding]) -> tuple[Text, str]:
+    """Return a bar of the points, and how many of how many they are."""
     results = [finding.result for finding in findings]
-    return sum(result.score for result in results), sum(result.max_score for result in results)
-
-
-def _bar(score: float, total: float) -> Text:
+    score, total = sum(result.score for result in results), sum(result.max_score for result in results)
     full = round(BAR * score / total) if total else BAR
     full = min(full, BAR - 1) if score < total else BAR
-    return Text.assemble((FULL * full, "green"), (EMPTY * (BAR - full), "dim"))
+    return Text.assemble((FULL * full, "green"), (EMPTY * (BAR - full), "dim")), _share(score, total)
 
 
 def _share(score: float, total: float) -> str:
@@ -291,9 +251,7 @@ def _share(score: float, total: float) -> str:
 
 
 def _hanging(mark: Text, text: Text) -> RenderableType:
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(width=1)
-    table.add_column(overflow="fold")
+    table = Table.grid(Column(width=1), Column(overflow="fold"), padding=(0, 1, 0, 0))
     table.add_row(mark, text)
     return Padding(table, (0, 0, 0, 1))
 

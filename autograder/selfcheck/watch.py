@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from rich.text import Text
 
 from autograder.records import RefusedError
 from autograder.selfcheck.check import CheckReport, check_work
-from autograder.selfcheck.drawing import Drawing, draw_all
+from autograder.selfcheck.drawing import draw_all
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
@@ -66,8 +65,8 @@ class Watch:
         try:
             if not isinstance(self._target, Path) or self._target.is_dir():
                 self.work = find_work(self._target)  # the notebook, or else the script, can be the fuller one now
-            record = run_in_child(lambda: check_work(self.work).as_record(), self._seconds, self._changed)
-            self._report, self._problem = CheckReport.from_record(record), ""
+            self._report = run_in_child(lambda: check_work(self.work), self._seconds, self._changed)
+            self._problem = ""
         except GivenUp:
             return
         except (RefusedError, Unfinished) as problem:
@@ -94,10 +93,9 @@ class Watch:
 
     def _pictures(self) -> RenderableType:
         try:
-            drawn = run_in_child(lambda: [asdict(d) for d in draw_all(self.work)], self._seconds, self._changed)
+            return drawings_screen(run_in_child(lambda: draw_all(self.work), self._seconds, self._changed))
         except (RefusedError, Unfinished) as problem:
             return Text(str(problem), "red")
-        return drawings_screen([Drawing(**record) for record in drawn])
 
     def _show(self, extra: RenderableType | None = None) -> None:
         self._console.clear()

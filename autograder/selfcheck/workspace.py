@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.definitions import Definition, definitions
+from autograder.course.markers import UNWRITTEN
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError
 from autograder.source.text import notebook_cells
@@ -18,7 +19,6 @@ from autograder.text.files import read_utf8
 SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds between the times of files unpacked together
 FOLDERS_UP = 2  # from an assignment's folder to the course's
-UNWRITTEN = " is not written yet"
 _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)""", re.MULTILINE)
 
 

@@ -130,9 +130,8 @@ def names_used(text: str, filename: str, entry_points: Collection[str] | None = 
     `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import nn as n;
     n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists lookups that parsing cannot follow in the same form.
     """
-    reader = NameReader()
     parsed = [(name, tree) for name, code in cells(text, filename) if (tree := _parsed(code)) is not None]
-    reader.read([tree for _, tree in parsed], leaves_main_out(text))
+    reader = NameReader([tree for _, tree in parsed], leaves_main_out(text))
     numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in parsed]
     return {
         kind: [[name, line, numbers[cell]] for name, (cell, line) in sorted(places.items(), key=lambda x: (x[1], x[0]))]

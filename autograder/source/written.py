@@ -1,7 +1,5 @@
 """The written answers in a submission's text, which is read and never run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

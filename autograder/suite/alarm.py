@@ -1,7 +1,6 @@
-"""A time limit for code in the student's own process, as an exception. Graders do not use it.
+"""A time limit for code in the student's own process, as an exception, which may leave any state behind.
 
-The exception can occur at any line, so it may leave any state behind. That is harmless in a process that serves one
-student. A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
+A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
 """
 
 import signal

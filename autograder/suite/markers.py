@@ -1,7 +1,5 @@
 """The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a session."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +27,7 @@ class Suite:
         self.subjects: SubjectProvider | None = None
         self.passed: dict[str, bool] = {}
 
-    def subject(self, item: pytest.Item) -> Subject:
+    def subject(self, item: pytest.Item) -> "Subject":
         if self.subjects is None:
             raise pytest.UsageError(f"{item.nodeid} has no subject: it is not part of a suite")
         return self.subjects.subject(item.path)
@@ -38,7 +36,7 @@ class Suite:
 class SubjectProvider:
     """Base class: provides the subject of a test file."""
 
-    def subject(self, test_file: Path) -> Subject:
+    def subject(self, test_file: Path) -> "Subject":
         raise NotImplementedError
 
     def close(self) -> None:

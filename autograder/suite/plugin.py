@@ -1,14 +1,8 @@
 """The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
-With plain pytest, a released test file runs against the student's file beside it. `autograder.grading.pytest_plugin`
-adds the subjects of a course: the reference, or one submission in the sandbox. Graders set the subject of each test
-themselves (see `autograder.suite.session`).
-
-pytest loads the plugin in every environment that has this package. Therefore all options begin with `--autograder-`,
-and the fixtures and the header exist only in sessions that collect a suite.
+pytest loads it in every environment that has this package. Therefore all options begin with `--autograder-`, and the
+fixtures and the header exist only in sessions that collect a suite.
 """
-
-from __future__ import annotations
 
 import inspect
 import secrets
@@ -106,7 +100,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     return result
 
 
-def refuse_forbidden(item: pytest.Item, subject: Subject) -> None:
+def refuse_forbidden(item: pytest.Item, subject: "Subject") -> None:
     """Fail a test if the submission uses a name that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
 

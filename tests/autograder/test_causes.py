@@ -6,7 +6,7 @@ from rich.console import Console
 
 from autograder.records import Outcome, TestResult
 from autograder.selfcheck.check import CheckReport, Finding
-from autograder.selfcheck.render import as_html, as_text
+from autograder.selfcheck.render import Message
 from autograder.selfcheck.screens import check_screen
 
 QUESTION = "Do two heaps become smaller?"
@@ -39,14 +39,14 @@ def test_tests_with_the_same_question_have_one_cause() -> None:
 
 
 def test_notebook_shows_the_question_once_above_the_tests() -> None:
-    for text in (as_text("Part", RESULTS), as_html("Part", RESULTS)):
+    for text in (repr(Message("Part", RESULTS)), Message("Part", RESULTS)._repr_html_()):
         assert text.count(QUESTION) == text.count("is subtracted") == 1
         assert in_order(text, "is subtracted", QUESTION, "Title of first. (−0.5)", "One.", "Title of second.", "Two.")
         assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
 
 
 def test_question_without_a_name_leaves_no_empty_line() -> None:
-    lines = as_text("Part", [result("first", message="One.", hint=QUESTION)]).split("\n")
+    lines = repr(Message("Part", (result("first", message="One.", hint=QUESTION),))).split("\n")
     assert lines == ["Part", f"→ {QUESTION}", "✗ Title of first. (−0.5)", "    One."]
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.protocol.entries import record_entries
 from autograder.records import SourceFile, Submission
+from autograder.source.text import names_used
 
 ROOT = Path(__file__).parents[2]
 HEADS = "03_masked_heads"
@@ -37,6 +39,36 @@ def attention(q, k, v, mask=None):
     {road}
     return before(q, k, v, mask)
 """
+
+UNFOLLOWED = [  # what the search in the text does not follow
+    "a, (b, c) = 1, (2, nn)\nc.LayerNorm(3)",
+    "(a := nn).LayerNorm(3)",
+    "a = None or nn\na.LayerNorm(3)",
+    "a = nn if 1 else 2\na.LayerNorm(3)",
+    "(lambda n=nn: n.LayerNorm(3))()",
+    "def f(*, n=nn): return n.LayerNorm(3)\nf()",
+    "[n.LayerNorm(3) for n in (nn,)]",
+    "for n in [nn]:\n    n.LayerNorm(3)",
+    "n = None\nfor i in range(2):\n    if i:\n        n.LayerNorm(3)\n    import torch.nn as n",
+    "match nn:\n    case n:\n        n.LayerNorm(3)",
+    "match torch:\n    case object(nn=object(LayerNorm=norm)): norm(3)",
+    "def f():\n    global n\n    from torch import nn as n\ndef g():\n    return n.LayerNorm(3)\nf()\ng()",
+    "class A: pass\nA.n = nn\nA.n.LayerNorm(3)",
+    "nn.__dict__['LayerNorm'](3)",
+    "vars(nn)['LayerNorm'](3)",
+    "import sys\nsys.modules['torch.nn'].LayerNorm(3)",
+]
+
+
+@pytest.mark.parametrize("text", UNFOLLOWED, ids=range(len(UNFOLLOWED)))
+def test_roads_that_the_text_hides_are_recorded_while_the_code_runs(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn.LayerNorm, "__init__", nn.LayerNorm.__init__)  # as it is again after the test
+    entries = record_entries(["torch.nn.LayerNorm"])
+    text = f"import torch\nfrom torch import nn\n{text}"
+    assert "torch.nn.LayerNorm" not in {name for name, *_ in names_used(text, "net.py")["uses"]}
+    exec(compile(text, "net.py", "exec"), {})
+    line = 1 + next(number for number, each in enumerate(text.split("\n")) if "(3)" in each)
+    assert entries == {"torch.nn.LayerNorm": (line, 0)}
 
 
 @pytest.fixture

@@ -649,7 +649,6 @@ def test_threads_are_limited(any_tier):
 def test_processor_time_is_limited(any_tier):
     ending = last_attempt(any_tier, "def attempt():\n    while True: pass", cpu_seconds=1)
     assert (ending.reason, ending.code) == ("cpu", -signal.SIGKILL)
-    assert ending.cpu_seconds > 0
 
 
 def test_wall_clock_time_is_limited(any_tier):
@@ -712,7 +711,6 @@ def test_ending_names_the_reason(any_tier, action, code):
     ending = last_attempt(any_tier, text)
     assert ending.reason == "exit"
     assert ending.code == code if code is not None else ending.code != 0
-    assert ending.peak_memory_mb > 1
 
 
 def test_worker_ends_when_its_socket_is_closed(any_tier):
@@ -877,9 +875,7 @@ def test_fork_server_is_warm_and_has_one_thread(tiers):
     with Sandbox(tier) as sandbox, sandbox.spawn(limits()) as worker:
         assert all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in descendants(os.getpid()))
         worker.socket.shutdown(socket.SHUT_WR)
-        ending = worker.end(kill=False)
-        assert (ending.reason, ending.code) == ("exit", 0)
-        assert ending.peak_memory_mb > 100  # PyTorch is there already
+        assert worker.end(kill=False) == Ending("exit", 0)
 
 
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):

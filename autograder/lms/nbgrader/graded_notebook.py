@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from autograder.course.config import Assignment, Part
 from autograder.feedback.pictures import Picture
 from autograder.records import Grade, SourceFile
-from autograder.selfcheck import render as verdict
+from autograder.selfcheck.render import Message
 from autograder.source.text import cell_source, notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
@@ -92,9 +92,12 @@ def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
             "display_data", {"text/markdown": picture.look_for, "text/plain": picture.look_for}
         )
     elif picture.problem:
-        sentence = f"The picture “{picture.title}” cannot be drawn: {picture.problem}"
-        shown = {"text/html": verdict.as_html(sentence), "text/plain": verdict.as_text(sentence)}
-        yield nbformat.v4.new_output("display_data", shown)
+        yield _message(Message(f"The picture “{picture.title}” cannot be drawn: {picture.problem}"))
+
+
+def _message(message: Message) -> NotebookNode:
+    shown = {"text/html": message._repr_html_(), "text/plain": repr(message)}
+    return nbformat.v4.new_output("display_data", shown)
 
 
 def part_score(grade: Grade, part: Part) -> float:
@@ -104,17 +107,13 @@ def part_score(grade: Grade, part: Part) -> float:
 
 
 def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
-    results = [test for test in grade.tests if test.part == part.name]
+    results = tuple(test for test in grade.tests if test.part == part.name)
     score = part_score(grade, part)
     if grade.status == "refused":
         notes = [*(note for note in notes if note != grade.problem), f"Not graded: {grade.problem}"]
-    heading = f"{part.title}: {score:g} of {part.points:g} points"
-    shown = {
-        "text/html": verdict.as_html(heading, results, notes),
-        "text/plain": verdict.as_text(heading, results, notes),
-    }
+    shown = Message(f"{part.title}: {score:g} of {part.points:g} points", results, tuple(notes))
     number = nbformat.v4.new_output("execute_result", {"text/plain": repr(score)}, execution_count=None)
-    return [nbformat.v4.new_output("display_data", shown), number]
+    return [_message(shown), number]
 
 
 def _of_notebook(text: str) -> list[_Cell]:

@@ -292,6 +292,44 @@ def test_notebook_from_the_stub_to_full_marks(
             walk(page, f"walk-{name[:2]}-{theme}-{state}", [part.name for part in real.assignment.parts], state)
 
 
+SLIDERS = [("03_masked_heads", "attention"), ("12_rotary_positions", "rotation")]
+if os.environ.get("WALKS") == "all":
+    SLIDERS.append(("07_mini_gpt", "generation"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "part"), SLIDERS)
+def test_slider_changes_the_picture_above_it(
+    browser: Any, jupyter: str, room: Classroom, name: str, part: str
+) -> None:
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install 'autograder[notebook]'")
+    real = Classroom(ROOT, name)
+    folder = room.folder / "sliders" / name
+    shutil.copytree(real.course.release_folder(real.assignment), folder)
+    solve(folder, real)
+    with page_of(browser, f"slider-{name[:2]}-moved") as page:
+        page.goto(f"{jupyter}/lab/workspaces/slider-{name}/tree/sliders/{name}/{real.stem}.ipynb?reset")
+        page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+        run_all(page)
+        cell = scroll_to(page, f'picture("{part}")')
+        handle = cell.locator(".widget-slider .noUi-handle").first
+        handle.scroll_into_view_if_needed()
+        photograph(page, f"slider-{name[:2]}")
+        before = images(cell)
+        handle.press("ArrowRight")
+        page.wait_for_function(
+            "([cell, before]) => [...cell.querySelectorAll('img')].some((one, i) => one.src !== before[i])",
+            arg=[cell.element_handle(), before],
+        )
+        assert len(images(cell)) == len(before)
+        assert not cell.get_by_text("Traceback").count()
+
+
+def images(cell: Any) -> list[str]:
+    """Return the sources of a cell's pictures."""
+    return cell.locator("img").evaluate_all("all => all.map(one => one.src)")
+
+
 def walk(page: Any, picture: str, parts: list[str], state: str) -> None:
     """Look at the check and the picture of each part, which JupyterLab renders once they are scrolled to."""
     told = {"stub": "visible points of this part so far", "solved": "All visible tests of this part pass"}[state]

@@ -17,7 +17,7 @@ from autograder.feedback.titles import with_titles
 from autograder.lms.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
-from autograder.selfcheck import render
+from autograder.selfcheck.render import Message
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -193,15 +193,15 @@ def test_recognised_mistake_is_named(assignment, release):
 )
 def test_unwritten_code_is_told_from_wrong_code(message, mark):
     result = Result("test_x", "add", "It adds.", "failed", 0, 4.0, message)
-    assert f"{mark} It adds." in render.as_text("Two numbers", [result])
-    assert f">{mark} " in render.as_html("Two numbers", [result])
+    assert f"{mark} It adds." in repr(Message("Two numbers", (result,)))
+    assert f">{mark} " in Message("Two numbers", (result,))._repr_html_()
 
 
 def test_one_cause_is_told_once():
     cause = "`add` is not written yet (line 3)."
     results = [Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)]
     results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
-    assert render.as_text("Two numbers", results).splitlines() == [
+    assert repr(Message("Two numbers", tuple(results))).splitlines() == [
         "Two numbers",
         "→ Why?",
         "○ Title 1. (−1)",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import sysconfig
 import time
@@ -43,13 +44,15 @@ def files_below(folder: Path) -> Iterator[Path]:
 def texts_below(folder: Path, megabytes: float = MEGABYTES) -> Iterator[str]:
     """The texts of a folder and its folders, until there are so many megabytes.
 
-    A tab becomes four spaces; a file with other characters than LETTERS is left out.
+    Four spaces of an indentation, or a tab, become one space, so that a window holds code, not blanks. A file with
+    other characters than LETTERS is left out.
     """
     left = int(megabytes * 1e6)
     for file in files_below(folder):
         if file.suffix not in KINDS or not file.is_file():
             continue
-        text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", "    ")
+        text = file.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").expandtabs(4)
+        text = re.sub("^(    )+", lambda blanks: " " * (len(blanks[0]) // 4), text, flags=re.MULTILINE)
         if set(text) <= set(LETTERS) and text.strip():
             yield text[:left]
             left -= len(text)
@@ -139,7 +142,8 @@ def main() -> None:
         layers = own_layers() if options.own else {}
         for done, loss, new, sample in train(mini_gpt, layers, texts, options.steps, options.every):
             minutes = (time.perf_counter() - began) / 60
-            print(f"\n{'─' * 20} {done} steps, {minutes:.1f} min: loss {loss:.3f}, on new text {new:.3f}\n{sample}")
+            learned = f"loss {loss:.3f}, " if done else ""
+            print(f"\n{'─' * 20} {done} steps, {minutes:.1f} min: {learned}on new text {new:.3f}\n{sample}")
     except (RefusedError, ValueError) as error:
         sys.exit(str(error))
 

@@ -1,0 +1,9 @@
+import os
+
+import pytest
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: many tests wait for a worker's deadline or for a sandbox to start."""
+    return (os.cpu_count() or 1) + 1
