@@ -11,25 +11,23 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.gradebook import texts
 from autograder.grading.explain import explain
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.workers import LoadedSubmission
 from autograder.protocol.errors import StudentError, StudentTimeoutError
+from autograder.proxy.subject import RemoteSubject
+from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile
 
 MOST = 6  # maximum number of pictures on a page
 SECONDS = 30.0  # limit of one picture: of processor time here, and of waiting for the worker
 INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
-
-if TYPE_CHECKING:
-    from autograder.grading.workers import LoadedSubmission
-    from autograder.proxy.subject import RemoteSubject
-    from autograder.proxy.worker_connection import WorkerConnection
 
 Draw = Callable[[Any], Any]
 Tell = Callable[[int, int], None]
@@ -113,14 +111,14 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
     return found
 
 
-def _drawn(loaded: "LoadedSubmission", wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
+def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
     try:
         return [_picture(part, draw, loaded, watch) for part, draw in wanted]
     finally:
         loaded.close()
 
 
-def _picture(part: str, draw: Draw, loaded: "LoadedSubmission", watch: Watch, again: bool = True) -> Picture:
+def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True) -> Picture:
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
@@ -136,7 +134,7 @@ def _picture(part: str, draw: Draw, loaded: "LoadedSubmission", watch: Watch, ag
         return replace(blank, problem=_sentence(error, loaded.file))
 
 
-def _image(draw: Draw, subject: "RemoteSubject[WorkerConnection]") -> str:
+def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
     subject.begin(SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

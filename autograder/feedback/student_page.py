@@ -94,7 +94,6 @@ def _row(course: Course, attempt: PastAttempt, grade: Grade) -> dict[str, object
 
 
 def _blocks(file: SourceFile, failing: list[TestResult]) -> Iterator[CodeBlock]:
-    """Yield the code of a file, divided at the lines that messages of failing tests name."""
     marks: dict[tuple[int, int], list[str]] = {}
     for test in failing:
         for line, cell in set(_PLACE.findall(test.message or "")):

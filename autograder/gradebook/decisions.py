@@ -253,7 +253,6 @@ def answer_digest(text: str | None) -> str | None:
 
 
 def _with_points(grade: Grade, decision: Decision) -> Grade | None:
-    """Return the grade with points for a written answer; None if it has none of this name, text and maximum."""
     for index, test in enumerate(grade.tests):
         fits = test.name == test.part == decision.part and (decision.points or 0) <= test.max_score
         if fits and decision.answer in (None, answer_digest(test.message)):

@@ -62,7 +62,6 @@ class Suites:
             raise ValueError(f"not a line of a journal: {error}") from None
 
     def _stored(self, grade: Grade) -> Tests | None:
-        """The results of this suite with all tests passed; None if those stored are not the tests of this grade."""
         suite = grade.suite_sha256
         if not suite and not grade.tests:
             return ()

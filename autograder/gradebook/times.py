@@ -86,7 +86,6 @@ def with_name(student: str, names: Mapping[str, str]) -> str:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[dict[str, Any]]:
-    """Read one of the engine's JSON files, empty if missing; errors become a message."""
     try:
         yield json.loads(path.read_text("utf-8")) if path.is_file() else {"times": [], "names": {}}
         return

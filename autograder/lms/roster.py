@@ -258,7 +258,6 @@ def _plain(text: str) -> str:
 
 
 def _plain_letters(text: str) -> str:
-    """Normalize a group's name; Canvas leaves out spaces, Moodle underscores."""
     return "".join(filter(str.isalnum, _plain(text)))
 
 

@@ -140,7 +140,6 @@ class _Search:
         return len(holders) < len(entries) and not any(map(holds_work, holders))
 
     def _without_wrapper(self, root: Folder) -> Folder:
-        """Return the only folder in an archive of a class, or else the archive's root."""
         entries = self._visible(root)
         if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
@@ -190,7 +189,6 @@ class _Search:
             yield from self._student(student, folder)
 
     def _inner(self, folder: Folder) -> Folder:
-        """Return the only folder in a student's archive unless it is an assignment's; else the archive's root."""
         if isinstance(folder, DiskFolder):
             return folder
         folder.inspect()

@@ -102,7 +102,6 @@ def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]
 
 
 def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    """Return the files in these folders with the module's name, as relative paths; archives are not searched."""
     return [
         replace(entry, name=f"{way}{entry.name}")
         for way, entry in itertools.islice(_walk(entries, "", DEPTH), STUDENT_ENTRIES)

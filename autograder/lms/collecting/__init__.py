@@ -137,7 +137,6 @@ class _Collection:
                 self._take(own, person, assignment, meant)
 
     def _people(self, raw: RawSubmission) -> Sequence[tuple[RawSubmission, Person]]:
-        """Return the students of a submission: one, each member of a group, or none if it is ambiguous."""
         roster, names = self.options.roster, (raw.name,) if raw.maybe_group else ()
         person = roster.find(raw.keys, names)
         members = roster.members(raw.name or raw.keys[0])

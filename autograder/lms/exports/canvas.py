@@ -66,6 +66,5 @@ def _columns(sheet: Sheet) -> str:
 
 
 def _plain(title: str) -> str:
-    """Return only letters and digits, without leading zeros of numbers."""
     words = re.findall(r"[^\W\d_]+|\d+", title.casefold())
     return "".join(word.lstrip("0") if word.isdigit() else word for word in words)

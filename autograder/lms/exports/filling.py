@@ -39,24 +39,20 @@ class Filling:
     remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._students = Directory()
+        self.students = Directory()
         for row in self.rows:
             keys, names = ([self.sheet.cell(row, n) for n in columns] for columns in (self.keys, self.names))
-            self._students.add(row, keys, names)
-
-    def also(self, row: int, key: str, name: str) -> None:
-        """Add another number that identifies the row's student, and another possible name."""
-        self._students.add(row, [key], [name])
+            self.students.add(row, keys, names)
 
     def row(self, grade: Grade) -> int | None:
         """Return the student's row if exactly one matches, and if the known names agree."""
-        return self._students.find(self.request.keys(grade.student), self.request.known_names(grade))
+        return self.students.find(self.request.keys(grade.student), self.request.known_names(grade))
 
     def why_not(self, grade: Grade) -> str:
         """Return the reason that a grade has no row."""
         name = next(iter(self.request.known_names(grade)), "")
         whose = shown(grade.student) + (f" ({shown(name)})" if name not in ("", grade.student) else "")
-        other = self._students.find(self.request.keys(grade.student))
+        other = self.students.find(self.request.keys(grade.student))
         if other is None:
             return f"{whose}, {grade.assignment}: not found in {self.sheet.name}."
         there = next(filter(None, (self.sheet.cell(other, n) for n in (*self.names, *self.keys))), "")

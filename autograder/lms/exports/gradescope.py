@@ -78,7 +78,6 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _requirements(assignment: Assignment) -> str:
-    """Return the engine's requirements for grading, and those of its extras that the assignment imports."""
     try:
         needed = metadata.requires("autograder") or []
     except metadata.PackageNotFoundError:

@@ -53,7 +53,7 @@ def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
     filling = Filling(request, sheet, range(len(sheet.rows)), keys, names, identifier if who is None else who, "")
     for row in filling.rows:
         told = sheet.cell(row, identifier)
-        filling.also(row, participant(told), hidden_name(told))
+        filling.students.add(row, [participant(told)], [hidden_name(told)])
     return filling, identifier, column
 
 

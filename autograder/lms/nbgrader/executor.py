@@ -175,7 +175,6 @@ def read_through_the_gate(folder: Any) -> None:
 
 
 def _is_folder_of_student(converter: Any, place: str) -> bool:
-    """Whether nbgrader can process this; a folder behind a link, or with an odd name, is told of and left out."""
     student = os.path.dirname(place)
     if os.path.islink(place) or os.path.islink(student) or not os.path.basename(student).isprintable():
         converter.log.error("%s is a link or has an odd name, so it is not graded.", shown(place))

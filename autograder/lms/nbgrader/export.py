@@ -31,9 +31,15 @@ def export(request: ExportRequest) -> Exported:
     for assignment in request.assignments:
         work: Work = {}
         for grade in request.grades_of(assignment):
-            _add(work, by_part(grade, assignment), texts.get((grade.student, grade.assignment)), problems)
+            submission, whose = texts.get((grade.student, grade.assignment)), f"{grade.student}, {grade.assignment}"
+            if submission is None:
+                problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
+            elif submission_digest(submission) != grade.submission_sha256:
+                problems.append(f"{whose}: the submission is not the one that was graded. Grade it again.")
+            else:
+                work[safe_name(grade.student)] = submission, by_part(grade, assignment)
             if final_of(grade, request.finals).excused:
-                problems.append(f"{grade.student}, {assignment.name}: nbgrader cannot excuse, and counts the score.")
+                problems.append(f"{whose}: nbgrader cannot excuse, and counts the score.")
         if any(grade.max_score < assignment.total for grade in request.grades_of(assignment)):
             problems.append(
                 f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.total)} points although a test "
@@ -72,16 +78,6 @@ def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
     except SubmissionsError as error:
         raise RefusedError(f"{error} Say where the submissions are with --submissions.") from None
     return {(submission.student, submission.assignment): submission for submission in found}
-
-
-def _add(work: Work, grade: Grade, submission: Submission | None, problems: list[str]) -> None:
-    whose = f"{grade.student}, {grade.assignment}"
-    if submission is None:
-        problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
-    elif submission_digest(submission) != grade.submission_sha256:
-        problems.append(f"{whose}: the submission is not the one that was graded. Grade it again.")
-    else:
-        work[safe_name(grade.student)] = submission, grade
 
 
 def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:

@@ -155,7 +155,6 @@ def _is_base64(value: Any) -> bool:
 
 
 def _of_script(text: str) -> list[_Cell]:
-    """Return the cells of a `.py`, split at lines that begin with `# %%`, with prose as Markdown."""
     cells = []
     for block in re.split(r"(?m)^(?=# ?%%)", text):
         header, _, body = block.partition("\n") if re.match(r"# ?%%", block) else ("", "", block)
