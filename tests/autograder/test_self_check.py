@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -21,7 +22,7 @@ from autograder.selfcheck import progress
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
-from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, find_works
+from autograder.selfcheck.workspace import CodeLocation, Text, find_work, find_works
 from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS, copy_of, in_format_3, same_as_golden
 from tests.autograder.waiting import HANGS
 
@@ -156,13 +157,10 @@ def test_picture_of_missing_code_is_explained(folder: Path) -> None:
 
 def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:
     """Give the assignment `name` this time limit, and all others no limit."""
-    standing_of = progress._standing
+    def in_child(task: Any, _: float) -> Any:
+        return run_in_child(task, seconds if task.args[0].name == name else HANGS)
 
-    def standing(work: Work) -> progress.Standing:
-        monkeypatch.setattr(progress, "SECONDS", seconds if work.name == name else HANGS)
-        return standing_of(work)
-
-    monkeypatch.setattr(progress, "_standing", standing)
+    monkeypatch.setattr(progress, "run_in_child", in_child)
 
 
 def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
