@@ -157,6 +157,7 @@ def test_picture_of_missing_code_is_explained(folder: Path) -> None:
 
 def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:
     """Give the assignment `name` this time limit, and all others no limit."""
+
     def in_child(task: Any, _: float) -> Any:
         return run_in_child(task, seconds if task.args[0].name == name else HANGS)
 
