@@ -7,7 +7,7 @@ A mention alone is no use: an import, an annotation, the classes of an `isinstan
 a top-level function or class do not count if the entry points do not reach it, or if a later definition of the same
 name replaces it. If a text looks up names at run time, all its definitions count as reached.
 
-Modules are not followed through arguments, containers, attributes of objects or computed names: the worker records
+Modules are not followed through calls, containers, attributes of objects or computed names: the worker records
 forbidden functions that were entered by such roads, and lookups by computed names are listed as `dynamic`.
 """
 
@@ -27,6 +27,7 @@ NOTHING: frozenset[str] = frozenset()  # bound to a value that was not imported
 
 Place = tuple[int, int]  # the cell and the line
 _NAMES = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Subscript, ast.BinOp, ast.BitOr, ast.Constant)
+_ROWS = (ast.Tuple, ast.List)
 _BLOCKS = (ast.stmt, ast.excepthandler, ast.match_case)
 
 
@@ -120,10 +121,43 @@ class NameReader:
     def _read_Assign(self, node: ast.Assign) -> None:
         self._look(node.value)
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                self._bind(target.id, self._meant(node.value))
-            else:
-                self._look(target)
+            self._assign(target, node.value)
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        """Bind a name to what a value means, and the names of a tuple to the parts of a literal one."""
+        if isinstance(target, ast.Name):
+            self._bind(target.id, self._meant(value))
+        elif isinstance(target, _ROWS) and isinstance(value, _ROWS) and len(target.elts) == len(value.elts):
+            for part, each in zip(target.elts, value.elts):
+                self._assign(part, each)
+        else:
+            self._look(target)
+
+    def _read_For(self, node: ast.For | ast.AsyncFor | ast.comprehension) -> None:
+        self._look(node.iter)
+        self._look(node.target)
+        certain, self._certain = self._certain, False
+        for value in getattr(node.iter, "elts", ()):
+            self._assign(node.target, value)
+        self._certain = certain
+
+    _read_AsyncFor = _read_For
+
+    def _read_Match(self, node: ast.Match) -> None:
+        """Read `match nn: case object(LayerNorm=norm)`, which uses `nn.LayerNorm`."""
+        self._look(node.subject)
+        waiting = [(case.pattern, self._meant(node.subject)) for case in node.cases]
+        while waiting:
+            pattern, full = waiting.pop()
+            self._note(full, pattern.lineno)
+            if isinstance(pattern, ast.MatchAs) and pattern.name:
+                self._bind(pattern.name, full)
+            inside = [each for each in ast.iter_child_nodes(pattern) if isinstance(each, ast.pattern)]
+            if isinstance(pattern, ast.MatchClass):
+                inside = pattern.patterns
+                for attribute, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns):
+                    waiting.append((inner, frozenset(f"{name}.{attribute}" for name in full)))
+            waiting += [(each, full) for each in inside]
 
     def _read_AnnAssign(self, node: ast.AnnAssign) -> None:
         self._look_at_annotation(node.annotation)
@@ -168,6 +202,9 @@ class NameReader:
         names = self._around.new_child(
             {part.arg: NOTHING for part in ast.iter_child_nodes(arguments) if isinstance(part, ast.arg)}
         )
+        positional = [*arguments.posonlyargs, *arguments.args]
+        pairs = [*zip(positional[::-1], arguments.defaults[::-1]), *zip(arguments.kwonlyargs, arguments.kw_defaults)]
+        names.update({part.arg: self._meant(default) for part, default in pairs if default is not None})
         cell = self._cell
 
         def read() -> None:
@@ -197,12 +234,16 @@ class NameReader:
                 elif isinstance(part, ast.Subscript) and "sys.modules" in self._meant(part.value):
                     self._note_dynamic("sys.modules", part.lineno)
                 waiting += [each for each in _assigned_last(part)[::-1] if not self._is_mention(part, each)]
+                if isinstance(part, ast.NamedExpr):
+                    waiting.remove(part.target)
+                    self._assign(part.target, part.value)
 
     def _look_into(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
         names, certain = self._names, self._certain
         self._names, self._certain = names.new_child(), True
         for generator in node.generators:
-            for part in (generator.iter, generator.target, *generator.ifs):
+            self._read_For(generator)
+            for part in generator.ifs:
                 self._look(part)
         for part in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
             self._look(part)
@@ -252,13 +293,19 @@ class NameReader:
 
     def _meant(self, node: ast.expr) -> frozenset[str]:
         """Return the dotted names that a chain of names, or a lookup by a literal name, can refer to."""
-        if isinstance(node, ast.Call):
-            return self._meant_by_call(node)
-        root, parts = _chain(node)
-        found = self._meant(root) if isinstance(root, ast.Call) else NOTHING
-        if isinstance(root, ast.Name):
-            found = self._names.get(root.id, frozenset(f"{star}.{root.id}" for star in self._stars))
-        return frozenset(".".join([name, *parts]) for name in found)
+        found: set[str] = set()
+        waiting: list[tuple[ast.expr, list[str]]] = [(node, [])]
+        while waiting:
+            part, behind = waiting.pop()
+            root, parts = _chain(part)
+            parts += behind
+            if isinstance(root, ast.Name):
+                names = self._names.get(root.id, frozenset(f"{star}.{root.id}" for star in self._stars))
+            else:
+                names = self._meant_by_call(root) if isinstance(root, ast.Call) else NOTHING
+            found |= {".".join([name, *parts]) for name in names}
+            waiting += [(choice, parts) for choice in _choices(root)]
+        return frozenset(found)
 
     def _meant_by_call(self, node: ast.Call) -> frozenset[str]:
         """Resolve `getattr(nn, "LayerNorm")`, `import_module("torch.nn")` and `__import__("torch.nn")`."""
@@ -293,6 +340,15 @@ def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
         parts.append(node.attr)
         node = node.value
     return node, parts[::-1]
+
+
+def _choices(node: ast.expr) -> list[ast.expr]:
+    """Return the expressions of which one is the value of this one."""
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    return [node.value] if isinstance(node, ast.NamedExpr) else []
 
 
 def asks_for_main(test: ast.expr) -> bool:
