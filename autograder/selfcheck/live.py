@@ -102,8 +102,11 @@ def add_sliders(choices: Mapping[str, Sequence[Any]], values: Mapping[str, Any],
         return
     from IPython.display import display
 
+    whole_name = {"description_width": "initial"}
     sliders = {
-        name: SelectionSlider(options=list(options), value=values[name], description=name, continuous_update=False)
+        name: SelectionSlider(
+            options=list(options), value=values[name], description=name, continuous_update=False, style=whole_name
+        )
         for name, options in choices.items()
     }
     for slider in sliders.values():
