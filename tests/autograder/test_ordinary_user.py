@@ -35,7 +35,7 @@ EVERY_ATTACK = os.environ.get("ATTACKS") == "all"
 SOME_ATTACKS = (
     "files_by_their_path or accounts_and_keys or system_exit or the_worker_itself or float_that_agrees or "
     "half_a_header or spinning_threads or kill_by_thread or rare_calls or fake_builtins or network-names or "
-    "changing_parameters or looks_ahead or dies_in_an_answer or links_all_the_way or tar_link or shell_commands or "
+    "changing_parameters or looks_ahead or dies_in_an_answer or zip_slip or tar_link or shell_commands or "
     "magic_files or other_letters or finder or table_of_answers or time_bomb or says_done or lone_surrogates"
 )
 
