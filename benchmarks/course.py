@@ -211,10 +211,10 @@ def main() -> None:
         peer = nbgrader(assignment, chosen.peers) if chosen.peers else None
         rows.append(Row(assignment.name, floor(course, assignment, 3), **measured, nbgrader=peer))
         print(assignment.name, file=sys.stderr, flush=True)
+        if chosen.json:  # after each assignment, because all of them take an hour
+            chosen.json.parent.mkdir(parents=True, exist_ok=True)
+            chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")
     print(table(rows))
-    if chosen.json:
-        chosen.json.parent.mkdir(parents=True, exist_ok=True)
-        chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")
     if chosen.picture:
         draw(rows, chosen.picture)
 
