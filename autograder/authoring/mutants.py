@@ -10,7 +10,7 @@ import io
 import textwrap
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -48,12 +48,8 @@ class _Place:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Yield all mutants of a solution, top to bottom, all different; raises ValueError if it is not Python."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        raise ValueError(f"The solution is not Python: line {error.lineno}: {error.msg}.") from None
-    text = _Text(source)
+    """Yield all mutants of a solution, which is valid Python: top to bottom, all different."""
+    tree, text = ast.parse(source), _Text(source)
     seen = {ast.dump(tree)}
     count: Counter[str] = Counter()
     for place, (operator, node, new) in _steps(tree, text):
@@ -172,11 +168,11 @@ class _Entry(YamlRecord):
     reason: Text
 
 
-def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
+def load_equivalent_mutants(course: Course, assignment: Assignment, known: Collection[str]) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
-    current solution.
+    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids that are not among the `known` ones,
+    those of the current solution's mutants.
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
     if not file.exists():
@@ -185,7 +181,6 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     document = MarkedYaml(course.label(file), text, "the list of equivalent mutants", item="mutant")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
-    known = _mutants_of(course, assignment) if entries else set()
     for index, entry in enumerate(entries or ()):
         if entry.id not in known:
             hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
@@ -193,13 +188,3 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     if document.problems or entries is None:
         raise CourseError(document.problems)
     return {entry.id: entry.reason for entry in entries}
-
-
-def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
-    file = course.solution_file(assignment)
-    label = course.label(file)
-    text = course.read(file, CourseError, f"{label} is missing; mutants are changes of it.")
-    try:
-        return {mutant.id for mutant in mutants(text)}
-    except ValueError as error:
-        raise CourseError(f"{label}: {error}") from None
