@@ -22,14 +22,16 @@ from zoneinfo import ZoneInfo
 
 from autograder.course import config
 from autograder.course.config import Course
+from autograder.feedback.html import write_what_counts
+from autograder.feedback.pages import feedback_path
 from autograder.gradebook import comparing, decisions, texts
 from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK, choose_output_folder
-from autograder.gradebook.differing import differing
 from autograder.gradebook.final_scores import (
     Effective,
     as_record,
+    differing,
     final_of,
     latest_grades,
     waiting_answers,
@@ -41,15 +43,17 @@ from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
+from autograder.lms import collecting, exports
+from autograder.lms.nbgrader.by_hand import with_hand_grading
+from autograder.lms.roster import FILE_NAME as ROSTER
+from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
+from autograder.sandbox import verify
+from autograder.sandbox.doctor import TierReport, examine
 from autograder.submissions import find_submissions
 from autograder.text.files import check_folder
 
-if TYPE_CHECKING:
-    from autograder.lms.collecting import CollectReport
-    from autograder.lms.exports import Exported
-    from autograder.lms.roster import Roster
-    from autograder.sandbox.doctor import TierReport
+if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
@@ -81,8 +85,6 @@ class Report:
 
     def as_record(self) -> dict[str, Any]:
         """Return the scores and the paths of the pages as a JSON-serializable dict."""
-        from autograder.feedback.pages import feedback_path
-
         scores = [as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g)) for g in self.grades]
         paths = {"output": str(self.folder), "report": str(self.index)}
         return {**paths, "grades": scores, "absent": dict(self.absent), "messages": list(self.messages)}
@@ -262,10 +264,8 @@ def collect(
     times: AnyPath | None = None,
     source: str | None = None,
     replace: bool = False,
-) -> "CollectReport":
+) -> collecting.CollectReport:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    from autograder.lms import collecting
-
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
     people = _roster(loaded, roster)
@@ -286,11 +286,8 @@ def export(
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
     hidden: str | None = None,
-) -> "Exported":
+) -> exports.Exported:
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
-    from autograder.lms import exports
-    from autograder.lms.nbgrader.by_hand import with_hand_grading
-
     if to not in exports.EXPORTERS:
         raise RefusedError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
@@ -341,30 +338,18 @@ def check(target: AnyPath = ".") -> "CheckReport":
     return check_target(Path(target))
 
 
-def doctor() -> Sequence["TierReport"]:
-    """Report which sandbox tiers work on this machine, and why others do not."""
-    from autograder.sandbox.doctor import examine
-
-    return examine()
-
-
-def verify() -> tuple[Sequence["TierReport"], bool]:
-    """Test every boundary of every sandbox; return the results by tier, and whether all guarantees hold."""
-    from autograder.sandbox import verify
-
-    reports = verify.verify()
-    return reports, verify.is_sound(reports)
+def doctor(walls: bool = False) -> list[TierReport]:
+    """Report which sandbox tiers work on this machine, and why others do not; with `walls`, test every boundary."""
+    return verify.verify() if walls else examine()
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
-def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> "Roster":
+def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
     """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
-    from autograder.lms.roster import FILE_NAME, read_roster
-
-    beside = course.root / FILE_NAME
+    beside = course.root / ROSTER
     made_up = grades is not None and (grades / MARK).exists()
     return read_roster(_path(roster) or (beside if beside.is_file() and not made_up else None))
 
@@ -377,8 +362,6 @@ def _effective(journal: Reading, course: Course, section: str | None = None) -> 
 def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
-    from autograder.feedback.html import write_what_counts
-
     folder = journal.path.parent
     effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals

@@ -11,6 +11,7 @@ from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
 from autograder.course.config import has_course
 from autograder.records import RefusedError
+from autograder.sandbox.verify import is_sound
 
 
 def collect(
@@ -203,22 +204,9 @@ def similar(
 
 def doctor(walls: bool = False, as_json: bool = False) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""
-    if walls:
-        return _verify_walls(as_json)
-
-    reports = api.doctor()
+    reports = api.doctor(walls)
     if as_json:
         print(json.dumps([asdict(report) for report in reports], ensure_ascii=False))
     else:
-        show_tiers(reports)
-    return DONE if any(report.works and report.tier != "unsafe" for report in reports) else FOUND
-
-
-def _verify_walls(as_json: bool) -> int:
-
-    columns, sound = api.verify()
-    if as_json:
-        print(json.dumps([asdict(column) for column in columns], ensure_ascii=False))
-    else:
-        show_walls(columns)
-    return DONE if sound else FOUND
+        (show_walls if walls else show_tiers)(reports)
+    return DONE if is_sound(reports) else FOUND

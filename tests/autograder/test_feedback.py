@@ -32,8 +32,7 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.html import word, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
-from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import latest_grades, number, what_counts, write_gradebook
+from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, read_journal
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
