@@ -37,7 +37,7 @@ from autograder.gradebook.final_scores import (
     waiting_answers,
     what_counts,
 )
-from autograder.gradebook.journal import Journal, Reading, grades_at, read_journal
+from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names
@@ -149,7 +149,7 @@ def grade(
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
     summary.unchanged = unchanged
-    pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
+    pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
     notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 

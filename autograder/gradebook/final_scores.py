@@ -14,7 +14,7 @@ from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting, finals, rescored
-from autograder.gradebook.times import read_late, read_names, read_times
+from autograder.gradebook.times import read_names, read_times
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
 from autograder.text.names import shown
@@ -138,7 +138,7 @@ def what_counts(
     Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
     decisions.yml and RefusedError for an unknown section.
     """
-    times, late, names = read_times(folder), read_late(folder), read_names(folder)
+    (times, late), names = read_times(folder), read_names(folder)
     attempts: dict[GradeKey, dict[str, PastAttempt]] = {}
     counted = counting(course, _noting(grades, attempts, times), times)
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()

@@ -22,7 +22,7 @@ class Journal:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE_NAME
         self.latest: dict[tuple[str, str], Grade] = {}
-        grades = read_journal(self.path)
+        grades = Reading(self.path)
         self._suites = grades.suites
         for grade in grades:
             self.latest[grade.student, grade.assignment] = grade
@@ -130,11 +130,6 @@ class Reading:
         if self.path.exists():
             with self.path.open("r", encoding="utf-8", errors="replace") as lines:
                 yield from enumerate(lines, start=1)
-
-
-def read_journal(path: Path) -> Reading:
-    """Read the grades of a journal, which need not exist."""
-    return Reading(path)
 
 
 def grades_at(path: Path) -> Reading:

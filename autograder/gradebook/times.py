@@ -37,7 +37,7 @@ def keep_times(
     """
     around = _class_folder(path, [one.submission for one in submissions])
     collected = read_collected(around)
-    times, late = read_times(folder), read_late(folder)
+    times, late = read_times(folder)
     for one in submissions:
         submission = one.submission
         known = collected.get((submission.student, submission.assignment))
@@ -57,19 +57,15 @@ def keep_times(
         _write(folder / NAMES, {"names": dict(sorted(names.items()))})
 
 
-def read_times(folder: Path) -> dict[Attempt, datetime]:
-    """Return the submission times by student, assignment and digest; empty without a file.
+def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
+    """Return the known submission times, and the submissions that a course site marked as late, with or without a time.
 
-    Raises InfrastructureError if the file cannot be read, because without it scores would be too high.
+    Both are empty without a file. Raises InfrastructureError if it cannot be read, because without it scores would be
+    too high.
     """
     with _reading(folder / FILE_NAME) as record:
-        return {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
-
-
-def read_late(folder: Path) -> set[Attempt]:
-    """Return the submissions that a course site marked as late, with or without a time; raises as `read_times`."""
-    with _reading(folder / FILE_NAME) as record:
-        return {_attempt(entry) for entry in record.get("late", [])}
+        times = {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
+        return times, {_attempt(entry) for entry in record.get("late", [])}
 
 
 def read_names(folder: Path) -> dict[str, str]:
