@@ -30,30 +30,26 @@ MOST_LETTERS = 200  # of a name to compare with those of the assignments
 MOST_NAMES = 4  # maximum number of assignments in a message
 
 
-class SubmissionsError(RefusedError):
-    """The path or the options do not identify what to grade; `str(error)` is the message."""
-
-
 def find_submissions(path: Path, course: Course, assignment: str | None = None) -> Iterator[Submission]:
     """Yield the submissions at `path`, ordered by student and assignment and read lazily.
 
     With `assignment`, only that assignment is searched. An unusable submission has a `problem`; if its assignment is
     unknown, `assignment` is the name found in its place. No content of a submission raises an exception. Raises
-    SubmissionsError if the path is missing or empty, or if the assignment cannot be determined.
+    RefusedError if the path is missing or empty, or if the assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
         place = Path(path).resolve(strict=True)
     except FileNotFoundError:
-        raise SubmissionsError(f"There is no file or folder {path}.") from None
+        raise RefusedError(f"There is no file or folder {path}.") from None
     except (OSError, RuntimeError) as error:
-        raise SubmissionsError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
+        raise RefusedError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
     except CourseError as error:
-        raise SubmissionsError(str(error)) from None
+        raise RefusedError(str(error)) from None
     submissions = _Search(course, wanted).at(place)
     first = next(submissions, None)
     if first is None:
-        raise SubmissionsError(f"There are no submissions in {path}.")
+        raise RefusedError(f"There are no submissions in {path}.")
     return itertools.chain([first], submissions)
 
 
@@ -65,22 +61,18 @@ class _Search:
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
             folder = DiskFolder(path)
-            try:
-                entries = self._visible(folder)
-            except RefusedError as refusal:
-                raise SubmissionsError(str(refusal)) from None
-            yield from self._top(folder, entries, path.parent.name)
+            yield from self._top(folder, self._visible(folder), path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
             student, assignment = self._meant(path)
             if assignment is None:
-                raise SubmissionsError(
+                raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
             yield submission_of(student, assignment, [disk_file(path)])
         elif path.is_file() and is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
-            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
+            raise RefusedError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         folder = path.parent
@@ -100,7 +92,7 @@ class _Search:
                 entries = self._visible(folder)
             except RefusedError as refusal:
                 if assignment is None:
-                    raise SubmissionsError(str(refusal)) from None
+                    raise
                 yield Submission(student, assignment.name, problem=str(refusal), path=path)
                 return
             if assignment and not entries:
@@ -117,7 +109,7 @@ class _Search:
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
             files = [entry for entry in entries if is_source(entry)]
-            raise SubmissionsError(
+            raise RefusedError(
                 f"The assignment of the files in {folder.name} ({names(files)}) is unknown. Pass --assignment."
             )
         else:
