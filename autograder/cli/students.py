@@ -3,16 +3,17 @@
 import json
 from pathlib import Path
 
+from autograder.api import load_course
 from autograder.cli.base import DONE, FOUND
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
 from autograder.records import RefusedError
+from autograder.selfcheck.workspace import find_work, find_works
 
 
 def check(target: str = ".", picture: bool = False, as_json: bool = False) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
-    from autograder.selfcheck.workspace import find_works
 
     works = find_works(target)
     if len(works) > 1:
@@ -58,7 +59,6 @@ def hint(target: str = ".", again: bool = False) -> int:
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
-    from autograder.selfcheck.workspace import find_work
 
     work = find_work(target)
     found = next_hint(work, check_work(work), start_over=again)
@@ -74,10 +74,8 @@ def answers(target: str = ".", everything: bool = False) -> int:
     from autograder.selfcheck.answers import unlocked
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import answers_screen
-    from autograder.selfcheck.workspace import find_work
 
     if everything:
-        from autograder.course.config import load_course
         from autograder.course.questions import load_questions
 
         course = load_course()
@@ -101,7 +99,6 @@ def pack(target: str = ".", output: Path = Path(".")) -> int:
     from autograder.selfcheck import pack as packing
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import packed_screen
-    from autograder.selfcheck.workspace import find_work
 
     if not output.is_dir():
         raise RefusedError(f"There is no folder {output}.")
