@@ -24,19 +24,11 @@ from autograder.course import config
 from autograder.course.config import Course
 from autograder.feedback.html import write_what_counts
 from autograder.feedback.pages import feedback_path
-from autograder.gradebook import comparing, decisions, texts
+from autograder.gradebook import comparing, decisions, final_scores, texts
 from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK, choose_output_folder
-from autograder.gradebook.final_scores import (
-    Effective,
-    as_record,
-    differing,
-    final_of,
-    latest_grades,
-    waiting_answers,
-    what_counts,
-)
+from autograder.gradebook.final_scores import Effective, as_record, final_of, latest_grades, what_counts
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
@@ -371,8 +363,8 @@ def _write_pages(
 
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
     index = write_what_counts(folder, plan.course, effective, section)
-    differences = [*differing(plan.course, grades, scores), *effective.problems]
-    notes = waiting_answers(grades, scores)
+    differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
+    notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
