@@ -11,6 +11,7 @@ from typing import Literal
 import nbformat
 
 from autograder.course.config import Assignment, Course
+from autograder.course.definitions import definitions
 from autograder.course.document import Gap, load_document
 from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
@@ -190,15 +191,11 @@ def _without_prose(text: str) -> str:
 
 
 def _without_docstrings(text: str) -> str:
-    lines = text.split("\n")
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            continue
-        first = node.body[0]
-        if len(node.body) > 1 and ast.get_docstring(node) is not None and first.end_lineno is not None:
-            for number in range(first.lineno - 1, first.end_lineno):
-                lines[number] = "\0"
-    return "\n".join(line for line in lines if line != "\0")
+    left_out = set[int]()
+    for _, node in definitions(ast.parse(text)):
+        if len(node.body) > 1 and ast.get_docstring(node) is not None:
+            left_out.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return "\n".join(line for number, line in enumerate(text.split("\n"), start=1) if number not in left_out)
 
 
 def _after_imports(text: str, line: str) -> str:

@@ -6,9 +6,7 @@ An undetected mutant is either a hole in the suite or equivalent; the latter are
 
 import ast
 import hashlib
-import io
 import textwrap
-import tokenize
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from itertools import accumulate
 
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
+from autograder.course.definitions import comments
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
 
@@ -103,12 +102,11 @@ class _Text:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._bytes.split(b"\n"))]
         self._code = bytearray(self._bytes)  # the same text with comments replaced by spaces
         marks: dict[str, list[int]] = {BEGIN: [], END: []}
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                row, column = token.start
-                start, end = self._starts[row - 1] + len(token.line[:column].encode()), self._starts[row] - 1
-                self._code[start:end] = b" " * (end - start)
-                marks.get(token.string.rstrip(), []).append(row)
+        for comment in comments(source):
+            row, column = comment.start
+            start, end = self._starts[row - 1] + len(comment.line[:column].encode()), self._starts[row] - 1
+            self._code[start:end] = b" " * (end - start)
+            marks.get(comment.string.rstrip(), []).append(row)
         self.gaps = [range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)]
 
     def head(self, node: ast.stmt) -> str:

@@ -37,7 +37,7 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     Returns the written files, course.yml last. Raises CourseError before writing anything if the name is invalid, a file
     is in the way, or course.yml has errors.
     """
-    course_file = _course_file(folder)
+    course_file = config.course_file(folder)
     begins = not course_file.exists()
     course = Course(title=_title_of(course_file.parent.name), assignments=(), root=course_file.parent)
     if not begins:
@@ -66,14 +66,6 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     write_whole(course_file, after)
     load_course(course_file)
     return [*files, course_file]
-
-
-def _course_file(folder: Path) -> Path:
-    folder = folder.absolute()
-    if folder.suffix in (".yml", ".yaml"):
-        return folder
-    above = (place / FILE_NAME for place in (folder, *folder.parents))
-    return next((file for file in above if file.is_file()), folder / FILE_NAME)
 
 
 def _check_name(name: str, course: Course) -> None:

@@ -9,7 +9,7 @@ from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say
 from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
-from autograder.course.config import has_course
+from autograder.course.config import course_file
 from autograder.records import RefusedError
 from autograder.sandbox.verify import is_sound
 
@@ -101,7 +101,7 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    comparison = api.compare(old, new, course_path if has_course(course_path) else None)
+    comparison = api.compare(old, new, course_path if course_file(course_path).is_file() else None)
     say(*comparison.notes)
     if as_json:
         print(json.dumps(comparison.as_record(), ensure_ascii=False))

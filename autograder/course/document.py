@@ -8,18 +8,16 @@ building is done elsewhere.
 
 import ast
 import difflib
-import io
 import itertools
 import re
 import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.definitions import definitions
+from autograder.course.definitions import comments, definitions
 from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, UNWRITTEN
 from autograder.course.yaml_file import closest, did_you_mean
 
@@ -188,13 +186,13 @@ class _Reader:
     def read(self) -> None:
         try:
             tree = ast.parse(self.text)
-            comments = list(_comments(self.text))
+            found = [(comment.start[0], comment.string.rstrip()) for comment in comments(self.text)]
         except (SyntaxError, tokenize.TokenError) as error:
             line = getattr(error, "lineno", None) or 1
             self.add(line, f"this is not Python: {getattr(error, 'msg', error)}.")
             return
-        self._read_cells(comments)
-        self._read_gaps(tree, comments)
+        self._read_cells(found)
+        self._read_gaps(tree, found)
 
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
         headers = [line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)]
@@ -345,12 +343,6 @@ class _Reader:
                 self.add(line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.")
             elif line not in used:
                 self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
-
-
-def _comments(text: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.rstrip()
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
