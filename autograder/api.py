@@ -219,10 +219,10 @@ def decide(
         student = next((place for place in reversed(places) if place in known), student)
     student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
     name, journal = loaded.assignment(assignment).name, effective.journal
-    score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
+    score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
     if decision.get("points") is not None:
-        mine = (g for g in effective.grades if (g.student, g.assignment) == (student, name))
+        mine = (g for g in effective.grades if g.key == (student, name))
         answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
         points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)

@@ -51,7 +51,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         return
     people = read_names(folder)
     refused = (grade for grade in grades if grade.status == "refused")
-    for grade in sorted(refused, key=lambda g: (g.student, g.assignment)):
+    for grade in sorted(refused, key=lambda g: g.key):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):

@@ -102,7 +102,7 @@ class Comparison:
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
-    old, new = ({(g.student, g.assignment): g for g in grades} for grades in (before, after))
+    old, new = ({g.key: g for g in grades} for grades in (before, after))
     places = sorted({*old, *new})
     found = [_change(*place, old.get(place), new.get(place)) for place in places]
     changes = sorted(

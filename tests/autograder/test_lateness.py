@@ -32,7 +32,6 @@ from autograder.gradebook.lateness import (
     days_later,
     due_for,
     final,
-    finals,
     on_the_clock,
     points_off,
     unknown_students,
@@ -269,7 +268,7 @@ def test_best_attempt_is_determined_after_lateness(course):
     attempts = [graded(score=7, text="one"), graded(score=9, text="two")]
     times = {("ada", NAME, "one"): IN_TIME, ("ada", NAME, "two"): LATE}  # 9 counts 6.3
     assert counting(best(course), attempts, times) == attempts[:1]
-    assert finals(course, attempts[1:], times)["ada", NAME].score == 6.3
+    assert final(course, attempts[1], LATE).score == 6.3
 
 
 def test_later_of_two_equal_attempts_counts(course):
