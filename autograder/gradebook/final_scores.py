@@ -14,7 +14,7 @@ from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook import lateness
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
-from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting, rescored
+from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
 from autograder.gradebook.times import read_names, read_times
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
@@ -150,10 +150,9 @@ def what_counts(
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
     scores = {}
     for one in decided:
-        final = lateness.final(course, one.grade, times.get(one.grade.attempt))
+        final = lateness.final(course, one.grade, times.get(one.grade.attempt), one.made)
         marked = final.submitted is None and one.grade.attempt in late
-        final = replace(final, marked=marked, decisions=tuple(one.made), journal=one.journal)
-        scores[one.grade.key] = rescored(course, final, final.raw)
+        scores[one.grade.key] = replace(final, marked=marked, journal=one.journal)
     known = {*people.names, *people.groups, *names}
     for decision in (entry.decision for entry in entries):
         if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:

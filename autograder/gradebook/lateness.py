@@ -116,21 +116,18 @@ def points_off(score: float, days: int, policy: LatePolicy) -> float:
     return min(score, round(score * percent / 100, 2))
 
 
-def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
-    """Return the final score of a grade whose text was submitted at that time; None if the time is unknown."""
+def final(course: Course, grade: Grade, submitted: datetime | None, decisions: Iterable[Decision] = ()) -> Final:
+    """Return the final score of a grade after these decisions; `submitted` is None if the time is unknown."""
     assignment = course.find(grade.assignment)
     due = due_for(course, assignment, grade.student) if assignment else None
-    if due is None:
-        return Final(grade.score, submitted=submitted)
-    if submitted is None:
-        return Final(grade.score, due=due, known=False)
+    score = Final(grade.score, due=due, submitted=submitted, decisions=tuple(decisions))
+    if due is None or submitted is None:
+        return replace(score, known=due is None)
     if not submitted.tzinfo:
         submitted = _readings(submitted, ZoneInfo(course.timezone))[0]  # the earlier one, in the student's favour
-    policy = course.late
-    grace = timedelta(minutes=policy.grace_minutes if policy else 0)
-    days = days_late(due, submitted, grace)
-    minus = points_off(grade.score, days, policy) if policy else 0.0
-    return Final(grade.score, minus, days, due, submitted)
+    grace = timedelta(minutes=course.late.grace_minutes if course.late else 0)
+    score = replace(score, submitted=submitted, days=days_late(due, submitted, grace))
+    return rescored(course, score, grade.score)
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
