@@ -371,10 +371,9 @@ def load_course(path: Path | str = ".") -> Course:
     _check_extensions(document)
     if record is None or document.problems:
         raise CourseError(document.problems)
-    fields = {name: getattr(record, name) for name in CourseFile.model_fields}
-    fields["assignments"] = tuple(_with_limits(a, record.limits) for a in record.assignments)
-    course = Course(root=file.parent, **fields)
-    return course.model_copy(update={"assignments": tuple(_with_answers(course, a) for a in course.assignments)})
+    course = Course(root=file.parent, **dict(record))
+    assignments = (_with_answers(course, _with_limits(a, course.limits)) for a in course.assignments)
+    return course.model_copy(update={"assignments": tuple(assignments)})
 
 
 def course_file(path: Path) -> Path:

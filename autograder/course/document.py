@@ -146,10 +146,11 @@ def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
     """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"
-    reader = _Reader(text, label, assignment)
+    reader = _Reader(text, assignment)
     reader.read()
     if reader.problems:
-        raise CourseError(reader.sentences())
+        ordered = sorted(reader.problems, key=lambda problem: problem[0])
+        raise CourseError(f"{label}, line {line}: {sentence}" for line, sentence in ordered)
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
@@ -167,18 +168,13 @@ def _check_stub(document: Document) -> None:
 
 
 class _Reader:
-    def __init__(self, text: str, label: str, assignment: Assignment) -> None:
+    def __init__(self, text: str, assignment: Assignment) -> None:
         self.text = text
         self.lines = text[:-1].split("\n")
-        self.label = label
         self.assignment = assignment
         self.cells: list[Cell] = []
         self.gaps: list[Gap] = []
         self.problems: list[tuple[int, str]] = []
-
-    def sentences(self) -> list[str]:
-        ordered = sorted(self.problems, key=lambda problem: problem[0])
-        return [f"{self.label}, line {line}: {sentence}" for line, sentence in ordered]
 
     def add(self, line: int, sentence: str) -> None:
         self.problems.append((line, sentence))
