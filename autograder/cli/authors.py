@@ -105,6 +105,6 @@ def demo(
     from autograder.authoring.demo import write_demo
 
     made = write_demo(load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …"))
-    absent = [student.name for student in made if not student.handed_in]
+    absent = [student.name for student in made if not any(answer.files for answer in student.answers.values())]
     print(counted(len(made), "student"), f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""))
     return DONE

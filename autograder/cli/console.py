@@ -38,11 +38,8 @@ def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], S
     appears at the first call.
     """
     screen = Console(stderr=True, quiet=quiet or QUIET.get())
-    if transient and not screen.is_terminal:
-        yield lambda name: lambda done, total: None
-        return
     if not screen.is_terminal:
-        yield lambda name: _lines(screen, name)
+        yield lambda name: (lambda done, total: None) if transient else _lines(screen, name)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=transient) as bars:

@@ -123,22 +123,14 @@ def _is_collected(submission: Submission, folder: Path) -> bool:
 
 def read_stamp(folder: Path) -> datetime | None:
     """Return the time in nbgrader's `timestamp.txt`; without an offset it is in UTC. None if it cannot be read."""
-    try:
-        return _read_stamp(gate.read_text(folder / STAMP, STAMP_BYTES).split())
-    except (RefusedError, ValueError):
+    try:  # `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither
+        words = gate.read_text(folder / STAMP, STAMP_BYTES).split()
+        moment = datetime.fromisoformat(" ".join(words[:2]))
+        if not 1970 <= moment.year < 9000:  # in another zone, this year could be no year
+            return None
+        if moment.tzinfo or len(words) < 3:
+            return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        offset = words[2][0] in "+-"
+        return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo if offset else ZoneInfo(words[2]))
+    except (RefusedError, ValueError, KeyError, OSError):  # the last two: unknown zones, and names of groups of zones
         return None
-
-
-def _read_stamp(words: list[str]) -> datetime:
-    """Parse `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither; raises ValueError otherwise."""
-    moment = datetime.fromisoformat(" ".join(words[:2]))
-    if not 1970 <= moment.year < 9000:
-        raise ValueError("in another zone, this year could be no year")
-    if moment.tzinfo or len(words) < 3:
-        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    if words[2][0] in "+-":
-        return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo)
-    try:
-        return moment.replace(tzinfo=ZoneInfo(words[2]))
-    except (KeyError, OSError):  # zoneinfo raises them for unknown zones and for the name of a group of zones
-        raise ValueError(f"there is no time zone {words[2]}") from None
