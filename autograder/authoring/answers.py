@@ -28,12 +28,11 @@ _WRONG_NOTEBOOKS = 0.4
 
 @dataclass(frozen=True)
 class SampleAnswer:
-    """Files by name, with the mistakes in them and the functions left unwritten."""
+    """Files by name, with the mistakes in them."""
 
     kind: str
     files: tuple[tuple[str, bytes], ...]
     mistakes: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
 
     @property
     def expected(self) -> Literal["full", "part", "none"]:
@@ -98,11 +97,8 @@ class AnswerBook:
             return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
         return self._module(kind, text)
 
-    def _module(
-        self, kind: str, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
-    ) -> SampleAnswer:
-        file = (f"{self.assignment.stem}.py", text.encode())
-        return SampleAnswer(kind, (file,), tuple(mistakes), tuple(unwritten))
+    def _module(self, kind: str, text: str, mistakes: tuple[str, ...] = ()) -> SampleAnswer:
+        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), mistakes)
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
         """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
@@ -111,8 +107,7 @@ class AnswerBook:
         left = list(gaps[written:])
         if written > 1 and rng.random() < 0.3:
             left.insert(0, gaps[rng.randrange(written)])
-        text = _trimmed(self._text(unwritten=left), rng)
-        return self._module("unfinished", text, unwritten=[gap.function for gap in left])
+        return self._module("unfinished", _trimmed(self._text(unwritten=left), rng))
 
     def _with_mistakes(self, kind: str, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs

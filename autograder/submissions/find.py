@@ -128,15 +128,14 @@ class _Search:
         return entries[0] if several and not self._is_of_one_student(inner) else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
-        works: dict[str, list[Entry]] = {}
-        strays: dict[str, list[Entry]] = {}
+        by_student: dict[str, list[Entry]] = {}
         for entry in entries:
-            lost = self.wanted is None and take.is_source(entry)
-            (strays if lost else works).setdefault(student_name(take.label(entry)), []).append(entry)
-        for student in sorted({*works, *strays}):
-            if student in works:
-                yield from self._work(student, works[student])
-            yield from (self._stray(student, entry) for entry in strays.get(student, ()))
+            by_student.setdefault(student_name(take.label(entry)), []).append(entry)
+        for student, own in sorted(by_student.items()):
+            strays = [entry for entry in own if self.wanted is None and take.is_source(entry)]
+            if len(strays) < len(own):
+                yield from self._work(student, [entry for entry in own if entry not in strays])
+            yield from (self._stray(student, entry) for entry in strays)
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         if _is_dotted(entries[0]):
