@@ -1,10 +1,9 @@
 """The commands for students: check, watch, hint, answers, progress and pack."""
 
-import json
 from pathlib import Path
 
 from autograder.api import load_course
-from autograder.cli.base import DONE, FOUND
+from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
 from autograder.records import RefusedError
@@ -14,18 +13,15 @@ from autograder.selfcheck.workspace import find_work, find_works
 def check(target: str = ".", picture: bool = False, as_json: bool = False) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.drawing import draw_all
+    from autograder.selfcheck.screens import check_screen
 
     works = find_works(target)
     if len(works) > 1:
         return _check_all(target, as_json)
     report = check_work(works[0])
-    if as_json:
-        print(json.dumps(report.as_record(), ensure_ascii=False))
-        return DONE if report.all_passed else FOUND
-    from autograder.selfcheck.drawing import draw_all
-    from autograder.selfcheck.screens import check_screen
-
-    console.print(check_screen(report, draw_all(works[0]) if picture else ()))
+    drawings = draw_all(works[0]) if picture and not as_json else ()
+    show(as_json, report.as_record(), lambda: console.print(check_screen(report, drawings)))
     return DONE if report.all_passed else FOUND
 
 
@@ -36,10 +32,8 @@ def _check_all(target: str, as_json: bool) -> int:
     with console_progress(quiet=as_json, transient=True) as steps:
         found = standings(target, steps("Checking"))
     reports = [standing.report for standing in found]
-    if as_json:
-        print(json.dumps([report.as_record() for report in reports if report], ensure_ascii=False))
-    else:
-        console.print(progress_screen(found))
+    records = [report.as_record() for report in reports if report]
+    show(as_json, records, lambda: console.print(progress_screen(found)))
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 
