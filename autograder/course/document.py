@@ -214,19 +214,15 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in _KINDS if kind in options]
         if not kinds:
-            if cell.cell_type == "code":
-                self._check_alone(line, cell)
+            try:
+                ast.parse(cell.source if cell.cell_type == "code" else "")
+            except SyntaxError as error:
+                self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
         else:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
-
-    def _check_alone(self, line: int, cell: Any) -> None:
-        try:
-            ast.parse(cell.source)
-        except SyntaxError as error:
-            self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
